@@ -241,3 +241,9 @@ def service_unavailable() -> ServiceUnavailable:
 
 def overloaded() -> Overloaded:
     return Overloaded(Overloaded.example, headers={"Retry-After": "2"})
+
+
+def too_many_waiting() -> RateLimitExceeded:
+    """A request waited while others of the same workspace had its share of the threads."""
+    detail = "Too many requests of this workspace are waiting. Nothing was accepted; try again with fewer at a time."
+    return RateLimitExceeded(detail, headers={"Retry-After": "2"})

@@ -5,116 +5,40 @@ import logging
 import multiprocessing
 import os
 import shutil
-import signal
 import socket
-import struct
+import sys
 import tempfile
-import time
-from contextlib import suppress
 from functools import partial
-from itertools import cycle, islice
-from selectors import EVENT_READ, DefaultSelector
-from threading import Lock, Thread
-from types import FrameType
 from typing import Any
 
-from gunicorn.workers.sync import SyncWorker
-
-from config.web_stop import WAITING_FOR_PROXY, stage, stop_gracefully
+from config.web.stop import stop_gracefully
 from lib.forking import name_process, return_large_blocks
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
-# A client that sends or reads nothing for this long is disconnected; the reverse proxy handles slow clients.
-STALLED_SECONDS = 20
-# A process that gets SIGTERM waits this long for the decision of its arbiter, which may get the signal as well.
-DECISION_SECONDS = 0.2
-# A process reports to its arbiter this often.
-NOTIFY_SECONDS = 1.0
-STOP_POLL_SECONDS = 0.02
-MAX_READ = 65536
+# An accepted connection has sent its first bytes, if it does so within this time.
+DEFER_SECONDS = 20
+# How soon a thread that computes yields to one that has waited for the database. With the default of 5 ms, a request
+# beside two that render batches would take ten times as long.
+SWITCH_SECONDS = 0.0005
 
 log = logging.getLogger("postrider.processes")
-
-
-class WebWorker(SyncWorker):  # type: ignore[misc]
-    """A process whose threads each accept a connection, answer its request and close it, one after another."""
-
-    alive: bool
-
-    def init_signals(self) -> None:
-        super().init_signals()
-        signal.signal(signal.SIGALRM, self.decide)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # Service managers such as systemd send SIGTERM to all processes at once. This process still has to accept
-        # connections then: the arbiter sends another signal when the server stops (config.web_stop).
-        signal.setitimer(signal.ITIMER_REAL, DECISION_SECONDS)
-
-    def decide(self, sig: int, frame: FrameType | None) -> None:
-        """Exit, unless the whole server is about to stop."""
-        if stage() != WAITING_FOR_PROXY:
-            super().handle_exit(sig, frame)
-
-    def run(self) -> None:
-        self.turn, self.events, self.listeners = Lock(), DefaultSelector(), cycle(self.sockets)
-        # The main thread waits for signals only.
-        self.wait_fds = [self.PIPE[0]]
-        stopped, stop = os.pipe()
-        for listener in self.sockets:
-            listener.setblocking(False)
-        for source in (*self.sockets, stopped):
-            self.events.register(source, EVENT_READ)
-        threads = [Thread(target=self.serve, daemon=True) for _ in range(self.cfg.threads)]
-        for thread in threads:
-            thread.start()
-        self.supervise(threads)
-        os.close(stop)
-        deadline = time.monotonic() + self.cfg.graceful_timeout
-        while any(thread.is_alive() for thread in threads) and time.monotonic() < deadline:
-            self.notify()
-            time.sleep(STOP_POLL_SECONDS)
-
-    def supervise(self, threads: list[Thread]) -> None:
-        """Return when this process has to stop: after a signal, without its arbiter, or when a thread has failed."""
-        while self.alive and self.is_parent_alive() and all(thread.is_alive() for thread in threads):
-            # Reports to the arbiter. A signal ends the wait.
-            self.wait(NOTIFY_SECONDS)
-        self.alive = False
-
-    def serve(self) -> None:
-        while connection := self.accept_next():
-            self.handle(*connection)
-
-    def accept_next(self) -> tuple[Any, socket.socket, Any] | None:
-        """Return the next connection with its listener and address, or None when the process stops."""
-        # The other threads wait for this one, so that a connection wakes one of them.
-        with self.turn:
-            while self.alive:
-                for listener in islice(self.listeners, len(self.sockets)):
-                    with suppress(BlockingIOError, ConnectionAbortedError):
-                        return listener, *listener.accept()
-                self.events.select()
-        return None
-
-    def handle_request(self, listener: Any, req: Any, client: socket.socket, addr: Any) -> None:
-        super().handle_request(listener, req, client, addr)
-        # Bytes that nobody has read would make the kernel discard the response. The rest of a body is waited for.
-        if getattr(req.body.reader, "length", None) == 0:
-            with suppress(OSError):
-                client.recv(MAX_READ, socket.MSG_DONTWAIT)
-            client.close()
 
 
 bind = f"{HOST}:{os.environ.get('PORT', '8000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or 0) or multiprocessing.cpu_count()
 threads = 4
-worker_class = WebWorker
+worker_class = "config.web.worker.WebWorker"
+# Connections of a process, most of which wait for a thread or are answered by the thread of slow clients.
+worker_connections = 1500
+# A proxy that repeats no POST may otherwise use a connection while this server closes it.
+keepalive = 0
+# It would block a thread; the files are small.
+sendfile = False
 preload_app = True
 # Large enough for the connections of WEB_MAX_WAIT_MS: only accepted connections can get a 503. Linux' default maximum.
 backlog = 4096
 timeout = 60
 graceful_timeout = 30
-# The reverse proxy handles slow clients; these limits stop the crudest abuse without one.
 limit_request_line = 8190
 limit_request_fields = 64
 forwarded_allow_ips = ""
@@ -130,11 +54,12 @@ def when_ready(server: Any) -> None:
     return_large_blocks()
     server.handle_term = partial(stop_gracefully, server)
     for listener in server.LISTENERS:
-        limit_stalls(listener.sock)
+        defer_accept(listener.sock)
     # Objects loaded before the fork are permanent: collecting them took a quarter of the time to accept a batch.
     gc.collect()
     gc.freeze()
-    log.info("web is ready", extra={"data": {"address": bind, "processes": workers}})
+    addresses = [str(listener) for listener in server.LISTENERS]
+    log.info("web is ready", extra={"data": {"addresses": addresses, "processes": server.num_workers}})
     # The application is loaded by now.
     from doctor.app_keys import warn_of_missing_keys  # noqa: PLC0415
 
@@ -148,18 +73,18 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     name_process("web")
-    from api import admission  # noqa: PLC0415 - as in when_ready
+    sys.setswitchinterval(SWITCH_SECONDS)
+    from api import latency  # noqa: PLC0415 - as in when_ready
+    from api.parser import MAX_BODY_BYTES  # noqa: PLC0415
+    from config.web.shares import share_of  # noqa: PLC0415
 
-    admission.STARTED = time.monotonic()
+    worker.share_of, worker.observe, worker.max_body_bytes = share_of, latency.observe, MAX_BODY_BYTES
 
 
-def limit_stalls(listener: socket.socket) -> None:
-    """Accept a connection when its first bytes arrive, and end its reads and writes after STALLED_SECONDS."""
+def defer_accept(listener: socket.socket) -> None:
+    """Accept a connection when its first bytes arrive."""
     if hasattr(socket, "TCP_DEFER_ACCEPT"):
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, STALLED_SECONDS)
-    # Accepted connections inherit these.
-    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-        listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STALLED_SECONDS, 0))
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, DEFER_SECONDS)
 
 
 def on_exit(server: Any) -> None:

@@ -17,7 +17,7 @@ from django.middleware.common import CommonMiddleware
 
 from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
-from config.web_stop import is_stopping
+from config.web.stop import is_stopping
 from doctor.web_probe import describe_arrival
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
 from emails.sending.sending_pause import is_sending_paused

@@ -15,18 +15,18 @@ from django.conf import settings
 
 from lib.redis_client import ask_redis
 
-# The script uses the clock of Redis, since the clocks of hosts disagree. A clock that is set back must not leave a
-# bucket empty for longer than it takes to fill. The key expires when the bucket is full.
+# The script uses the clock of Redis, since the clocks of hosts disagree. A bucket owes at most as much as it holds,
+# also after a clock was set back. The key expires when the bucket is full.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local step, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
+local step, capacity, owed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local full_at = tonumber(redis.call('GET', KEYS[1]) or now)
-full_at = math.min(math.max(full_at, now), now + capacity)
-if full_at + step - now > capacity then
+full_at = math.min(math.max(full_at, now), now + 2 * capacity)
+if owed == 0 and full_at + step - now > capacity then
   return {0, full_at - now}
 end
-full_at = full_at + step
+full_at = math.min(full_at + step * math.max(owed, 1), now + 2 * capacity)
 redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', math.ceil((full_at - now) / 1000))
 return {1, full_at - now}
 """
@@ -63,7 +63,8 @@ class BucketState:
 
     @property
     def remaining(self) -> int:
-        return (self.limit.capacity_microseconds - self.full_in_microseconds) // self.limit.step_microseconds
+        left = self.limit.capacity_microseconds - self.full_in_microseconds
+        return max(left // self.limit.step_microseconds, 0)
 
     @property
     def retry_after_seconds(self) -> int:
@@ -87,11 +88,17 @@ def take_token(key: str, *, limit: RateLimit) -> BucketState:
     return state or memory_buckets.take(key, limit=limit)
 
 
-def _take_in_redis(key: str, limit: RateLimit, client: redis.Redis) -> BucketState:
+def owe_tokens(key: str, count: int, *, limit: RateLimit) -> None:
+    """Take tokens that were used already, also if the bucket is empty: later requests wait for them."""
+    if ask_redis(settings.REDIS_URL, partial(_take_in_redis, key, limit, owed=count)) is None:
+        memory_buckets.take(key, limit=limit, owed=count)
+
+
+def _take_in_redis(key: str, limit: RateLimit, client: redis.Redis, *, owed: int = 0) -> BucketState:
     # Called by its hash; the script text is sent only when Redis does not have it yet.
     take = client.register_script(TAKE)
     is_allowed, full_in_microseconds = take(
-        keys=[f"{KEY_PREFIX}{key}"], args=[limit.step_microseconds, limit.capacity_microseconds]
+        keys=[f"{KEY_PREFIX}{key}"], args=[limit.step_microseconds, limit.capacity_microseconds, owed]
     )
     return BucketState(limit, bool(is_allowed), full_in_microseconds)
 
@@ -104,13 +111,14 @@ class MemoryBuckets:
         self._full_at: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def take(self, key: str, *, limit: RateLimit) -> BucketState:
+    def take(self, key: str, *, limit: RateLimit, owed: int = 0) -> BucketState:
         with self._lock:
             now = time.monotonic_ns() // 1000
             full_at = max(self._full_at.pop(key, now), now)
-            is_allowed = full_at + limit.step_microseconds - now <= limit.capacity_microseconds
+            is_allowed = owed > 0 or full_at + limit.step_microseconds - now <= limit.capacity_microseconds
             if is_allowed:
-                full_at += limit.step_microseconds
+                full_at += limit.step_microseconds * max(owed, 1)
+                full_at = min(full_at, now + 2 * limit.capacity_microseconds)
             self._full_at[key] = full_at
             if len(self._full_at) > self._max_buckets:
                 del self._full_at[next(iter(self._full_at))]

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -79,11 +80,11 @@ class AuditSection(ScopedAdmin):
             export_url=self.url("export"),
         )
 
-    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
         if not is_owner(request):
             raise PermissionDenied
         rows = (_export_row(entry) for entry in _newest_first(self.get_queryset(request)))
-        return csv_response("audit.csv", columns=EXPORT_COLUMNS, rows=rows)
+        return csv_response(request, "audit.csv", columns=EXPORT_COLUMNS, rows=rows)
 
 
 def _newest_first(entries: QuerySet[AuditEntry]) -> Iterator[AuditEntry]:

@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
@@ -117,10 +118,10 @@ class SuppressionSection(ScopedAdmin):
             return redirect(self.list_url)
         return self.page(request, "dashboard/suppressions/imported.html", title=_("Import suppressions"), file=file)
 
-    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
         suppressions = Suppression.objects.filter(workspace=current_workspace(request)).order_by("-created_at", "-id")
         rows = ((row.email, row.reason, format_datetime(row.created_at)) for row in _newest_first(suppressions))
-        return csv_response("suppressions.csv", columns=("email", "reason", "createdAt"), rows=rows)
+        return csv_response(request, "suppressions.csv", columns=("email", "reason", "createdAt"), rows=rows)
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suppression = self.find(request, object_id)

@@ -11,6 +11,7 @@ from django.utils.translation import get_language_from_request
 
 from api.admission import API_PREFIXES
 from api.exception_handler import method_not_allowed, too_large
+from api.transfers import TransferredResponse
 from dashboard.auth.preferences import language_of, time_zone_of
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
@@ -55,6 +56,9 @@ class PageCompressionMiddleware(GZipMiddleware):
 
     def __call__(self, request: HttpRequest) -> Any:
         return self.get_response(request) if request.path_info.startswith(API_PREFIXES) else super().__call__(request)
+
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
+        return response if isinstance(response, TransferredResponse) else super().process_response(request, response)
 
 
 class PagePreferencesMiddleware(_Middleware):

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from django.db.models import Prefetch
-from django.http import StreamingHttpResponse
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -14,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from api.parser import MAX_BODY_BYTES
+from api.transfers import FileResponse, csv_file
 from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.rules.emails import BatchInput, SendInput
 from emails.accept.services import check_email, resend_email, send_bulk, send_email
@@ -90,12 +90,12 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         return EmailItemSerializer if self.action == "list" else EmailSerializer
 
     @action(detail=False, renderer_classes=[CsvRenderer, JSONRenderer])
-    def export(self, request: Request) -> StreamingHttpResponse:
+    def export(self, request: Request) -> FileResponse:
         emails = self.filter_queryset(self.get_queryset())
         headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
         if is_truncated(emails):
             headers["X-Export-Truncated"] = "true"
-        return StreamingHttpResponse(export_lines(emails), content_type="text/csv; charset=utf-8", headers=headers)
+        return csv_file(request, export_lines(emails), workspace_id=self.workspace.id, headers=headers)
 
     @action(detail=False, methods=["post"])
     def send(self, request: Request) -> Response:

@@ -13,7 +13,7 @@ from config import env
 from domains.views import DomainViewSet
 from embedded.servers.redis import start_throw_away
 from lib import redis_client, token_bucket
-from lib.token_bucket import KEY_PREFIX, MemoryBuckets, RateLimit, take_token
+from lib.token_bucket import KEY_PREFIX, MemoryBuckets, RateLimit, owe_tokens, take_token
 from tests.conftest import Api, make_key
 
 SLOW = RateLimit(per_second=1, burst=3)
@@ -98,7 +98,7 @@ class TestWorkspaceLimit:
     def test_an_empty_bucket_returns_retry_after(self, api: Api, alice, limited):
         empty(bucket_key(alice))
         refused = api.get("/me")
-        assert (refused.status_code, refused["Retry-After"], limits(refused)) == (429, "1", (3, 0, 3))
+        assert (refused.status_code, refused["Retry-After"], limits(refused)) == (429, "4", (3, 0, 6))
 
     def test_tokens_refill(self, api: Api, alice, limited):
         empty(bucket_key(alice))
@@ -280,14 +280,14 @@ class TestBuckets:
         assert take_token(key, limit=SLOW).remaining == 1
         assert redis_store().exists(f"{KEY_PREFIX}{key}")
 
-    def test_a_clock_set_back_empties_a_bucket_only_for_its_refill_time(self):
+    def test_a_clock_set_back_empties_a_bucket_for_no_longer_than_owed_tokens(self):
         key = secrets.token_hex(8)
         empty(f"{KEY_PREFIX}{key}")
         state = take_token(key, limit=SLOW)
         assert (state.is_allowed, state.full_in_microseconds, state.retry_after_seconds) == (
             False,
-            SLOW.capacity_microseconds,
-            1,
+            2 * SLOW.capacity_microseconds,
+            1 + SLOW.burst,
         )
 
     @pytest.mark.parametrize(
@@ -337,3 +337,38 @@ def test_an_invalid_rate_is_reported(monkeypatch, text):
     monkeypatch.setenv("RATE_LIMIT", text)
     assert env.rate("RATE_LIMIT", (50, 100)) == (50, 100)
     assert env.problems == [f"RATE_LIMIT must be off, or a rate such as 50/s burst 100, not {text!r}."]
+
+
+class TestOwedTokens:
+    @pytest.fixture(params=["redis", "memory"])
+    def url(self, request, settings):
+        if request.param == "memory":
+            settings.REDIS_URL = "redis://127.0.0.1:1"
+
+    def test_later_requests_wait_for_them(self, url):
+        key = secrets.token_hex(8)
+        owe_tokens(key, 2, limit=SLOW)
+        assert take_token(key, limit=SLOW).is_allowed
+        refused = take_token(key, limit=SLOW)
+        assert (refused.is_allowed, refused.remaining, refused.retry_after_seconds) == (False, 0, 1)
+
+    def test_at_most_a_second_burst_is_owed(self, url):
+        key = secrets.token_hex(8)
+        owe_tokens(key, 1000, limit=SLOW)
+        refused = take_token(key, limit=SLOW)
+        assert (refused.is_allowed, refused.remaining, refused.retry_after_seconds) == (False, 0, 4)
+
+    def test_a_request_owes_five_tokens_for_each_tenth_of_a_second(self, api: Api, settings, monkeypatch):
+        settings.RATE_LIMIT = (1, 100)
+        used = iter([7.0, 7.21])
+        monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", lambda: next(used))
+        assert api.get("/me")["RateLimit-Remaining"] == "99"
+        monkeypatch.undo()
+        assert api.get("/me")["RateLimit-Remaining"] == "88"
+
+    def test_a_short_request_owes_nothing(self, api: Api, settings, monkeypatch):
+        settings.RATE_LIMIT = (1, 100)
+        monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", iter([7.0, 7.099]).__next__)
+        assert api.get("/me")["RateLimit-Remaining"] == "99"
+        monkeypatch.undo()
+        assert api.get("/me")["RateLimit-Remaining"] == "98"

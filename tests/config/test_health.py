@@ -10,9 +10,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
-from config import web_stop
 from config.heartbeats import PREFIX, send_heartbeat
 from config.metrics import METRIC_READERS
+from config.web import stop
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import QueueEntry
 from tests.emails.builders import BOUNCED, LATER, OK, claim_entries, deliver, send
@@ -70,7 +70,7 @@ class TestServingz:
         assert servingz() == servingz(**EXTERNAL) == (200, {"status": "serving"})
 
     def test_a_server_that_is_stopping_gets_no_new_requests(self, monkeypatch):
-        monkeypatch.setattr(web_stop, "_stage", bytearray([web_stop.WAITING_FOR_PROXY]))
+        monkeypatch.setattr(stop, "_stage", bytearray([stop.WAITING_FOR_PROXY]))
         assert servingz() == (503, {"status": "not serving"})
 
 

@@ -1,8 +1,9 @@
-"""More concurrent requests than processes: requests that waited too long are answered with 503."""
+"""More concurrent requests than threads: requests that waited too long are answered with 503, or 429 to a workspace."""
 
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -12,13 +13,18 @@ pytestmark = [pytest.mark.stack, pytest.mark.alone]
 # Each request occupies the only process for some time.
 RECIPIENTS = [{"to": f"r{number}@example.com"} for number in range(500)]
 MAX_WAIT_SECONDS = 0.2
+WORKSPACES = 30
+CREATE_WORKSPACES = f"""
+from tests.conftest import make_account, make_key
+print(*[make_key(make_account(f"w{{number}}").workspace) for number in range({WORKSPACES})])
+"""
 
 
-def test_an_overloaded_service_answers_503_and_keeps_accepted_emails(stack):
+def test_a_workspace_with_too_many_requests_gets_429_and_keeps_accepted_emails(stack):
     stack.start("web", WEB_CONCURRENCY="1", WEB_MAX_WAIT_MS=f"{MAX_WAIT_SECONDS * 1000:.0f}")
     answers = [answer for answer in send_concurrently(stack, 24) if answer.status != 202]
     assert answers, "one process cannot accept all of these in time"
-    assert {(answer.status, answer.body["code"]) for answer in answers} == {(503, "overloaded")}
+    assert {(answer.status, answer.body["code"]) for answer in answers} == {(429, "rate_limit_exceeded")}
     accepted = 24 - len(answers)
     assert accepted
     assert stack.query("SELECT count(*) FROM emails_pending") == [(accepted * 500,)]
@@ -33,8 +39,21 @@ def test_a_health_check_is_answered_under_overload(stack):
         time.sleep(0.1)
         assert stack.is_healthy()
     statuses = Counter(answer.status for answer in queue.result())
-    assert statuses[503]
+    assert statuses[429]
     assert statuses[202]
+
+
+def test_an_overloaded_service_answers_503(stack):
+    stack.start("web", WEB_CONCURRENCY="1", WEB_MAX_WAIT_MS="50")
+    keys = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACES).split()[-WORKSPACES:]
+    callers = [replace(stack, key=key) for key in keys]
+    with ThreadPoolExecutor(WORKSPACES) as pool:
+        statuses = Counter(answer.status for answers in pool.map(call_often, callers) for answer in answers)
+    assert set(statuses) == {200, 503}
+
+
+def call_often(stack) -> list[Reply]:
+    return [stack.call("GET", "/openapi.json") for _ in range(5)]
 
 
 def send_concurrently(stack, count: int) -> list[Reply]:

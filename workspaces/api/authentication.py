@@ -35,6 +35,9 @@ API_KEY_PREFIXES = frozenset({"pr_", "pr_test_"})
 ReadAddress = Callable[[], Address | None]
 
 cache: TTLCache[str, ApiKey] = TTLCache()
+# A key never changes its workspace.
+MAX_KNOWN_KEYS = 10_000
+_workspaces: dict[str, str] = {}
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -101,10 +104,18 @@ def is_active_key(key_id: str) -> bool:
     return key is not None and is_usable and not key.is_revoked and not is_expired
 
 
+def workspace_of_key(key_id: str) -> str | None:
+    """Return the id of a key's workspace, if this process has used the key before."""
+    return _workspaces.get(key_id)
+
+
 def _read_key(key_id: str) -> ApiKey | None:
     key = ApiKey.objects.select_related("workspace").filter(id=key_id).first()
     if key:
         cache.set(key_id, key)
+        if len(_workspaces) >= MAX_KNOWN_KEYS:
+            _workspaces.clear()
+        _workspaces[key_id] = key.workspace_id
     return key
 
 

@@ -11,10 +11,12 @@ from api.errors import RateLimitExceeded
 from lib.coded_texts import CodedText
 from lib.network.address_guard import Address
 from lib.network.client_address import client_network
-from lib.token_bucket import BucketState, RateLimit, take_token
+from lib.token_bucket import BucketState, RateLimit, owe_tokens, take_token
 from workspaces.models import ApiKey, Workspace
 
 FAILURES = RateLimit(per_second=1, burst=20)
+# With 50 requests per second, a workspace can use as much as one core.
+STEP_SECONDS, TOKENS_PER_STEP = 0.1, 5
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ def take_from(bucket: str) -> BucketState | None:
         return None
     per_second, burst = settings.RATE_LIMIT
     return take_token(bucket, limit=RateLimit(per_second, burst))
+
+
+def owe_processor_time(level: BucketState | None, workspace: Workspace, seconds: float) -> None:
+    """Take TOKENS_PER_STEP tokens for each STEP_SECONDS of processor time that a request has used.
+
+    level: what take_key_request returned. Most requests use a few milliseconds, and owe nothing.
+    """
+    if level and settings.RATE_LIMIT and (steps := int(seconds / STEP_SECONDS)):
+        per_second, burst = settings.RATE_LIMIT
+        owe_tokens(f"workspace:{workspace.id}", steps * TOKENS_PER_STEP, limit=RateLimit(per_second, burst))
 
 
 def refuse_excess(level: BucketState | None) -> None:

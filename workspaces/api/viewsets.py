@@ -1,5 +1,6 @@
 """Base views of the /v1 API, and the only place that scopes rows to the caller's workspace."""
 
+import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -15,7 +16,7 @@ from api.parser import DEFAULT_BODY_BYTES, check_body_headers
 from lib.token_bucket import BucketState
 from workspaces.account_status import refuse_inactive
 from workspaces.api.authentication import key_of, workspace_of
-from workspaces.api.throttling import refuse_excess, take_key_request
+from workspaces.api.throttling import owe_processor_time, refuse_excess, take_key_request
 from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
 
@@ -80,7 +81,13 @@ class WorkspaceView(KeyedView):
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
         self.level = take_key_request(key_of(request))
+        self.started = time.thread_time()
         refuse_inactive(workspace_of(request))
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        if self.level:
+            owe_processor_time(self.level, workspace_of(request), time.thread_time() - self.started)
+        return super().finalize_response(request, response, *args, **kwargs)
 
     @property
     def workspace(self) -> Workspace:

@@ -4,7 +4,8 @@ import secrets
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from dashboard.pages.emails.schedule import ScheduleForm
 from dashboard.pages.emails.search import NEWEST_EMAILS, EmailListFilters, count_label, find_emails, suggest_tags
 from dashboard.pages.emails.timeline import last_event_number
 from dashboard.ui.confirm import Confirmation, try_action
+from dashboard.ui.csv_files import download
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.preview import attachment_response, preview_response, source_response
@@ -95,7 +97,7 @@ class EmailSection(ScopedAdmin):
             refresh=None if listing.total is not None else refresh,
         )
 
-    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the filtered emails as CSV; none if a filter is invalid."""
         filters = EmailListFilters(request.GET, self.get_queryset(request).defer("template_data"))
         rows = filters.qs if filters.form.is_valid() else filters.queryset.none()
@@ -103,8 +105,7 @@ class EmailSection(ScopedAdmin):
             # Without an index, as in the list.
             newest = self.get_queryset(request).order_by("-created_at", "-id").values("id")[:NEWEST_EMAILS]
             rows = rows.filter(id__in=newest)
-        headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
-        return StreamingHttpResponse(export_lines(rows), content_type="text/csv; charset=utf-8", headers=headers)
+        return download(request, "emails.csv", export_lines(rows))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

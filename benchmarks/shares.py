@@ -1,0 +1,171 @@
+"""Benchmark of shares: what one workspace or client takes from the others while it attacks.
+
+    .venv/bin/python -m benchmarks.shares [--seconds 10] [--proxy deploy/Caddyfile]
+
+An ordinary workspace sends over HTTP and SMTP, its recipients click, and `/healthz` is asked, each ten times a second;
+first alone, then beside each attack of `benchmarks/attacks`. Prints p50 and p99 of both, and their ratio. With --proxy,
+HTTP goes through Caddy (Debian's package) with the shipped file. Requires DATABASE_URL of a server on which databases
+may be created.
+"""
+
+import argparse
+import os
+import smtplib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+
+from benchmarks.attacks import web
+from benchmarks.figures import record_figure
+from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
+
+PAUSE_SECONDS = 0.1
+AT_MOST = 3
+# The default of the service, which tests switch off.
+LIMIT = "50/s burst 100"
+TIMEOUT_SECONDS = 15
+# Of a request that failed or got another response than the expected one.
+FAILED_SECONDS = 15.0
+READ_CLICK = """
+from urllib.parse import urlsplit
+from emails.links import click_url
+from emails.models import Recipient
+newest = Recipient.objects.filter(email__workspace__name="ordinary").order_by("-id").first()
+print(urlsplit(click_url(newest.id, workspace_id=newest.email.workspace_id, target="https://example.com/")).path)
+"""
+CREATE_WORKSPACE = """
+from tests.conftest import make_account, make_domain, make_key
+workspace = make_account("ordinary").workspace
+make_domain(workspace, "ordinary.example")
+print(make_key(workspace))
+"""
+MESSAGE = "From: hello@ordinary.example\r\nTo: ada@example.com\r\nSubject: Hi\r\n\r\nHi\r\n"
+ATTACKS = {**web.ATTACKS}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.shares")
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--proxy", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder), RATE_LIMIT=LIMIT) as direct:
+        direct.start("web", "submission", "worker", WEB_CONCURRENCY="0")
+        with ExitStack() as opened:
+            stack = opened.enter_context(behind_caddy(direct, Path(folder))) if options.proxy else direct
+            key = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACE).split()[-1]
+            ordinary = replace(stack, key=key)
+            measure(ordinary, seconds=2)
+            alone = measure(ordinary, seconds=options.seconds)
+            report("alone", alone, alone)
+            for name, attack in ATTACKS.items():
+                with attack(stack):
+                    time.sleep(1)
+                    report(name, measure(ordinary, seconds=options.seconds), alone)
+
+
+def report(name: str, seconds: dict[str, list[float]], alone: dict[str, list[float]]) -> None:
+    for what, values in seconds.items():
+        ratio = p99(values) / p99(alone[what])
+        print(
+            f"{name:>22} | {what:8} | p50 {statistics.median(values) * 1000:6.0f} ms | p99 {p99(values) * 1000:6.0f} ms"
+            f" | {ratio:5.1f} times | {len(values)} requests",
+            flush=True,
+        )
+        record_figure(f"{what} beside {name}: p99 in relation to no attack", ratio, at_most=AT_MOST)
+
+
+def p99(values: list[float]) -> float:
+    return sorted(values)[max(round(len(values) * 0.99) - 1, 0)]
+
+
+def measure(stack: Stack, *, seconds: int) -> dict[str, list[float]]:
+    """Return the seconds of each request of an ordinary workspace, by kind."""
+    click = first_click(stack)
+    acts: dict[str, Callable[[], None]] = {
+        "HTTP": lambda: expect(stack.send(**{"from": "hello@ordinary.example"}).status, to_be=202),
+        "SMTP": lambda: submit(stack),
+        "click": lambda: expect(get(click), to_be=302),
+        "healthz": lambda: expect(stack.is_healthy(), to_be=True),
+    }
+    results: dict[str, list[float]] = defaultdict(list)
+    is_over = Event()
+
+    def repeat(what: str, act: Callable[[], None]) -> None:
+        while not is_over.wait(PAUSE_SECONDS):
+            started = time.monotonic()
+            try:
+                act()
+                results[what].append(time.monotonic() - started)
+            except (OSError, AssertionError, smtplib.SMTPException) as error:
+                print(f"{what} failed: {error!r}", flush=True)
+                results[what].append(FAILED_SECONDS)
+
+    threads = [Thread(target=repeat, args=item) for item in acts.items()]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def first_click(stack: Stack) -> str:
+    """Return the URL of a tracked link in an email of the workspace."""
+    assert stack.send(**{"from": "hello@ordinary.example"}).status == 202
+    path = stack.manage("shell", "--verbosity", "0", "-c", READ_CLICK).split()[-1]
+    return stack.url + path
+
+
+@contextmanager
+def behind_caddy(stack: Stack, folder: Path) -> Iterator[Stack]:
+    """Start Caddy with the shipped file; yield the stack with its address."""
+    port = free_port()
+    variables = {"PUBLIC_URL": f"http://127.0.0.1:{port}", "UPSTREAM": f"127.0.0.1:{stack.environment['PORT']}"}
+    command = [str(Path(sys.executable).with_name("caddy")), "run", "--config", str(REPOSITORY / "deploy/Caddyfile")]
+    environment = {**os.environ, **variables, "HOME": str(folder)}
+    with (folder / "caddy.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        proxied = replace(stack, environment={**stack.environment, "PORT": str(port)})
+        wait_for(proxied.is_healthy, seconds=TIMEOUT_SECONDS, what="Caddy is ready")
+        yield proxied
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def expect(response: object, *, to_be: object) -> None:
+    assert response == to_be, response
+
+
+def submit(stack: Stack) -> None:
+    with smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=TIMEOUT_SECONDS) as session:
+        session.login("api", stack.key)
+        session.sendmail("hello@ordinary.example", ["ada@example.com"], MESSAGE)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def get(url: str) -> int:
+    try:
+        return int(urllib.request.build_opener(_NoRedirect).open(url, timeout=TIMEOUT_SECONDS).status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Whose request it is, read from its head before a thread answers it."""
+
+import hashlib
+import re
+from typing import Any
+
+from django.conf import settings
+
+from lib.network.client_address import client_address, client_network
+from workspaces.api.authentication import workspace_of_key
+from workspaces.api_key_secrets import KEY_PATTERN, parse_key
+
+KEY = re.compile(KEY_PATTERN.pattern.encode())
+# Other credentials: Basic authentication, a session of the dashboard.
+CREDENTIALS = re.compile(
+    rb"\r\n(?:authorization:[ \t]*|cookie:[^\r\n]*\b%b=)([^\r\n;]+)" % settings.SESSION_COOKIE_NAME.encode(),
+    re.IGNORECASE,
+)
+FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)", re.IGNORECASE)
+
+
+def share_of(head: bytes, client: Any) -> str:
+    """Return the workspace of a request's key, else its other credentials, else its network.
+
+    The key is not checked here: a request with a wrong secret is refused in a millisecond.
+    """
+    if (match := KEY.search(head)) and (key := parse_key(match[0].decode())):
+        return workspace_of_key(key.id) or key.id
+    if credentials := CREDENTIALS.search(head):
+        return hashlib.sha256(credentials[1]).hexdigest()
+    peer = str(client[0]) if isinstance(client, tuple) else ""
+    forwarded = b",".join(FORWARDED_FOR.findall(head)).decode("latin-1")
+    address = client_address({"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded})
+    return client_network(address) if address else "unknown"

@@ -1,0 +1,240 @@
+"""What one workspace or client does in web takes nothing from the others (docs/security.md, Shares)."""
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from threading import Event, Thread
+
+import pytest
+
+from api.transfers import MAX_FILES_PER_WORKSPACE
+from config.web.worker import MAX_ARRIVING, SHARE_OF_ARRIVING
+from tests.stack.stack import Stack, running_stack
+
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
+THREADS = 4
+MAX_SECONDS = 1.0
+CREATE_WORKSPACE = "from tests.conftest import make_account, make_key; print(make_key(make_account('other').workspace))"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory) -> Iterator[Stack]:
+    with running_stack(tmp_path_factory.mktemp("shares"), WEB_CONCURRENCY="1") as stack:
+        stack.start("web")
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def other(stack: Stack) -> Stack:
+    """Another workspace of the same service."""
+    key = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACE).split()[-1]
+    return replace(stack, key=key)
+
+
+def connect(stack: Stack, *, receive_bytes: int = 0) -> socket.socket:
+    client = socket.socket()
+    if receive_bytes:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    client.connect(("127.0.0.1", int(stack.environment["PORT"])))
+    return client
+
+
+def head(stack: Stack, start: str, *headers: str) -> bytes:
+    lines = [start, "Host: 127.0.0.1", f"Authorization: Bearer {stack.key}", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def longest_wait(stack: Stack, *, requests: int = 20) -> float:
+    """Return the seconds of the slowest of some requests, one after another."""
+    seconds = []
+    for _ in range(requests):
+        reply = stack.call("GET", "/me")
+        assert reply.status == 200
+        started = time.monotonic()
+        assert stack.is_healthy()
+        seconds += [reply.seconds, time.monotonic() - started]
+    return max(seconds)
+
+
+def test_readers_that_stop_hold_no_thread(stack, other):
+    text = "x" * 900_000
+    ids = [stack.send(to=f"r{number}@example.com", html=f"<p>{text}</p>").body["id"] for number in range(2)]
+    with ExitStack() as opened:
+        for number in range(4 * THREADS):
+            client = opened.enter_context(connect(stack, receive_bytes=4096))
+            client.sendall(head(stack, f"GET /v1/emails/{ids[number % 2]} HTTP/1.1"))
+        time.sleep(0.5)
+        assert longest_wait(other) < MAX_SECONDS
+
+
+def test_readers_of_exports_that_stop_hold_no_thread(stack, other):
+    send_many(stack, count=1500)
+    with ExitStack() as opened:
+        clients = [opened.enter_context(connect(stack, receive_bytes=4096)) for _ in range(MAX_FILES_PER_WORKSPACE + 2)]
+        for client in clients:
+            client.sendall(head(stack, "GET /v1/emails/export HTTP/1.1"))
+            time.sleep(0.1)
+        assert longest_wait(other) < MAX_SECONDS
+        assert [client.recv(12)[-3:] for client in clients] == [b"200"] * MAX_FILES_PER_WORKSPACE + [b"429"] * 2
+
+
+def send_many(stack: Stack, *, count: int) -> None:
+    """Send emails of 3 kB each in an export."""
+    stack.call("POST", "/templates", {"name": "t", "alias": "t", "subject": "s", "htmlContent": "<p>Hi</p>"})
+    for start in range(0, count, 500):
+        recipients = [{"to": f"r{start + number}@example.com"} for number in range(500)]
+        metadata = {f"name{number}": "x" * 400 for number in range(7)}
+        batch = {"from": "hello@demo.example", "templateId": "t", "recipients": recipients, "metadata": metadata}
+        assert stack.call("POST", "/emails/batch", batch).status == 202
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_a_slow_reader_gets_its_whole_export(stack, version):
+    with connect(stack, receive_bytes=4096) as client:
+        client.sendall(head(stack, f"GET /v1/emails/export?tag=none HTTP/{version}"))
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        assert response.getheader("Transfer-Encoding") == ("chunked" if version == "1.1" else None)
+        lines = response.read().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(b'"id","to"')
+
+
+def test_a_slow_reader_gets_its_whole_answer(stack):
+    email = stack.send(html=f"<p>{'x' * 900_000}</p>").body["id"]
+    with connect(stack, receive_bytes=4096) as client:
+        client.sendall(head(stack, f"GET /v1/emails/{email} HTTP/1.1"))
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        body = b""
+        while piece := response.read(100_000):
+            body += piece
+            time.sleep(0.05)
+    assert json.loads(body)["htmlContent"] == f"<p>{'x' * 900_000}</p>"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "POST /v1/emails/send HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        "POST /v1/emails/send HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{",
+        "POST /v1/emails/send HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+    ],
+    ids=["head", "body", "chunks"],
+)
+def test_requests_that_stop_hold_no_thread(stack, other, start):
+    with ExitStack() as opened:
+        for _ in range(4 * THREADS):
+            opened.enter_context(connect(stack)).sendall(start.encode())
+        time.sleep(0.2)
+        assert longest_wait(other) < MAX_SECONDS
+
+
+def test_one_address_has_a_share_of_the_incomplete_requests(stack):
+    with ExitStack() as opened:
+        clients = [opened.enter_context(connect(stack)) for _ in range(MAX_ARRIVING // SHARE_OF_ARRIVING + 5)]
+        for client in clients:
+            client.sendall(b"GET / HTTP/1.1\r\n")
+        time.sleep(0.5)
+        ended = sum(is_ended(client) for client in clients)
+    assert ended == 5
+
+
+def is_ended(client: socket.socket) -> bool:
+    client.setblocking(False)
+    try:
+        return client.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_a_request_that_arrives_too_slowly_is_408(stack):
+    with connect(stack) as client:
+        client.settimeout(20)
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        assert (response.status, json.loads(response.read())["code"]) == (408, "request_timeout")
+
+
+def test_a_head_that_is_too_large_is_431(stack):
+    with connect(stack) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000)
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        assert (response.status, json.loads(response.read())["code"]) == (431, "headers_too_large")
+
+
+def test_a_body_that_is_too_large_is_413_before_it_is_sent(stack):
+    with connect(stack) as client:
+        fields = ("Content-Length: 99000000", "Content-Type: application/json")
+        client.sendall(head(stack, "POST /v1/emails/send HTTP/1.1", *fields) + b"x" * 1_000_000)
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        assert (response.status, json.loads(response.read())["code"]) == (413, "payload_too_large")
+
+
+def test_a_client_that_expects_a_reply_before_its_body_gets_one(stack):
+    body = json.dumps({"from": "hello@demo.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}).encode()
+    fields = (f"Content-Length: {len(body)}", "Content-Type: application/json", "Expect: 100-continue")
+    with connect(stack) as client:
+        client.settimeout(5)
+        client.sendall(head(stack, "POST /v1/emails/send HTTP/1.1", *fields))
+        assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(body)
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        assert response.status == 202
+
+
+def test_heavy_requests_of_one_workspace_leave_threads_to_others(stack, other):
+    with busy(stack, callers=12):
+        time.sleep(0.5)
+        assert longest_wait(other, requests=10) < MAX_SECONDS
+
+
+def test_too_many_requests_of_one_workspace_are_429(stack, other):
+    with ExitStack() as opened, busy(stack, callers=THREADS):
+        clients = [opened.enter_context(connect(stack)) for _ in range(300)]
+        for client in clients:
+            client.sendall(head(stack, "GET /v1/me HTTP/1.1"))
+        assert longest_wait(other, requests=5) < MAX_SECONDS
+        responses = []
+        for client in clients:
+            response = http.client.HTTPResponse(client)
+            response.begin()
+            responses.append((response.status, response.getheader("Retry-After")))
+    assert (429, "2") in responses
+    assert {status for status, _ in responses} <= {200, 429}
+
+
+@contextmanager
+def busy(stack: Stack, *, callers: int) -> Iterator[None]:
+    """Send batches with a template at the limit of its steps."""
+    loops = "{{#each a}}{{#each b}}{{x}}{{/each}}{{/each}}"
+    template = {"name": "heavy", "alias": "heavy", "subject": "s", "htmlContent": loops}
+    stack.call("POST", "/templates", template)
+    data = {"a": [1] * 30, "b": [1] * 30}
+    recipients = [{"to": f"r{number}@example.com", "templateData": data} for number in range(200)]
+    batch = {"from": "hello@demo.example", "templateId": "heavy", "recipients": recipients}
+    is_over = Event()
+
+    def call() -> None:
+        while not is_over.is_set():
+            stack.call("POST", "/emails/batch", batch)
+
+    threads = [Thread(target=call) for _ in range(callers)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
