@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -328,9 +329,7 @@ def _(caller: Caller):
 
 @row(503, "overloaded")
 def _(caller: Caller):
-    caller.monkeypatch.setattr("api.admission.waited_seconds", lambda _: 1.5)
-    # No request waits for longer than the process runs.
-    caller.monkeypatch.setattr("api.admission.STARTED", 0.0)
+    caller.api.client.defaults["gunicorn.socket"] = SimpleNamespace(waited_seconds=1.5)
     return caller.send()
 
 
