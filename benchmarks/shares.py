@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
-from benchmarks.attacks import web
+from benchmarks.attacks import smtp, web
 from benchmarks.figures import record_figure
 from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
 
@@ -50,7 +50,7 @@ make_domain(workspace, "ordinary.example")
 print(make_key(workspace))
 """
 MESSAGE = "From: hello@ordinary.example\r\nTo: ada@example.com\r\nSubject: Hi\r\n\r\nHi\r\n"
-ATTACKS = {**web.ATTACKS}
+ATTACKS = {**web.ATTACKS, **smtp.ATTACKS}
 
 
 def main() -> None:
