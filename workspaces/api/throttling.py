@@ -15,8 +15,8 @@ from lib.token_bucket import BucketState, RateLimit, owe_tokens, take_token
 from workspaces.models import ApiKey, Workspace
 
 FAILURES = RateLimit(per_second=1, burst=20)
-# With 50 requests per second, a workspace can use as much as one core.
-STEP_SECONDS, TOKENS_PER_STEP = 0.1, 5
+# With 50 requests per second, a workspace can use half a core all the time.
+STEP_SECONDS, TOKENS_PER_STEP = 0.05, 5
 
 
 @dataclass(frozen=True)
