@@ -358,9 +358,9 @@ class TestOwedTokens:
         refused = take_token(key, limit=SLOW)
         assert (refused.is_allowed, refused.remaining, refused.retry_after_seconds) == (False, 0, 4)
 
-    def test_a_request_owes_five_tokens_for_each_tenth_of_a_second(self, api: Api, settings, monkeypatch):
+    def test_a_request_owes_five_tokens_for_each_twentieth_of_a_second(self, api: Api, settings, monkeypatch):
         settings.RATE_LIMIT = (1, 100)
-        used = iter([7.0, 7.21])
+        used = iter([7.0, 7.11])
         monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", lambda: next(used))
         assert api.get("/me")["RateLimit-Remaining"] == "99"
         monkeypatch.undo()
@@ -368,7 +368,7 @@ class TestOwedTokens:
 
     def test_a_short_request_owes_nothing(self, api: Api, settings, monkeypatch):
         settings.RATE_LIMIT = (1, 100)
-        monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", iter([7.0, 7.099]).__next__)
+        monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", iter([7.0, 7.049]).__next__)
         assert api.get("/me")["RateLimit-Remaining"] == "99"
         monkeypatch.undo()
         assert api.get("/me")["RateLimit-Remaining"] == "98"
