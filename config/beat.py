@@ -7,6 +7,7 @@ import json
 import logging
 import signal
 import sys
+from typing import Any
 
 from celery.beat import Scheduler, Service
 
@@ -25,10 +26,17 @@ class PlainJsonFormatter(logging.Formatter):
         return json.dumps({**line, "message": record.getMessage(), **getattr(record, "data", {})})
 
 
+class PunctualScheduler(Scheduler):
+    """Waits until a task is due. Celery's wait ends 10 ms earlier, and it asks without a pause until then."""
+
+    def adjust(self, n: Any, drift: float = 0.0) -> Any:
+        return n
+
+
 def run_beat() -> None:
     """Send the periodic tasks until the process stops."""
     # Celery's default scheduler keeps a file with state that no schedule here needs.
-    service = Service(app, scheduler_cls=Scheduler)
+    service = Service(app, scheduler_cls=PunctualScheduler)
     log.info("beat is ready", extra={"data": {"tasks": len(app.conf.beat_schedule)}})
     service.start()
 

@@ -1,5 +1,10 @@
 """The schedule of beat."""
 
+import time
+
+from celery import Celery
+
+from config.beat import PunctualScheduler
 from config.celery import app
 
 
@@ -17,3 +22,18 @@ def test_no_entry_outlives_the_next_one():
 def test_the_beat_schedule_names_existing_tasks():
     app.loader.import_default_modules()
     assert {entry["task"] for entry in app.conf.beat_schedule.values()} <= app.tasks.keys()
+
+
+def test_beat_waits_until_a_task_is_due():
+    """Celery's own scheduler asks about a hundred times before each task."""
+    own = Celery("waits", broker="memory://", set_as_current=False)
+    own.conf.beat_schedule = {"wake": {"task": "wake", "schedule": 0.3}}
+    scheduler = PunctualScheduler(app=own)
+    ticks = 0
+    deadline = time.monotonic() + 1.5
+    while time.monotonic() < deadline:
+        ticks += 1
+        time.sleep(max(scheduler.tick(), 0))
+    sent = scheduler.schedule["wake"].total_run_count
+    assert sent >= 3
+    assert ticks <= 5 * sent
