@@ -64,6 +64,17 @@ def test_a_check_is_answered_with_its_result(callers):
     assert reply.seconds < 2
 
 
+def test_a_check_with_a_silent_name_server_leaves_a_thread_to_its_workspace(callers):
+    caller, domain = callers[0][-1]
+    with ThreadPoolExecutor(4) as pool:
+        # At most one of them waits in each process.
+        checks = [pool.submit(verify, caller, domain) for _ in range(4)]
+        time.sleep(0.5)
+        seconds = [caller.call("GET", "/me").seconds for _ in range(10)]
+    assert max(seconds) < MAX_SECONDS
+    assert {check.result().status for check in checks} == {200}
+
+
 def test_checks_with_a_silent_name_server_delay_nobody(stack, callers):
     with ThreadPoolExecutor(CALLERS) as pool:
         checks = [pool.submit(verify, *caller) for caller in callers[0]]
