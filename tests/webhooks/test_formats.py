@@ -55,6 +55,11 @@ SECRET_OPTIONS = {
 verification_key = find_format("sendgrid").verification_key
 
 
+def test_a_body_has_letters_not_escapes():
+    body = stored_body("delivered", subject="Grüße")
+    assert "Grüße".encode() in render_body(body, format_="resend")
+
+
 def stored_body(kind: str, **fields) -> str:
     data = {
         "emailId": EMAIL_ID, "to": "ada@example.com", "from": "hi@alice.example", "subject": "Hi",

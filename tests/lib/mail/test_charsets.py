@@ -6,7 +6,7 @@ from encodings.aliases import aliases
 
 import pytest
 
-from lib.mail.charsets import SLOW, codec_name, find_codec
+from lib.mail.charsets import SLOW, codec_name, decode_strictly, find_codec
 from lib.mail.encoded_words import decode_words
 
 
@@ -46,3 +46,9 @@ def test_unknown_names_leave_no_trace_in_memory():
     for number in range(1_000):
         assert decode_words(f"=?x-nothing-{number}?q?a?=") == "a"
     assert len(encodings._cache) < before + 10
+
+
+@pytest.mark.parametrize(("charset", "named"), [("", "UTF-8"), ("koi8-nothing", "koi8-nothing")])
+def test_a_text_that_no_charset_fits_is_refused_by_its_name(charset, named):
+    with pytest.raises(UnicodeError, match=f"not valid {named}$"):
+        decode_strictly(b"\xff\xfe\xff", charset)

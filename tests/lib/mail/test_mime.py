@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
+from lib.mail.mime import MAX_BOUNDARY, MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
 from tests.conftest import examples
 
 TOLERANT = MimePolicy(max_depth=20, max_parts=250, max_header_bytes=128 * 1024)
@@ -162,6 +162,12 @@ def content_of(part: MimePart) -> bytes:
 
 
 class TestStructure:
+    @pytest.mark.parametrize(("length", "parts"), [(MAX_BOUNDARY, 1), (MAX_BOUNDARY + 1, 0)])
+    def test_a_boundary_has_a_longest_length(self, length, parts):
+        boundary = "b" * length
+        source = multipart(f"--{boundary}\r\n\r\nHi\r\n--{boundary}--\r\n".encode(), boundary)
+        assert len([part for part in leaves(source, TOLERANT) if part.body == b"Hi"]) == parts
+
     def test_a_boundary_may_begin_with_another(self):
         inner = multipart(b"--aab\r\n\r\none\r\n--aab--\r\n", "aab")
         source = multipart(b"--aa\r\n" + inner + b"--aa\r\n\r\ntwo\r\n--aa--\r\n", "aa")

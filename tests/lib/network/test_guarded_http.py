@@ -202,6 +202,13 @@ def test_a_redirect_is_returned_and_not_followed(text):
         assert receiver.connections == 1
 
 
+def test_the_environment_names_no_proxy(monkeypatch):
+    with Receiver() as receiver, Receiver() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url(""))
+        assert get(receiver.url(), TRIAL) == [200]
+        assert (receiver.connections, proxy.connections) == (1, 0)
+
+
 def test_a_connection_to_a_refused_peer_is_never_written_to():
     """The peer is checked before the request is written, in case the kernel or a library connects elsewhere."""
 
