@@ -82,9 +82,9 @@ def check_ehlo_reverse(_: DoctorOptions) -> Diagnosis:
     for address in _addresses_of(wanted):
         names = _look_up(dns.reversename.from_address(address).to_text(omit_final_dot=True), "PTR").records
         if wanted not in names:
-            found = f"to {', '.join(names)}" if names else "to no name"
+            shown = f"to {', '.join(names)}" if names else "to no name"
             return failed(
-                f"{address}, an address of {wanted}, resolves back {found}.",
+                f"{address}, an address of {wanted}, resolves back {shown}.",
                 remedy=f"Set the reverse DNS (PTR) of {address} to {wanted} at the hosting provider.",
             )
     return ok(f"The addresses of {wanted} resolve back to it.")

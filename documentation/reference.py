@@ -179,8 +179,8 @@ class OperationReader:
 
     def _example_path(self, path: str) -> str:
         """Return a path with the ids of the examples in place of its parameters."""
-        while found := PLACEHOLDER.search(path):
-            path = path[: found.start()] + self._example_id(path[: found.end()]) + path[found.end() :]
+        while match := PLACEHOLDER.search(path):
+            path = path[: match.start()] + self._example_id(path[: match.end()]) + path[match.end() :]
         return path
 
     def _example_id(self, path: str) -> str:
@@ -215,7 +215,7 @@ def _shape(path: str) -> str:
 
 
 def _is_stream(operation: Schema) -> bool:
-    return any("text/event-stream" in found["content"] for found in operation["responses"].values())
+    return any("text/event-stream" in described["content"] for described in operation["responses"].values())
 
 
 def _plain(text: str) -> str:

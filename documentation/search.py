@@ -43,8 +43,8 @@ class SearchEntry:
 
     def excerpt(self, terms: list[str]) -> str:
         """Return the text around the first term."""
-        found = [position for term in terms if (position := self.text.lower().find(term)) >= 0]
-        start = self.text.rfind(" ", 0, max(min(found, default=0) - 40, 0)) + 1
+        positions = [position for term in terms if (position := self.text.lower().find(term)) >= 0]
+        start = self.text.rfind(" ", 0, max(min(positions, default=0) - 40, 0)) + 1
         text = self.text[start : start + EXCERPT_LENGTH]
         return f"{'…' if start else ''}{text}{'…' if start + EXCERPT_LENGTH < len(self.text) else ''}"
 

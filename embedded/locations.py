@@ -41,11 +41,11 @@ class DataDirectory:
 
 def data_directory(environment: Mapping[str, str]) -> DataDirectory:
     """Return the DATA_DIR; a relative path is relative to the caller's working directory."""
-    given = environment.get("DATA_DIR")
-    if not given:
+    directory = environment.get("DATA_DIR")
+    if not directory:
         return DataDirectory(REPOSITORY / "var")
     caller = Path(environment.get("POSTRIDER_CALLED_FROM") or Path.cwd())
-    return DataDirectory((caller / given).resolve())
+    return DataDirectory((caller / directory).resolve())
 
 
 def write_private(path: Path, text: str) -> None:

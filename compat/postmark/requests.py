@@ -91,8 +91,8 @@ def read_slice(request: Request) -> slice:
 
 def read_filters(request: Request) -> dict[str, Any]:
     """Return the filters of a list of messages or bounces by their names in lower case. Raises ValidationError."""
-    given = {name.lower(): text for name, text in request.query_params.dict().items() if text}
-    filters: dict[str, Any] = {FILTER_NAMES.get(name, name): text for name, text in given.items()}
+    sent = {name.lower(): text for name, text in request.query_params.dict().items() if text}
+    filters: dict[str, Any] = {FILTER_NAMES.get(name, name): text for name, text in sent.items()}
     for name, field in DATE_FILTERS.items():
         if name in filters:
             filters[name] = validate_field(field, filters[name], name=name)

@@ -211,25 +211,25 @@ def _host_reason(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
 def _enhanced_code(reply: Reply) -> tuple[int, str]:
     """Return the first enhanced code that agrees with the basic code, preferring one with a known reason."""
     basic = reply.code // 100
-    found = [
+    codes = [
         (int(match[1]), match[2].lstrip("0"))
         for match in ENHANCED_CODE.finditer(reply.text[:MAX_LENGTH])
         if basic in (0, int(match[1]))
     ]
-    known = (code for code in found if code[1] in ENHANCED)
-    return next(known, found[0] if found else (0, ""))
+    known = (code for code in codes if code[1] in ENHANCED)
+    return next(known, codes[0] if codes else (0, ""))
 
 
 def _reason_at(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
     """Return the reason of the first table that matches, unless the stage rules it out."""
     cause = text if stage is SmtpStage.RCPT else without_effects(text)
-    found = _first(cause, PROVIDER_PHRASES, SENDER_PHRASES) or _by_codes_and_phrases(stage, reply, cause)
-    if found not in RECIPIENT_FAULTS:
-        return found
+    reason = _first(cause, PROVIDER_PHRASES, SENDER_PHRASES) or _by_codes_and_phrases(stage, reply, cause)
+    if reason not in RECIPIENT_FAULTS:
+        return reason
     is_effect = stage is not SmtpStage.RCPT and EFFECTS.search(text) and not certain_reason(cause)
-    if is_effect or (stage in MESSAGE_STAGES and found in ACCEPTED_AT_RCPT):
+    if is_effect or (stage in MESSAGE_STAGES and reason in ACCEPTED_AT_RCPT):
         return FailureReason.UNDETERMINED
-    return BLAMELESS_STAGES.get(stage, found)
+    return BLAMELESS_STAGES.get(stage, reason)
 
 
 def _by_codes_and_phrases(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
@@ -298,10 +298,10 @@ def _confirmed(coded: FailureReason, text: str) -> FailureReason:
 
 
 def _by_phrases(detail: str, text: str, stage: SmtpStage) -> FailureReason | None:
-    found = HOST_PHRASES.find(text) or _by_recipient_phrases(text, stage)
-    found = found or _first(text, CONTENT_PHRASES, GENERAL_PHRASES)
-    if found or stage in MESSAGE_STAGES:
-        return found
+    reason = HOST_PHRASES.find(text) or _by_recipient_phrases(text, stage)
+    reason = reason or _first(text, CONTENT_PHRASES, GENERAL_PHRASES)
+    if reason or stage in MESSAGE_STAGES:
+        return reason
     return _by_ambiguous_phrases(detail, text)
 
 
@@ -313,10 +313,10 @@ def _by_recipient_phrases(text: str, stage: SmtpStage) -> FailureReason | None:
 
 
 def _by_ambiguous_phrases(detail: str, text: str) -> FailureReason | None:
-    found = UNAVAILABLE_PHRASES.find(text)
-    if not found and not detail.startswith(SECURITY_SUBJECT):
-        found = POSSIBLE_RECIPIENT_PHRASES.find(text) or UNEXPLAINED_PHRASES.find(_unexplained(text))
-    return found and (_doubt(text) or found)
+    reason = UNAVAILABLE_PHRASES.find(text)
+    if not reason and not detail.startswith(SECURITY_SUBJECT):
+        reason = POSSIBLE_RECIPIENT_PHRASES.find(text) or UNEXPLAINED_PHRASES.find(_unexplained(text))
+    return reason and (_doubt(text) or reason)
 
 
 def _unexplained(text: str) -> str:

@@ -174,7 +174,7 @@ def _headers(message: OutgoingMessage) -> Iterator[str]:
 
 def _custom_headers(message: OutgoingMessage) -> Iterator[tuple[str, str]]:
     name, _ = SUPPRESSED_RESPONSES
-    if name.lower() not in {given.lower() for given, _ in message.headers}:
+    if name.lower() not in {custom.lower() for custom, _ in message.headers}:
         yield SUPPRESSED_RESPONSES
     yield from message.headers
 

@@ -102,18 +102,18 @@ class DirectTransport:
     async def _hosts(self, route: Route, tls: TlsMode) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
-        found = 0
+        count = 0
         for name in sorted(route.shuffled(), key=self._session_factory.is_down):
             try:
                 addresses = await self._routes.addresses(name)
             except ERROR_PRIORITY as error:
                 first = _higher_priority(first, error)
                 continue
-            for address in addresses[: MAX_ADDRESSES - found]:
-                found += 1
+            for address in addresses[: MAX_ADDRESSES - count]:
+                count += 1
                 context = self._context if tls.is_mandatory else None
                 yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context)
-        if first and not found:
+        if first and not count:
             raise first
 
 

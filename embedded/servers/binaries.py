@@ -43,14 +43,14 @@ def find_postgres(*, account: SystemAccount, server_directory: Path, major: int 
 
     server_directory: receives a copy of the wheel's programs when the account cannot access them.
     """
-    found = [p for p in _postgres_candidates(account, server_directory) if p.major >= MIN_POSTGRES_MAJOR]
-    fitting = [p for p in found if major in (None, p.major)]
+    installed = [p for p in _postgres_candidates(account, server_directory) if p.major >= MIN_POSTGRES_MAJOR]
+    fitting = [p for p in installed if major in (None, p.major)]
     if fitting:
         return fitting[0]
-    if found:
+    if installed:
         raise CannotStart(
-            f"The database in {server_directory} was created by PostgreSQL {major}, but {found[0].directory} is"
-            f" PostgreSQL {found[0].major}. Install version {major}, or set another DATA_DIR."
+            f"The database in {server_directory} was created by PostgreSQL {major}, but {installed[0].directory} is"
+            f" PostgreSQL {installed[0].major}. Install version {major}, or set another DATA_DIR."
         )
     raise CannotStart(
         f"No PostgreSQL {MIN_POSTGRES_MAJOR} or newer was found that the user {account.name} can run."

@@ -168,16 +168,16 @@ def build_failure_status(
     """Return a status with its classification; the notice is classified if the diagnostic text gives no reason."""
     if kind not in {ReportKind.BOUNCE, ReportKind.DELAY}:
         return RecipientStatus(kind, recipients, status, code, diagnostic)
-    found = classify_bounce(status=status, code=code, diagnostic=diagnostic, quoted=notice.stage)
+    bounce = classify_bounce(status=status, code=code, diagnostic=diagnostic, quoted=notice.stage)
     # Where the notice quotes a command, the reply to it has been classified.
-    if found.reason is FailureReason.UNDETERMINED and notice.stage is SmtpStage.REPORT:
-        found = notice.classification if found.is_permanent else replace(found, reason=notice.classification.reason)
-    if found.is_hard and notice.ambiguous_reason:
-        found = replace(found, reason=notice.ambiguous_reason, is_hard=False)
-    diagnostic = diagnostic or found.line[:MAX_DIAGNOSTIC]
-    is_permanent = found.is_permanent and kind is ReportKind.BOUNCE
-    is_hard = found.is_hard and is_permanent
-    return RecipientStatus(kind, recipients, status, code, diagnostic, found.reason, is_hard, is_permanent)
+    if bounce.reason is FailureReason.UNDETERMINED and notice.stage is SmtpStage.REPORT:
+        bounce = notice.classification if bounce.is_permanent else replace(bounce, reason=notice.classification.reason)
+    if bounce.is_hard and notice.ambiguous_reason:
+        bounce = replace(bounce, reason=notice.ambiguous_reason, is_hard=False)
+    diagnostic = diagnostic or bounce.line[:MAX_DIAGNOSTIC]
+    is_permanent = bounce.is_permanent and kind is ReportKind.BOUNCE
+    is_hard = bounce.is_hard and is_permanent
+    return RecipientStatus(kind, recipients, status, code, diagnostic, bounce.reason, is_hard, is_permanent)
 
 
 def status_code(text: str) -> str:

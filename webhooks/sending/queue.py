@@ -123,15 +123,15 @@ class EndpointShares:
     def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[WebhookClaim] = ()) -> Turn[WebhookClaim]:
         """Lease deliveries; see lib.worker.lease_queue.FairnessRule."""
         slow_limit = self.slow_limit - sum(claim.is_slow for claim in claimed)
-        found = find_endpoints(after=after, least_pace=SLOW_PACE if slow_limit > 0 else FIRST_PACE)
-        endpoints = limit_shares(found, limit=limit, slow_limit=slow_limit)
+        due = find_endpoints(after=after, least_pace=SLOW_PACE if slow_limit > 0 else FIRST_PACE)
+        endpoints = limit_shares(due, limit=limit, slow_limit=slow_limit)
         shares = allocate(endpoints, limit=limit)
         rows = run(LEASE, {"webhooks": list(shares), "shares": list(shares.values()), "limit": limit}) if shares else []
         slow = {endpoint.webhook for endpoint in endpoints if endpoint.is_slow}
         claims = [WebhookClaim(key, fence, attempt, webhook, webhook in slow) for key, fence, attempt, webhook in rows]
         if len(endpoints) == limit:
             return claims, endpoints[-1].webhook
-        return claims, found[-1].webhook if len(found) == MAX_ENDPOINTS else FIRST
+        return claims, due[-1].webhook if len(due) == MAX_ENDPOINTS else FIRST
 
 
 def find_endpoints(*, after: UUID, least_pace: int) -> list[EndpointShare]:

@@ -43,16 +43,18 @@ class SmtpError(Exception):
     def outcome(self, *, sender_names: Sequence[str], recipient: str) -> DeliveryOutcome:
         """Return the outcome of the attempt that this error ended. sender_names: see `names_sender`."""
         if self.reply.code:
-            found = classify(self.reply, stage=self.stage)
-            if found.is_recipient_fault and names_sender(self.reply.text, names=sender_names, recipient=recipient):
-                found = replace(found, reason=FailureReason.POLICY, is_recipient_fault=False)
+            classification = classify(self.reply, stage=self.stage)
+            if classification.is_recipient_fault and names_sender(
+                self.reply.text, names=sender_names, recipient=recipient
+            ):
+                classification = replace(classification, reason=FailureReason.POLICY, is_recipient_fault=False)
             return DeliveryOutcome(
-                found.status,
+                classification.status,
                 self.reply,
-                found.reason,
-                is_recipient_fault=found.is_recipient_fault,
+                classification.reason,
+                is_recipient_fault=classification.is_recipient_fault,
                 # Another host, or this one after an upgrade, may accept the address.
-                never_suppresses=found.reason is FailureReason.SMTPUTF8_REQUIRED,
+                never_suppresses=classification.reason is FailureReason.SMTPUTF8_REQUIRED,
             )
         # The whole message was sent and no reply came: the host may have accepted it.
         is_unknown = self.stage is SmtpStage.DOT

@@ -80,13 +80,13 @@ class Routes:
         answers = await asyncio.gather(
             self._resolver.look_up(checked, "AAAA"), self._resolver.look_up(checked, "A"), return_exceptions=True
         )
-        found = [ip_address(text) for answer in answers if isinstance(answer, DnsAnswer) for text in answer.records]
-        if not found:
+        addresses = [ip_address(text) for answer in answers if isinstance(answer, DnsAnswer) for text in answer.records]
+        if not addresses:
             for answer in answers:
                 if isinstance(answer, BaseException):
                     raise answer
             raise NoSuchDomain(f"The mail host {host} has no address.")
-        return self._guard.check_addresses(found)
+        return self._guard.check_addresses(addresses)
 
     def _route(self, domain: str, answer: DnsAnswer) -> Route:
         if answer.status is LookupStatus.NO_NAME:
