@@ -77,8 +77,10 @@ def post_worker_init(worker: Any) -> None:
     from api import latency  # noqa: PLC0415 - as in when_ready
     from api.parser import MAX_BODY_BYTES  # noqa: PLC0415
     from config.web.shares import share_of  # noqa: PLC0415
+    from workspaces.api.throttling import is_computing  # noqa: PLC0415
 
-    worker.share_of, worker.observe, worker.max_body_bytes = share_of, latency.observe, MAX_BODY_BYTES
+    worker.share_of, worker.is_computing = share_of, is_computing
+    worker.observe, worker.max_body_bytes = latency.observe, MAX_BODY_BYTES
 
 
 def defer_accept(listener: socket.socket) -> None:

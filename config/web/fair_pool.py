@@ -21,10 +21,13 @@ class _Task(NamedTuple):
 
 
 class FairPool:
-    """Threads that take the tasks of each share in turn. At most `threads_per_share` of them work for one share."""
+    """Threads that take the tasks of each share in turn.
 
-    def __init__(self, threads: int, *, threads_per_share: int) -> None:
-        self._per_share = threads_per_share
+    threads_of: returns how many of them may work for a share at the same time.
+    """
+
+    def __init__(self, threads: int, *, threads_of: Callable[[str], int]) -> None:
+        self._threads_of = threads_of
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, deque[_Task]] = OrderedDict()
         self._running: Counter[str] = Counter()
@@ -46,7 +49,7 @@ class FairPool:
 
     def is_full(self, share: str) -> bool:
         """Return whether a new task of a share would wait for others of this share."""
-        return self._running[share] + self.waiting(share) >= self._per_share
+        return self._running[share] + self.waiting(share) >= self._threads_of(share)
 
     def shutdown(self, *, wait: bool) -> None:
         """End the threads after the tasks that wait; the caller does not wait for them."""
@@ -65,7 +68,7 @@ class FairPool:
         with self._changed:
             while True:
                 for share, tasks in self._waiting.items():
-                    if self._running[share] < self._per_share:
+                    if self._running[share] < self._threads_of(share):
                         return self._begin(share, tasks)
                 if self._is_shut:
                     return None

@@ -144,11 +144,15 @@ class Connection(TConn):  # type: ignore[misc]
 
 
 class WebWorker(ThreadWorker):  # type: ignore[misc]
-    """A process of the web server. share_of: see config.web.shares. observe: of api.latency."""
+    """A process of the web server. share_of: see config.web.shares.
+
+    is_computing: of workspaces.api.throttling. observe: of api.latency.
+    """
 
     tpool: FairPool
     # Set by config.gunicorn when the application is loaded.
     share_of: Callable[[bytes, Any], str]
+    is_computing: Callable[[str], bool]
     observe: Callable[..., None]
     max_body_bytes: int
 
@@ -163,7 +167,14 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         self.without_room: deque[Connection] = deque()
 
     def get_thread_pool(self) -> FairPool:
-        return FairPool(self.cfg.threads, threads_per_share=max(self.cfg.threads // 2, 1))
+        return FairPool(self.cfg.threads, threads_of=self.threads_of)
+
+    def threads_of(self, share: str) -> int:
+        """Return how many threads may work for a share: half of them, or one if its requests compute.
+
+        Two that compute take turns with the interpreter's lock, and with every other thread of the process.
+        """
+        return 1 if self.is_computing(share) else max(self.cfg.threads // 2, 1)
 
     def init_signals(self) -> None:
         super().init_signals()

@@ -15,6 +15,7 @@ from embedded.servers.redis import start_throw_away
 from lib import redis_client, token_bucket
 from lib.token_bucket import KEY_PREFIX, MemoryBuckets, RateLimit, owe_tokens, take_token
 from tests.conftest import Api, make_key
+from workspaces.api import throttling
 
 SLOW = RateLimit(per_second=1, burst=3)
 
@@ -372,3 +373,14 @@ class TestOwedTokens:
         assert api.get("/me")["RateLimit-Remaining"] == "99"
         monkeypatch.undo()
         assert api.get("/me")["RateLimit-Remaining"] == "98"
+
+    def test_a_workspace_computes_for_some_seconds(self, api: Api, alice, settings, monkeypatch):
+        settings.RATE_LIMIT = None
+        monkeypatch.setattr(throttling, "_computing", {})
+        assert not throttling.is_computing(alice.workspace.id)
+        monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", iter([7.0, 7.06, 8.0, 8.04]).__next__)
+        api.get("/me")
+        assert throttling.is_computing(alice.workspace.id)
+        monkeypatch.setattr(throttling, "COMPUTING_SECONDS", 0.0)
+        api.get("/me")
+        assert not throttling.is_computing(alice.workspace.id)

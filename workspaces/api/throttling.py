@@ -3,6 +3,7 @@
 See docs/specification.md, Rate limits.
 """
 
+import time
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -17,6 +18,10 @@ from workspaces.models import ApiKey, Workspace
 FAILURES = RateLimit(per_second=1, burst=20)
 # With 50 requests per second, a workspace can use half a core all the time.
 STEP_SECONDS, TOKENS_PER_STEP = 0.05, 5
+# How long a workspace counts as computing after such a request.
+COMPUTING_SECONDS = 5.0
+# The time of the last one by workspace; a process serves a few thousand workspaces at most.
+_computing: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,18 @@ def owe_processor_time(level: BucketState | None, workspace: Workspace, seconds:
 
     level: what take_key_request returned. Most requests use a few milliseconds, and owe nothing.
     """
-    if level and settings.RATE_LIMIT and (steps := int(seconds / STEP_SECONDS)):
+    steps = int(seconds / STEP_SECONDS)
+    if not steps:
+        return
+    _computing[workspace.id] = time.monotonic()
+    if level and settings.RATE_LIMIT:
         per_second, burst = settings.RATE_LIMIT
         owe_tokens(f"workspace:{workspace.id}", steps * TOKENS_PER_STEP, limit=RateLimit(per_second, burst))
+
+
+def is_computing(workspace_id: str) -> bool:
+    """Return whether this process has answered a request of a workspace lately that used much processor time."""
+    return time.monotonic() - _computing.get(workspace_id, -COMPUTING_SECONDS) < COMPUTING_SECONDS
 
 
 def refuse_excess(level: BucketState | None) -> None:

@@ -75,7 +75,9 @@ class KeyedView(APIView):
 
 
 class WorkspaceView(KeyedView):
-    """A view with the workspace of the API key."""
+    """A view with the workspace of the API key. started: the processor time of this thread after authentication."""
+
+    started: float | None = None
 
     # The token is taken here, so that responses to keys with insufficient scope have rate limit headers too.
     def perform_authentication(self, request: Request) -> None:
@@ -85,7 +87,7 @@ class WorkspaceView(KeyedView):
         refuse_inactive(workspace_of(request))
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        if self.level:
+        if self.started is not None:
             owe_processor_time(self.level, workspace_of(request), time.thread_time() - self.started)
         return super().finalize_response(request, response, *args, **kwargs)
 
