@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import resource
 import shutil
 import socket
 import sys
@@ -51,6 +52,7 @@ if OWN_DIRECTORY:
 
 
 def when_ready(server: Any) -> None:
+    raise_file_limit()
     return_large_blocks()
     server.handle_term = partial(stop_gracefully, server)
     for listener in server.LISTENERS:
@@ -69,6 +71,15 @@ def when_ready(server: Any) -> None:
 def pre_fork(server: Any, worker: Any) -> None:
     # gunicorn has given its own name to this process by now.
     name_process("web supervisor")
+
+
+def raise_file_limit() -> None:
+    """Let a process have as many open files as it may have connections; service managers start it with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * worker_connections
+    if soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
 def post_worker_init(worker: Any) -> None:

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from lib.network.client_address import client_address, client_network
 from workspaces.api.authentication import workspace_of_key
-from workspaces.api_key_secrets import KEY_PATTERN, parse_key
+from workspaces.api_key_secrets import KEY_PATTERN
 
 KEY = re.compile(KEY_PATTERN.pattern.encode())
 # Other credentials: Basic authentication, a session of the dashboard.
@@ -20,12 +20,13 @@ FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)", re.IGNORECA
 
 
 def share_of(head: bytes, client: Any) -> str:
-    """Return the workspace of a request's key, else its other credentials, else its network.
+    """Return the workspace of a request's key, else a hash of its credentials, else its network.
 
-    The key is not checked here: a request with a wrong secret is refused in a millisecond.
+    A key that this process has not accepted before counts by itself, so that nobody can take the share of a workspace
+    with the public part of its key.
     """
-    if (match := KEY.search(head)) and (key := parse_key(match[0].decode())):
-        return workspace_of_key(key.id) or key.id
+    if match := KEY.search(head):
+        return workspace_of_key(match[0].decode()) or hashlib.sha256(match[0]).hexdigest()
     if credentials := CREDENTIALS.search(head):
         return hashlib.sha256(credentials[1]).hexdigest()
     peer = str(client[0]) if isinstance(client, tuple) else ""

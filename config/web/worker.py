@@ -250,7 +250,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             self.body_bytes += connection.body_room
             self.network_body_bytes[connection.network] += connection.body_room
         if connection.request.expects_continue:
-            connection.sock.sendall(CONTINUE)
+            with suppress(OSError):
+                connection.sock.sendall(CONTINUE)
 
     def has_room(self, connection: Connection) -> bool:
         size = connection.request.body_bytes
@@ -290,7 +291,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         """Answer without a request thread."""
         self.forget(connection)
         connection.request.is_cut = True
-        connection.sock.sendall(refusal.to_bytes())
+        with suppress(OSError):
+            connection.sock.sendall(refusal.to_bytes())
         self.observe("turned-away", status=refusal.status, seconds=time.monotonic() - connection.began_at)
         self.release_body(connection)
         self.nr_conns -= 1
@@ -315,6 +317,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             del self.networks[connection.network]
         with suppress(KeyError, ValueError):
             self.poller.unregister(connection.sock)
+        with suppress(ValueError):
+            self.without_room.remove(connection)
 
     def release_body(self, connection: Connection) -> None:
         """Give the memory of a body to those that wait for it."""
@@ -322,9 +326,10 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             return
         self.body_bytes -= connection.body_room
         self.network_body_bytes[connection.network] -= connection.body_room
+        if not self.network_body_bytes[connection.network]:
+            del self.network_body_bytes[connection.network]
         connection.body_room = 0
         for _ in range(len(self.without_room)):
             waiting = self.without_room.popleft()
-            if waiting in self.arriving:
-                self.poller.register(waiting.sock, EVENT_READ, partial(self.receive, waiting))
-                self.begin_body(waiting)
+            self.poller.register(waiting.sock, EVENT_READ, partial(self.receive, waiting))
+            self.begin_body(waiting)

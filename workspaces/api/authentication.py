@@ -35,9 +35,9 @@ API_KEY_PREFIXES = frozenset({"pr_", "pr_test_"})
 ReadAddress = Callable[[], Address | None]
 
 cache: TTLCache[str, ApiKey] = TTLCache()
-# A key never changes its workspace.
+# By the hashes of keys that were accepted, the ids of their workspaces. A key never changes its workspace.
 MAX_KNOWN_KEYS = 10_000
-_workspaces: dict[str, str] = {}
+_workspaces: dict[int, str] = {}
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -92,6 +92,10 @@ def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     refuse_ended_key(key, kind="API key", advice=" Create a new one in the dashboard.")
     if key.limits.networks:
         _refuse_other_networks(key, client())
+    if hash(text) not in _workspaces:
+        if len(_workspaces) >= MAX_KNOWN_KEYS:
+            _workspaces.clear()
+        _workspaces[hash(text)] = key.workspace_id
     record_use(key)
     return key
 
@@ -104,18 +108,15 @@ def is_active_key(key_id: str) -> bool:
     return key is not None and is_usable and not key.is_revoked and not is_expired
 
 
-def workspace_of_key(key_id: str) -> str | None:
-    """Return the id of a key's workspace, if this process has used the key before."""
-    return _workspaces.get(key_id)
+def workspace_of_key(text: str) -> str | None:
+    """Return the id of a key's workspace, if this process has accepted the key before."""
+    return _workspaces.get(hash(text))
 
 
 def _read_key(key_id: str) -> ApiKey | None:
     key = ApiKey.objects.select_related("workspace").filter(id=key_id).first()
     if key:
         cache.set(key_id, key)
-        if len(_workspaces) >= MAX_KNOWN_KEYS:
-            _workspaces.clear()
-        _workspaces[key_id] = key.workspace_id
     return key
 
 
