@@ -31,7 +31,8 @@ FILES_TYPE = "application/octet-stream"
 FILES = (
     File("terms.pdf", "application/pdf", b"%PDF-1.4\n" + bytes(range(256)) * 30),
     File("Übersicht, größer als gedacht, und mit einem sehr langen Namen 😀.csv", "text/csv", "é;1\r\n".encode()),
-    File("forwarded.eml", "message/rfc822", b"From: a@b.co\r\nSubject: x\r\n\r\nHi\r\n"),
+    # SpamAssassin compares the lengths of the last text and the HTML.
+    File("forwarded.eml", "message/rfc822", f"From: a@b.co\nSubject: x\n\n{TEXT}".replace("\n", "\r\n").encode()),
 )
 LOGO = File("logo.png", "image/png", PNG, "logo@alice.example")
 WITH_LOGO = HTML.replace("<p>Alice", '<img src="cid:logo@alice.example" alt="Logo" width="10" height="10"><p>Alice')
