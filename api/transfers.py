@@ -11,9 +11,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.encoding import force_bytes
 
 from api.errors import RateLimitExceeded
-from lib.network.slow_clients import slow_clients
+from lib.network.slow_clients import FILE, slow_clients
 
-KIND = "file"
 HEAD_END = b"\r\n\r\n"
 MAX_FILES = 50
 MAX_FILES_PER_WORKSPACE = 4
@@ -44,7 +43,7 @@ class FileResponse(TransferredResponse):
     def __init__(self, request: HttpRequest, lines: Iterable[str], *, workspace_id: str, **options: Any) -> None:
         self.workspace_id, self.lines = workspace_id, map(force_bytes, lines if request.method != "HEAD" else ())
         client = request.META.get("gunicorn.socket") if request.method != "HEAD" else None
-        if client and _is_full(workspace_id):
+        if client and slow_clients().is_full(FILE, workspace_id, at_most=MAX_FILES, of_share=MAX_FILES_PER_WORKSPACE):
             raise RateLimitExceeded("Too many files are being downloaded.", headers={"Retry-After": "10"})
         super().__init__(self.lines, client=client, **options)
         # Without chunks, which HTTP/1.0 does not know, the file ends with the connection.
@@ -66,11 +65,6 @@ def csv_file(request: HttpRequest, lines: Iterable[str], **options: Any) -> File
 def _chunk(data: bytes) -> bytes:
     """Return a chunk of a body; the empty one is its end (RFC 9112, section 7.1)."""
     return b"%X\r\n%b\r\n" % (len(data), data)
-
-
-def _is_full(workspace_id: str) -> bool:
-    clients = slow_clients()
-    return clients.count(KIND) >= MAX_FILES or clients.count(KIND, workspace_id) >= MAX_FILES_PER_WORKSPACE
 
 
 @dataclass

@@ -73,8 +73,7 @@ class StreamResponse(TransferredResponse):
 
 def _refuse_excess(workspace_id: str) -> None:
     """Raise RateLimitExceeded if the process or the workspace has too many streams."""
-    clients = slow_clients()
-    if clients.count(KIND) >= MAX_STREAMS or clients.count(KIND, workspace_id) >= MAX_STREAMS_PER_WORKSPACE:
+    if slow_clients().is_full(KIND, workspace_id, at_most=MAX_STREAMS, of_share=MAX_STREAMS_PER_WORKSPACE):
         raise RateLimitExceeded("Too many event streams are open.", headers={"Retry-After": "10"})
 
 

@@ -81,8 +81,8 @@ TOO_MANY_WAITING = Refusal(
 class ClientSocket(socket.socket):
     """A client's socket that keeps what the kernel does not take at once.
 
-    unsent: it, in order. waited_seconds: how long the complete request waited for a thread. waits_for_share: as in
-    Connection. api.admission reads both.
+    unsent: it, in order. waited_seconds: how long the complete request waited for a thread. waits_for_share: others of
+    the same share were being answered when it was complete. api.admission reads both.
     """
 
     waited_seconds = 0.0
@@ -102,15 +102,11 @@ class ClientSocket(socket.socket):
 
 
 class Connection(TConn):  # type: ignore[misc]
-    """A connection and its request.
-
-    share: whose request it is. waits_for_share: others of the same share were being answered when it was complete.
-    """
+    """A connection and its request. share: whose request it is."""
 
     sock: ClientSocket
     share = ""
     complete_at = 0.0
-    waits_for_share = False
 
     def __init__(self, worker: "WebWorker", accepted: socket.socket, client: Any, server: Any) -> None:
         super().__init__(worker.cfg, ClientSocket(accepted), client, server)
@@ -265,7 +261,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         if self.tpool.waiting(conn.share) >= MAX_WAITING:
             self.refuse(conn, TOO_MANY_WAITING)
             return
-        conn.waits_for_share = self.tpool.is_full(conn.share)
+        conn.sock.waits_for_share = self.tpool.is_full(conn.share)
         future = self.tpool.submit_for(conn.share, self.handle, conn)
         future.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
 
@@ -273,7 +269,6 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         # Sent before the body arrived.
         req._expected_100_continue = False  # noqa: SLF001
         conn.sock.waited_seconds = time.monotonic() - conn.complete_at
-        conn.sock.waits_for_share = conn.waits_for_share
         return super().handle_request(req, conn)
 
     def finish_request(self, conn: Connection, fs: Any) -> None:

@@ -29,6 +29,8 @@ LEAST_BYTES = 32 * 1024
 # The rests of responses that this process keeps; one share may have a quarter.
 MAX_REST_BYTES = 64 * 1024 * 1024
 SHARE_OF_REST = 4
+# The kinds of responses that end, unlike event streams.
+REST, FILE = "rest", "file"
 # The lines of a file that are read at once.
 LINES = 200
 # After the response, for a client that is still sending: closing at once would discard the response.
@@ -85,7 +87,7 @@ class SlowClients:
             finally:
                 self._add(self.rests, share, -size)
 
-        self.serve(connection, send, kind="rest", share=share, seconds=REST_SECONDS + size / LEAST_BYTES)
+        self.serve(connection, send, kind=REST, share=share, seconds=REST_SECONDS + size / LEAST_BYTES)
 
     def send_lines(
         self,
@@ -112,7 +114,11 @@ class SlowClients:
                 started = time.monotonic()
             await write(writer, frame(b""))
 
-        self.serve(connection, send, kind="file", share=share, seconds=seconds)
+        self.serve(connection, send, kind=FILE, share=share, seconds=seconds)
+
+    def is_full(self, kind: str, share: str, *, at_most: int, of_share: int) -> bool:
+        """Return whether a kind has as many connections as it may have, of all or of one share."""
+        return self.count(kind) >= at_most or self.count(kind, share) >= of_share
 
     def count(self, kind: str, share: str | None = None) -> int:
         """Return the number of open connections of a kind, of one share or of all."""
@@ -123,7 +129,7 @@ class SlowClients:
     def wait(self, seconds: float) -> None:
         """Wait until responses that end are sent: before the process exits."""
         deadline = time.monotonic() + seconds
-        while self.count("rest") + self.count("file") and time.monotonic() < deadline:
+        while self.count(REST) + self.count(FILE) and time.monotonic() < deadline:
             time.sleep(0.02)
 
     async def query(self, function: Callable[..., R], *arguments: Any) -> R:

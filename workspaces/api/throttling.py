@@ -46,34 +46,40 @@ def take_key_request(key: ApiKey) -> BucketState | None:
 
 def take_request(workspace: Workspace) -> BucketState | None:
     """Take a token for one request of a workspace. Returns None if rate limits are off (RATE_LIMIT=off)."""
-    return take_from(f"workspace:{workspace.id}")
+    return take_from(_bucket_of(workspace))
 
 
 def take_from(bucket: str) -> BucketState | None:
     """Take a token for one request from a bucket. Returns None if rate limits are off."""
-    if settings.RATE_LIMIT is None:
-        return None
-    per_second, burst = settings.RATE_LIMIT
-    return take_token(bucket, limit=RateLimit(per_second, burst))
+    limit = _default_limit()
+    return take_token(bucket, limit=limit) if limit else None
 
 
-def owe_processor_time(level: BucketState | None, workspace: Workspace, seconds: float) -> None:
+def owe_processor_time(workspace: Workspace, seconds: float) -> None:
     """Take TOKENS_PER_STEP tokens for each STEP_SECONDS of processor time that a request has used.
 
-    level: what take_key_request returned. Most requests use a few milliseconds, and owe nothing.
+    Most requests use a few milliseconds, and owe nothing.
     """
     steps = int(seconds / STEP_SECONDS)
     if not steps:
         return
     _computing[workspace.id] = time.monotonic()
-    if level and settings.RATE_LIMIT:
-        per_second, burst = settings.RATE_LIMIT
-        owe_tokens(f"workspace:{workspace.id}", steps * TOKENS_PER_STEP, limit=RateLimit(per_second, burst))
+    if limit := _default_limit():
+        owe_tokens(_bucket_of(workspace), steps * TOKENS_PER_STEP, limit=limit)
 
 
 def is_computing(workspace_id: str) -> bool:
     """Return whether this process has answered a request of a workspace lately that used much processor time."""
     return time.monotonic() - _computing.get(workspace_id, -COMPUTING_SECONDS) < COMPUTING_SECONDS
+
+
+def _bucket_of(workspace: Workspace) -> str:
+    return f"workspace:{workspace.id}"
+
+
+def _default_limit() -> RateLimit | None:
+    """Return the limit of a workspace; None if rate limits are off."""
+    return RateLimit(*settings.RATE_LIMIT) if settings.RATE_LIMIT else None
 
 
 def refuse_excess(level: BucketState | None) -> None:

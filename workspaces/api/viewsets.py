@@ -88,7 +88,7 @@ class WorkspaceView(KeyedView):
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         if self.started is not None:
-            owe_processor_time(self.level, workspace_of(request), time.thread_time() - self.started)
+            owe_processor_time(workspace_of(request), time.thread_time() - self.started)
         return super().finalize_response(request, response, *args, **kwargs)
 
     @property
