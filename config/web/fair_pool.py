@@ -1,23 +1,26 @@
 """The threads that answer requests, with a share for each workspace."""
 
+import logging
 import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any, NamedTuple
+
+log = logging.getLogger("postrider.processes")
 
 
 class _Task(NamedTuple):
     share: str
-    future: "Future[Any]"
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
     def run(self) -> None:
         try:
-            self.future.set_result(self.function(*self.arguments))
-        except BaseException as error:  # noqa: BLE001 - the reader of the future handles it
-            self.future.set_exception(error)
+            self.function(*self.arguments)
+        # The thread must survive any error.
+        except Exception:
+            log.exception("a request could not be answered")
 
 
 class FairPool:
@@ -28,20 +31,21 @@ class FairPool:
 
     def __init__(self, threads: int, *, threads_of: Callable[[str], int]) -> None:
         self._threads_of = threads_of
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        # The last one that ended a task takes the next: its connection to the database is the most recent.
+        self._idle: list[SimpleQueue[_Task | None]] = []
         self._waiting: OrderedDict[str, deque[_Task]] = OrderedDict()
         self._running: Counter[str] = Counter()
         self._is_shut = False
         for number in range(threads):
             threading.Thread(target=self._work, name=f"request-{number}", daemon=True).start()
 
-    def submit_for(self, share: str, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    def submit_for(self, share: str, function: Callable[..., Any], *arguments: Any) -> None:
         """Queue a task of a share."""
-        task = _Task(share, Future(), function, arguments)
-        with self._changed:
-            self._waiting.setdefault(share, deque()).append(task)
-            self._changed.notify()
-        return task.future
+        with self._lock:
+            self._waiting.setdefault(share, deque()).append(_Task(share, function, arguments))
+            if self._idle and (task := self._next()):
+                self._idle.pop().put(task)
 
     def waiting(self, share: str) -> int:
         """Return the number of tasks of a share that no thread has taken."""
@@ -53,39 +57,41 @@ class FairPool:
 
     def shutdown(self, *, wait: bool) -> None:
         """End the threads after the tasks that wait; the caller does not wait for them."""
-        with self._changed:
+        with self._lock:
             self._is_shut = True
-            self._changed.notify_all()
+            for thread in self._idle:
+                thread.put(None)
 
     def _work(self) -> None:
-        while task := self._take():
-            try:
-                task.run()
-            finally:
-                self._release(task.share)
+        given: SimpleQueue[_Task | None] = SimpleQueue()
+        task = self._after(None, given)
+        while task := task or given.get():
+            task.run()
+            task = self._after(task, given)
 
-    def _take(self) -> _Task | None:
-        with self._changed:
-            while True:
-                for share, tasks in self._waiting.items():
-                    if self._running[share] < self._threads_of(share):
-                        return self._begin(share, tasks)
+    def _after(self, ended: _Task | None, given: "SimpleQueue[_Task | None]") -> _Task | None:
+        """Return the next task of a thread; None if it is given one later."""
+        with self._lock:
+            if ended:
+                self._running[ended.share] -= 1
+                if not self._running[ended.share]:
+                    del self._running[ended.share]
+            task = self._next()
+            if task is None:
+                self._idle.append(given)
                 if self._is_shut:
-                    return None
-                self._changed.wait()
+                    given.put(None)
+            return task
 
-    def _begin(self, share: str, tasks: deque[_Task]) -> _Task:
-        self._running[share] += 1
-        del self._waiting[share]
-        task = tasks.popleft()
-        if tasks:
-            # Behind those of the other shares.
-            self._waiting[share] = tasks
-        return task
-
-    def _release(self, share: str) -> None:
-        with self._changed:
-            self._running[share] -= 1
-            if not self._running[share]:
-                del self._running[share]
-            self._changed.notify()
+    def _next(self) -> _Task | None:
+        """Take a task whose share may use another thread."""
+        for share, tasks in self._waiting.items():
+            if self._running[share] < self._threads_of(share):
+                self._running[share] += 1
+                del self._waiting[share]
+                task = tasks.popleft()
+                if tasks:
+                    # Behind those of the other shares.
+                    self._waiting[share] = tasks
+                return task
+        return None

@@ -7,6 +7,7 @@ client does not read at once, the thread of slow clients sends.
 import json
 import signal
 import socket
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -136,6 +137,8 @@ class Connection(TConn):  # type: ignore[misc]
             share = self.share or self.network
             slow_clients().send_rest(connection, tuple(self.sock.unsent), share=share, is_cut=self.request.is_cut)
         else:
+            # gunicorn's graceful close would wait for the client here. All that arrived has been read, so the kernel
+            # sends the response before it closes.
             super().close()
 
 
@@ -154,6 +157,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # Of nr_conns, the number of connections: the main thread and the request threads change it.
+        self.counting = threading.Lock()
         # In the order in which they were accepted.
         self.arriving: dict[Connection, None] = {}
         self.networks: Counter[str] = Counter()
@@ -193,7 +198,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
     def accept(self, listener: socket.socket) -> None:
         with suppress(BlockingIOError, ConnectionAbortedError):
             accepted, client = listener.accept()
-            self.nr_conns += 1
+            with self.counting:
+                self.nr_conns += 1
             self.receive_from(Connection(self, accepted, client, listener.getsockname()))
 
     def receive_from(self, connection: Connection) -> None:
@@ -205,9 +211,13 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             self.end(next(iter(self.arriving)))
         self.arriving[connection] = None
         self.networks[connection.network] += 1
-        self.poller.register(connection.sock, EVENT_READ, partial(self.receive, connection))
-        # Its first bytes have arrived (TCP_DEFER_ACCEPT).
+        # Its first bytes have arrived (TCP_DEFER_ACCEPT), and usually all.
         self.receive(connection, connection.sock)
+        if connection in self.arriving and connection not in self.without_room:
+            self.wait_for_data(connection)
+
+    def wait_for_data(self, connection: Connection) -> None:
+        self.poller.register(connection.sock, EVENT_READ, partial(self.receive, connection))
 
     def receive(self, connection: Connection, _socket: Any) -> None:
         """Read what has arrived of a request."""
@@ -237,7 +247,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
     def begin_body(self, connection: Connection) -> None:
         """Reserve memory for a body, or let it wait."""
         if not self.has_room(connection):
-            self.poller.unregister(connection.sock)
+            self.stop_waiting(connection)
             self.without_room.append(connection)
             return
         if connection.request.body_bytes > SMALL_BODY_BYTES:
@@ -262,18 +272,25 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             self.refuse(conn, TOO_MANY_WAITING)
             return
         conn.sock.waits_for_share = self.tpool.is_full(conn.share)
-        future = self.tpool.submit_for(conn.share, self.handle, conn)
-        future.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
+        self.tpool.submit_for(conn.share, self.answer, conn)
+
+    def answer(self, connection: Connection) -> None:
+        """Answer a request in a request thread and close its connection. Wakes the main thread only if it waits."""
+        try:
+            self.handle(connection)
+        finally:
+            with suppress(OSError):
+                connection.close(graceful=True)
+            with self.counting:
+                self.nr_conns -= 1
+            if connection.body_room or not (self.alive and self._accepting):
+                self.method_queue.defer(self.release_body, connection)
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
         # Sent before the body arrived.
         req._expected_100_continue = False  # noqa: SLF001
         conn.sock.waited_seconds = time.monotonic() - conn.complete_at
         return super().handle_request(req, conn)
-
-    def finish_request(self, conn: Connection, fs: Any) -> None:
-        self.release_body(conn)
-        super().finish_request(conn, fs)
 
     def murder_pending(self) -> None:
         """End requests that arrive too slowly. Called once a second."""
@@ -289,19 +306,18 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         with suppress(OSError):
             connection.sock.sendall(refusal.to_bytes())
         self.observe("turned-away", status=refusal.status, seconds=time.monotonic() - connection.began_at)
-        self.release_body(connection)
-        self.nr_conns -= 1
-        connection.close(graceful=True)
+        self.drop(connection, graceful=True)
 
     def end(self, connection: Connection) -> None:
         """Close a connection whose request is incomplete."""
         self.forget(connection)
         self.drop(connection)
 
-    def drop(self, connection: Connection) -> None:
+    def drop(self, connection: Connection, *, graceful: bool = False) -> None:
         self.release_body(connection)
-        self.nr_conns -= 1
-        connection.close()
+        with self.counting:
+            self.nr_conns -= 1
+        connection.close(graceful)
 
     def forget(self, connection: Connection) -> None:
         """Stop receiving from a connection."""
@@ -310,10 +326,13 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         self.networks[connection.network] -= 1
         if not self.networks[connection.network]:
             del self.networks[connection.network]
-        with suppress(KeyError, ValueError):
-            self.poller.unregister(connection.sock)
+        self.stop_waiting(connection)
         with suppress(ValueError):
             self.without_room.remove(connection)
+
+    def stop_waiting(self, connection: Connection) -> None:
+        with suppress(KeyError, ValueError):
+            self.poller.unregister(connection.sock)
 
     def release_body(self, connection: Connection) -> None:
         """Give the memory of a body to those that wait for it."""
@@ -326,5 +345,5 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         connection.body_room = 0
         for _ in range(len(self.without_room)):
             waiting = self.without_room.popleft()
-            self.poller.register(waiting.sock, EVENT_READ, partial(self.receive, waiting))
+            self.wait_for_data(waiting)
             self.begin_body(waiting)

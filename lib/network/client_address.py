@@ -1,5 +1,6 @@
 """Client address of a request, as far as trusted proxies vouch for it."""
 
+import functools
 import re
 from collections.abc import Mapping
 from ipaddress import IPv6Address, IPv6Network, ip_address
@@ -46,6 +47,7 @@ def _is_trusted(address: Address) -> bool:
     return any(address in network for network in settings.TRUSTED_PROXIES)
 
 
+@functools.lru_cache(maxsize=1024)
 def _parse(text: str) -> Address | None:
     text = text.strip()
     if match := WITH_PORT.fullmatch(text):
