@@ -21,7 +21,7 @@ class PagePagination(BasePagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.read_query(request)
-        self.total = queryset.count()
+        self.total = len(queryset) if isinstance(queryset, list) else queryset.count()
         return list(queryset[self.slice]) if self.start < self.total else []
 
     def read_query(self, request: Request) -> None:

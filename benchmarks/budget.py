@@ -48,7 +48,7 @@ QUEUE_STAGES = {
     "claim: due entries": "emails.sending.emails_work:promote_due",
     "claim: entries": "lib.worker.lease_queue:Cursor.claim",
     "claim: loading": "emails.sending.emails_work:load_jobs",
-    "claim: suppressions": "emails.sending.emails_work:find_suppressed_pairs",
+    "claim: suppressions": "emails.sending.emails_work:find_suppressed_sendings",
     "message: template": "emails.sending.outgoing_messages:render_stored",
     "message: links, pixel, footer": "emails.sending.outgoing_messages:_personalized_html",
     "message: other fields": "emails.sending.emails_work:build_message",

@@ -54,6 +54,7 @@ DELIVERY_ALLOW_PRIVATE_NETWORKS = env.boolean("DELIVERY_ALLOW_PRIVATE_NETWORKS",
 SIMULATOR_DOMAIN = env.text("SIMULATOR_DOMAIN", "simulator.test").lower()
 ANYMAIL_BACKEND = env.text("ANYMAIL_BACKEND")
 ANYMAIL = env.prefixed("ANYMAIL_", exclude=["ANYMAIL_BACKEND"])
+STREAMS_WITHOUT_LINK = env.choice("STREAMS_WITHOUT_LINK", "allow", options=["allow", "deny"])
 SUPPRESS_ON = env.choice("SUPPRESS_ON", "recipient_fault", options=["recipient_fault", "every_bounce"])
 DELIVERY_CONNECTIONS = env.integer("DELIVERY_CONNECTIONS", 32, low=1, high=1000)
 DELIVERY_MAX_AGE = env.integer("DELIVERY_MAX_AGE", 86_400, low=60, high=30 * 86_400)
@@ -139,6 +140,7 @@ INSTALLED_APPS = [
     "documentation",
     "workspaces",
     "domains",
+    "streams",
     "templates_app",
     "suppressions",
     "webhooks",

@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("api.urls")),
     path("v1/", include("workspaces.api.urls")),
     path("v1/", include("domains.urls")),
+    path("v1/", include("streams.urls")),
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
     path("v1/", include("webhooks.urls")),

@@ -1,4 +1,4 @@
-"""Slices: the emails of a workspace with one tag, template or sending domain (docs/decisions/0128).
+"""Slices: the emails of a workspace with one tag, template, sending domain or stream (docs/decisions/0128).
 
 The id of a slice is a hash of the workspace, the dimension and the value, so that a value of any length is counted
 under a narrow key and no registry of values is needed.
@@ -15,6 +15,8 @@ from lib.ids import to_uuid
 
 # As many as an email has in `/v1`; further ones, of other APIs, are not counted.
 MAX_TAGS = 10
+# The stream of most emails has no slice: its counts are those of the workspace without those of the other streams.
+UNSLICED_STREAM = "main"
 # The emails of a batch, and those of one application, have mostly the same slices.
 CACHE_SIZE = 4096
 
@@ -23,6 +25,7 @@ class Dimension(StrEnum):
     TAG = "tag"
     TEMPLATE = "template"
     DOMAIN = "domain"
+    STREAM = "stream"
 
 
 @functools.lru_cache(maxsize=CACHE_SIZE)
@@ -33,12 +36,14 @@ def slice_id(workspace_id: str, dimension: Dimension, value: str) -> UUID:
 
 
 def email_slices(
-    workspace_id: str, *, tags: Iterable[str], template_id: str | None, from_domain: str
+    workspace_id: str, *, tags: Iterable[str], template_id: str | None, from_domain: str, stream: str
 ) -> tuple[UUID, ...]:
     """Return the slices that an email belongs to, in order, each once."""
     values = [(Dimension.TAG, tag) for tag in islice(tags, MAX_TAGS)] + [(Dimension.DOMAIN, from_domain)]
     if template_id:
         values.append((Dimension.TEMPLATE, template_id))
+    if stream != UNSLICED_STREAM:
+        values.append((Dimension.STREAM, stream))
     return tuple(sorted({slice_id(workspace_id, dimension, value) for dimension, value in values}))
 
 
@@ -48,5 +53,6 @@ def slices_sql(email: str) -> str:
         SELECT DISTINCT md5({email}.workspace_id || name)::uuid FROM (
             SELECT '/{Dimension.TAG}/' || tag FROM unnest({email}.tags[1:{MAX_TAGS}]) AS tag
             UNION ALL VALUES ('/{Dimension.TEMPLATE}/' || {email}.template_id),
-                             ('/{Dimension.DOMAIN}/' || {email}.from_domain)) AS names (name)
+                             ('/{Dimension.DOMAIN}/' || {email}.from_domain),
+                             ('/{Dimension.STREAM}/' || nullif({email}.stream, '{UNSLICED_STREAM}'))) AS names (name)
          WHERE name IS NOT NULL ORDER BY 1)"""  # noqa: S608 - constants

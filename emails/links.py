@@ -13,12 +13,15 @@ from django.conf import settings
 from delivery.message.html import is_trackable
 from lib.ids import from_uuid, to_uuid
 from lib.tokens import InvalidToken, make_token, read_token
+from streams.models import MAIN
 
 OPEN = "open"
 # Links of suspended workspaces show a page first (docs/decisions/0093). Older links do not name their workspace.
 CLICK = "click-of-workspace"
 OLD_CLICK = "click"
+# Of the stream `main`, and of older emails: the whole workspace.
 UNSUBSCRIBE = "unsubscribe"
+UNSUBSCRIBE_STREAM = "unsubscribe-stream"
 ID_BYTES = 16
 
 
@@ -33,11 +36,12 @@ class ClickedLink:
 
 @dataclass(frozen=True)
 class UnsubscribeLink:
-    """The workspace and the address of an unsubscribe link; the recipient's row may be deleted."""
+    """The workspace, stream and address of an unsubscribe link; the recipient's row may be deleted."""
 
     workspace_id: str
     recipient_id: str
     address: str
+    stream: str = MAIN
 
 
 def open_url(recipient_id: str) -> str:
@@ -51,10 +55,22 @@ def click_url(recipient_id: str, *, workspace_id: str, target: str) -> str:
     return f"{settings.PUBLIC_URL}/t/c/{make_token(ids + target.encode(), purpose=CLICK)}"
 
 
-def unsubscribe_url(recipient_id: str, *, workspace_id: str, address: str) -> str:
-    """Return the URL for the footer and List-Unsubscribe: at most 404 characters after PUBLIC_URL."""
-    ids = to_uuid(workspace_id, prefix="ws_").bytes + to_uuid(recipient_id).bytes
-    return f"{settings.PUBLIC_URL}/u/{make_token(ids + address.encode(), purpose=UNSUBSCRIBE)}"
+def unsubscribe_url(recipient_id: str, *, workspace_id: str, address: str, stream: str = MAIN) -> str:
+    """Return the URL for the footer and List-Unsubscribe: at most 459 characters after PUBLIC_URL."""
+    return f"{settings.PUBLIC_URL}/u/{_unsubscribe_token(UnsubscribeLink(workspace_id, recipient_id, address, stream))}"
+
+
+def preferences_url(link: UnsubscribeLink) -> str:
+    """Return the URL of the preference page of a link's recipient."""
+    return f"{settings.PUBLIC_URL}/p/{_unsubscribe_token(link)}"
+
+
+def _unsubscribe_token(link: UnsubscribeLink) -> str:
+    ids = to_uuid(link.workspace_id, prefix="ws_").bytes + to_uuid(link.recipient_id).bytes
+    if link.stream == MAIN:
+        return make_token(ids + link.address.encode(), purpose=UNSUBSCRIBE)
+    # A slug has no spaces.
+    return make_token(ids + f"{link.stream} {link.address}".encode(), purpose=UNSUBSCRIBE_STREAM)
 
 
 def read_open(token: str) -> str:
@@ -77,9 +93,14 @@ def read_click(token: str) -> ClickedLink:
 
 
 def read_unsubscribe(token: str) -> UnsubscribeLink:
-    """Return the workspace, recipient and address of an unsubscribe token. Raises InvalidToken."""
-    (workspace, recipient_id), address = _split(token, purpose=UNSUBSCRIBE, ids=2)
-    return UnsubscribeLink(f"ws_{workspace}", recipient_id, address.decode())
+    """Return the link of an unsubscribe token. Raises InvalidToken."""
+    try:
+        (workspace, recipient_id), text = _split(token, purpose=UNSUBSCRIBE_STREAM, ids=2)
+        stream, _, address = text.decode().partition(" ")
+    except InvalidToken:
+        (workspace, recipient_id), text = _split(token, purpose=UNSUBSCRIBE, ids=2)
+        stream, address = MAIN, text.decode()
+    return UnsubscribeLink(f"ws_{workspace}", recipient_id, address, stream)
 
 
 def _split(token: str, *, purpose: str, ids: int) -> tuple[list[str], bytes]:

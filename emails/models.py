@@ -17,6 +17,7 @@ from delivery.message.compose import Placement
 from emails.states import EmailStatus
 from lib.model_fields import IdField
 from lib.worker.stages import Stage
+from streams.models import MAIN, NORMAL_RANK
 from templates_app.models import Template, TemplateVersion
 from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
@@ -82,8 +83,10 @@ class Entrance(models.TextChoices):
 
 
 def emails_within(limits: KeyLimits, *, workspace_id: str) -> Q:
-    """Return the condition of emails that a key could have sent by its limits to domains and templates."""
+    """Return the condition of emails that a key could have sent by its limits to domains, templates and streams."""
     condition = Q(from_domain__in=limits.domains) if limits.domains else Q()
+    if limits.streams:
+        condition &= Q(stream__in=limits.streams)
     if limits.templates:
         named = Template.objects.filter(workspace=workspace_id, alias__in=limits.templates)
         condition &= Q(template_id__in=[*limits.templates, *named.values_list("id", flat=True)])
@@ -165,6 +168,7 @@ class Email(models.Model):
     is_test = models.BooleanField(default=False, db_default=False)
     track_opens = models.BooleanField(default=True)
     track_clicks = models.BooleanField(default=True)
+    stream = models.CharField(max_length=40, default=MAIN, db_default=MAIN)
     entrance = models.CharField(max_length=16, choices=Entrance.choices, db_default=Entrance.API)
     created_at = models.DateTimeField()
     scheduled_for = models.DateTimeField(null=True)
@@ -211,6 +215,7 @@ class Email(models.Model):
             "tags": self.tags,
             "metadata": self.metadata,
             **({"test": True} if self.is_test else {}),
+            **({"stream": self.stream} if self.stream != MAIN else {}),
         }
 
     @property
@@ -282,6 +287,7 @@ class QueueEntry(models.Model):
     workspace_id = IdField("ws_")
     domain = models.CharField(max_length=253, help_text="domain of the recipient")
     stage = models.PositiveSmallIntegerField(choices=Stage.choices)
+    rank = models.SmallIntegerField(default=NORMAL_RANK, db_default=NORMAL_RANK, help_text="priority of its stream")
     due_at = models.DateTimeField(help_text="end of the wait or the lease")
     since = models.DateTimeField(help_text="time it was first due; its age counts from here")
     fence = models.PositiveIntegerField(default=0, help_text="incremented by every claim")
@@ -292,7 +298,9 @@ class QueueEntry(models.Model):
     class Meta:
         db_table = "emails_pending"
         indexes = [
-            models.Index(fields=["workspace_id", "due_at"], condition=Q(stage=Stage.READY), name="pending_ready"),
+            models.Index(
+                fields=["workspace_id", "rank", "due_at"], condition=Q(stage=Stage.READY), name="pending_ready_by_rank"
+            ),
             models.Index(
                 fields=["due_at"],
                 condition=Q(stage__in=[Stage.WAITING, Stage.LEASED, Stage.SCHEDULED]),

@@ -6,6 +6,8 @@ See docs/decisions/0153.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from streams.models import MAIN
+
 
 @dataclass(frozen=True, kw_only=True)
 class SendOptions:
@@ -13,5 +15,7 @@ class SendOptions:
 
     tags: Sequence[str] = ()
     headers: dict[str, str] = field(default_factory=dict)
-    track_opens: bool = True
-    track_clicks: bool = True
+    # None as the stream has it, until the email is accepted.
+    track_opens: bool | None = None
+    track_clicks: bool | None = None
+    stream: str = MAIN

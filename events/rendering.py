@@ -10,7 +10,7 @@ from events.models import Event
 from lib.datetimes import format_datetime
 
 # The columns of an email that Email.event_fields reads.
-EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test")
+EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test", "stream")
 
 
 @dataclass(frozen=True)

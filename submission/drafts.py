@@ -155,8 +155,9 @@ def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
         tags=tuple(options.get("tags", ())),
         metadata=options.get("metadata"),
         scheduled_for=options.get("scheduledFor"),
-        track_opens=options["trackOpens"],
-        track_clicks=options["trackClicks"],
+        track_opens=options.get("trackOpens"),
+        track_clicks=options.get("trackClicks"),
+        stream=options.get("stream"),
         entrance=Entrance.SMTP,
         envelope=frozenset(address.spec.lower() for address in recipients),
     )
@@ -199,6 +200,10 @@ def _with_original_id(draft: Draft, original_id: str) -> Draft:
 def _fingerprint(draft: Draft) -> str:
     """Return a digest of a draft: a program that repeats a message gives it another Message-ID, date and boundary."""
     values: dict[str, Any] = {**vars(draft), "envelope": sorted(draft.envelope or ())}
+    # As the versions without streams hashed it.
+    values |= {name: True for name in ("track_opens", "track_clicks") if values[name] is None}
+    if draft.stream is None:
+        del values["stream"]
     values["files"] = [
         (file.filename, file.content_type, file.content_id, file.placement, hashlib.sha256(file.data).hexdigest())
         for file in draft.files

@@ -13,13 +13,15 @@ from api.errors import Problem
 from api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField
 from api.parser import parse_object
 from emails.accept.rules.fields import MetadataField, ScheduleField, TagsField
+from streams.models import MAIN
 from submission.errors import InvalidHeader
 
 OWN_PREFIX = "x-postrider-"
 POSTMARK_METADATA = "x-pm-metadata-"
 OPTION_PREFIXES = (OWN_PREFIX, "x-pm-")
 IDEMPOTENCY_KEY = "idempotency_key"
-KNOWN_STREAM = "outbound"
+# Postmark's name of the stream of every server.
+POSTMARK_MAIN = "outbound"
 
 
 class OptionsInput(StrictSerializer):
@@ -30,8 +32,9 @@ class OptionsInput(StrictSerializer):
     templateId = TextField(required=False, max_length=100)  # noqa: N815
     templateData = ObjectField(required=False)  # noqa: N815
     scheduledFor = ScheduleField(required=False)  # noqa: N815
-    trackOpens = StrictBooleanField(required=False, default=True)  # noqa: N815
-    trackClicks = StrictBooleanField(required=False, default=True)  # noqa: N815
+    trackOpens = StrictBooleanField(required=False)  # noqa: N815
+    trackClicks = StrictBooleanField(required=False)  # noqa: N815
+    stream = TextField(required=False, max_length=40)
 
 
 # Of a message without options, whose validation would take as long as reading its header.
@@ -64,6 +67,10 @@ def _tracked_links(text: str) -> bool:
     return values[text.lower()]
 
 
+def _postmark_stream(text: str) -> str:
+    return MAIN if text == POSTMARK_MAIN else text
+
+
 @dataclass(frozen=True)
 class HeaderOption:
     """The field that a header sets, and the function that reads its value; it raises ValueError or Problem."""
@@ -83,6 +90,8 @@ OPTIONS = {
     "x-postrider-scheduled-for": HeaderOption("scheduledFor"),
     "x-postrider-track-opens": HeaderOption("trackOpens", _boolean),
     "x-postrider-track-clicks": HeaderOption("trackClicks", _boolean),
+    "x-postrider-stream": HeaderOption("stream"),
+    "x-pm-message-stream": HeaderOption("stream", _postmark_stream),
     "x-pm-tag": HeaderOption("tags", _one),
     "x-pm-trackopens": HeaderOption("trackOpens", _boolean),
     "x-pm-tracklinks": HeaderOption("trackClicks", _tracked_links),
@@ -101,8 +110,6 @@ class Options:
         lower = name.lower()
         if lower.startswith(POSTMARK_METADATA):
             self._add_metadata(name, value)
-        elif lower == "x-pm-message-stream" and value == KNOWN_STREAM:
-            return True
         elif lower in OPTIONS:
             self._set(name, OPTIONS[lower], value)
         elif lower.startswith(OPTION_PREFIXES):

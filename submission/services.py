@@ -17,6 +17,7 @@ from emails.accept.services import accept_emails, send_email
 from emails.accept.suppressed import SuppressionPolicy
 from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_recipient
 from lib.worker.failpoints import failpoint
+from streams.models import MAIN
 from submission.drafts import SubmittedEmail, read_email
 from submission.errors import ConversionNotAllowed, Refused
 from submission.replies import ACCEPTED, REPEATED, reply_to_error
@@ -82,7 +83,9 @@ def check_recipient(key: ApiKey, text: str, *, has_smtputf8: bool) -> Address:
     if not has_smtputf8 and not address.spec.isascii():
         raise NeedsSmtpUtf8("This address requires the parameter SMTPUTF8 of MAIL FROM")
     if suppression_policy() is SuppressionPolicy.REFUSE and not key.is_test:
-        found = find_suppressed(key.workspace_id, [address.spec]).get(normalize_address(address.spec))
+        # The message may name another stream later; the check after DATA is the one that decides.
+        stream = key.limits.streams[0] if len(key.limits.streams) == 1 else MAIN
+        found = find_suppressed(key.workspace_id, [address.spec], stream=stream).get(normalize_address(address.spec))
         if found:
             raise SuppressedRecipient(f"{address.spec} is on the suppression list ({found.reason}); id {found.id}")
     return address

@@ -24,6 +24,7 @@ class RecipientSuppressed(Problem):
                     "field": field_path("to[0]"),
                     "reason": Member("The reason of the suppression.", Suppression.Reason.BOUNCE),
                     "suppressionId": Member("The id of the suppression.", "sup_0Uf7n3Kp8WqYzR5vTbLcMd"),
+                    "stream": Member("The only stream that is blocked.", "newsletter", is_optional=True),
                 }
             ],
         )

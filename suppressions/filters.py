@@ -20,6 +20,13 @@ class SuppressionFilters(FilterSet):
     reason = FieldFilter(
         OptionField(Suppression.Reason.choices, help_text="Only addresses suppressed for this reason.")
     )
+    stream = FieldFilter(
+        TextField(
+            allow_blank=True,
+            max_length=40,
+            help_text="Only suppressions of this stream; those of the whole workspace have none.",
+        )
+    )
     search = AddressSearchFilter(
         TextField(
             allow_blank=True,

@@ -1,11 +1,12 @@
-"""Suppressions: addresses that a workspace never sends to."""
+"""Suppressions: addresses that a workspace, or one of its streams, never sends to."""
 
 from typing import Any, Self
 
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Now
 
-from lib.email_addresses import normalize_search
+from lib.email_addresses import normalize_address, normalize_search
 from lib.model_fields import IdField
 from workspaces.models import Workspace
 
@@ -14,8 +15,14 @@ class SuppressionQuerySet(models.QuerySet["Suppression"]):
     def matching(self, *, reason: str = "", search: str = "") -> Self:
         """Filter by reason and by text contained in the address; an empty value does not filter."""
         rows = self.filter(reason=reason) if reason else self
-        # `contains` escapes LIKE wildcards; the key is the address without case.
-        return rows.filter(address_key__contains=normalize_search(search)) if search else rows
+        # `contains` escapes LIKE wildcards; the key is the address without case, and the stream in a second line.
+        address = SplitPart("address_key", Value("\n"), Value(1))
+        return rows.alias(address=address).filter(address__contains=normalize_search(search)) if search else rows
+
+
+class SplitPart(models.Func):
+    function = "split_part"
+    output_field = models.TextField()
 
 
 def suppression_reasons() -> list[tuple[str, Any]]:
@@ -24,7 +31,7 @@ def suppression_reasons() -> list[tuple[str, Any]]:
 
 
 class Suppression(models.Model):
-    """A suppressed address; it stays suppressed until this row is deleted."""
+    """A suppressed address; it stays suppressed until this row is deleted. stream: a slug; empty for all streams."""
 
     class Reason(models.TextChoices):
         BOUNCE = "bounce"
@@ -35,7 +42,9 @@ class Suppression(models.Model):
     id = IdField("sup_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="suppressions", db_index=False)
     email = models.CharField(max_length=254)
-    address_key = models.CharField(max_length=254, editable=False, help_text="the normalized address")
+    # Of a stream's row, the stream in a second line: unique with the constraint of earlier versions.
+    address_key = models.CharField(max_length=300, editable=False, help_text="the normalized address")
+    stream = models.CharField(max_length=40, blank=True, default="", db_default="")
     reason = models.CharField(max_length=16, choices=suppression_reasons)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
@@ -48,3 +57,9 @@ class Suppression(models.Model):
 
     def __str__(self) -> str:
         return self.email
+
+
+def suppression_key(address: str, *, stream: str = "") -> str:
+    """Return the address_key of an address: in all streams, or in one."""
+    key = normalize_address(address)
+    return f"{key}\n{stream}" if stream else key

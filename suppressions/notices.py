@@ -15,10 +15,10 @@ from typing import Self
 import redis
 from django.conf import settings
 
-from lib.email_addresses import normalize_address
 from lib.outage_log import OutageLog
 from lib.redis_client import ask_redis
 from lib.worker.shutdown import is_stopping, wait_for_stop
+from suppressions.models import Suppression, suppression_key
 
 log = logging.getLogger("postrider.suppressions")
 outage = OutageLog(
@@ -32,26 +32,33 @@ CONNECT_SECONDS = 1.0
 # A connection that broke unnoticed is replaced within this time.
 HEALTH_CHECK_SECONDS = 30.0
 RECONNECT_SECONDS = 1.0
+# In place of a stream, for unsubscribes from all of them; not a slug.
+UNSUBSCRIBED = "/unsubscribed"
 
 
 @dataclass(frozen=True)
 class SuppressionNotice:
-    """Addresses of a workspace that were suppressed just now."""
+    """Addresses of a workspace that were suppressed just now, in one stream or in all."""
 
     workspace_id: str
     digests: frozenset[str]
 
     @classmethod
-    def about(cls, workspace_id: str, addresses: Collection[str]) -> Self:
-        return cls(workspace_id, frozenset(_digest(workspace_id, address) for address in addresses))
+    def about(cls, workspace_id: str, addresses: Collection[str], *, stream: str = "", reason: str = "") -> Self:
+        blocked = stream or (UNSUBSCRIBED if reason == Suppression.Reason.UNSUBSCRIBE else "")
+        return cls(workspace_id, frozenset(_digest(workspace_id, address, blocked) for address in addresses))
 
-    def covers(self, workspace_id: str, address: str) -> bool:
-        return workspace_id == self.workspace_id and _digest(workspace_id, address) in self.digests
+    def covers(self, workspace_id: str, address: str, *, stream: str, ignores_unsubscribes: bool) -> bool:
+        """Return whether an address must not receive an email of a stream any more."""
+        if workspace_id != self.workspace_id:
+            return False
+        names = ["", stream] if ignores_unsubscribes else ["", stream, UNSUBSCRIBED]
+        return any(_digest(workspace_id, address, name) in self.digests for name in names)
 
 
-def publish_notice(workspace_id: str, addresses: Collection[str]) -> None:
+def publish_notice(workspace_id: str, addresses: Collection[str], *, stream: str = "", reason: str = "") -> None:
     """Notify all workers of suppressions that are committed. Does nothing without Redis."""
-    notice = SuppressionNotice.about(workspace_id, addresses)
+    notice = SuppressionNotice.about(workspace_id, addresses, stream=stream, reason=reason)
     data = json.dumps([notice.workspace_id, *notice.digests])
     ask_redis(settings.REDIS_URL, lambda client: client.publish(CHANNEL, data))
 
@@ -86,5 +93,5 @@ def _read_notices(act: Callable[[SuppressionNotice], None]) -> None:
                 act(SuppressionNotice(workspace_id, frozenset(digests)))
 
 
-def _digest(workspace_id: str, address: str) -> str:
-    return hashlib.sha256(f"{workspace_id}\n{normalize_address(address)}".encode()).hexdigest()
+def _digest(workspace_id: str, address: str, stream: str) -> str:
+    return hashlib.sha256(f"{workspace_id}\n{suppression_key(address, stream=stream)}".encode()).hexdigest()

@@ -4,6 +4,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer
 
 from api.schema import Operation, response
 from api.schema_fields import refine_schema
+from streams.errors import StreamNotFound
 from suppressions.serializers import (
     MAX_ADDRESSES,
     SuppressionInput,
@@ -45,11 +46,13 @@ suppressions_schema = keyed_view(
         "Suppress addresses",
         f"Suppresses one address (`email`) or up to {MAX_ADDRESSES:,} (`emails`) with the reason `manual`. An address "
         "that is already suppressed keeps its suppression and reason; this is not an error. Case is ignored. With "
-        "`emails` the response is `{data: […]}`, in the order of the request.",
+        "`emails` the response is `{data: […]}`, in the order of the request. With `stream`, only this stream is "
+        "blocked.",
         [
             response(ADDED, "At least one address is newly suppressed.", examples=ADDED_EXAMPLES, status=201),
             response(ADDED, "All addresses were already suppressed.", examples=ADDED_EXAMPLES),
         ],
+        problems=[StreamNotFound],
         body=SuppressionInput,
         bodies={"One": {"email": "grace@example.com"}, "Many": {"emails": ["grace@example.com", "ada@example.com"]}},
     ),

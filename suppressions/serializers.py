@@ -7,25 +7,29 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import (
+    OPTIONAL,
     DeletedSerializer,
     EntriesField,
     FieldErrors,
     RecipientField,
     RowSerializer,
     StrictSerializer,
+    TextField,
     help_texts,
 )
 from suppressions.models import Suppression
 
 MAX_ADDRESSES = 1000
+STREAM_TEXT = "The id of the only stream to block; without it, all streams of the workspace."
 
 
 @dataclass(frozen=True)
 class SuppressionRequest:
-    """The addresses to suppress. is_list: whether the response is a list."""
+    """The addresses to suppress. is_list: whether the response is a list. stream: empty for all streams."""
 
     addresses: tuple[str, ...]
     is_list: bool
+    stream: str
 
 
 class SuppressionInput(StrictSerializer):
@@ -40,6 +44,8 @@ class SuppressionInput(StrictSerializer):
         help_text="Up to 1,000 addresses, in place of `email`.",
     )
 
+    stream = TextField(**OPTIONAL, max_length=40, help_text=STREAM_TEXT)
+
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
         if "email" in data and "emails" in data:
             return {"emails": [serializers.ErrorDetail("Provide email or emails, not both.", code="invalid")]}
@@ -50,14 +56,21 @@ class SuppressionInput(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         addresses = attrs.get("emails") or [attrs["email"]]
-        return SuppressionRequest(tuple(address.spec for address in addresses), is_list="emails" in attrs)
+        specs = tuple(address.spec for address in addresses)
+        return SuppressionRequest(specs, is_list="emails" in attrs, stream=attrs.get("stream") or "")
 
 
 class SuppressionSerializer(RowSerializer[Suppression]):
+    stream = serializers.CharField(required=False, help_text="The only stream that is blocked; absent if all are.")
+
     class Meta:
         model = Suppression
-        fields = ("id", "email", "reason", "createdAt")
+        fields = ("id", "email", "reason", "createdAt", "stream")
         extra_kwargs = help_texts(reason="The reason of the suppression.")
+
+    def to_representation(self, instance: Suppression) -> dict[str, Any]:
+        values: dict[str, Any] = super().to_representation(instance)
+        return values if instance.stream else {name: value for name, value in values.items() if name != "stream"}
 
 
 class SuppressionListSerializer(serializers.Serializer[Any]):

@@ -18,7 +18,7 @@ from suppressions.serializers import (
     SuppressionSerializer,
     UnblockedSerializer,
 )
-from suppressions.services import delete_suppression, suppress_addresses
+from suppressions.services import delete_suppression, suppress_manually
 from workspaces.api.viewsets import WorkspaceViewSet
 
 
@@ -35,8 +35,8 @@ class SuppressionViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Su
 
     def create(self, request: Request) -> Response:
         suppression_request = self.valid(SuppressionInput)
-        results = suppress_addresses(
-            self.workspace, addresses=suppression_request.addresses, reason=Suppression.Reason.MANUAL
+        results = suppress_manually(
+            self.workspace, addresses=suppression_request.addresses, stream=suppression_request.stream
         )
         rows = [suppression for suppression, _ in results]
         is_new = any(is_new for _, is_new in results)

@@ -17,6 +17,7 @@ from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
+from streams.services import streams_cache
 from tests.collected import collected_files
 from tests.lib.nameserver import NameServer
 from tracking.recorder import HitRecorder, recorder
@@ -138,6 +139,7 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
     settings.DNS_SERVERS = [empty_dns.address]
     authentication.cache.clear()
     sending_domain_cache.clear()
+    streams_cache.clear()
     queue_stats.stats_cache.clear()
     django_cache.clear()
 

@@ -17,6 +17,8 @@ SENDING = {
     ("GET", "/emails/{}"),
     ("GET", "/emails/{}/events"),
     ("GET", "/emails/export"),
+    ("GET", "/streams"),
+    ("GET", "/streams/{}"),
     ("GET", "/templates"),
     ("GET", "/templates/{}"),
     ("POST", "/templates/{}/preview"),

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError
+from django.http import QueryDict
 
 from emails.feedback.opens_and_clicks import Hit
+from emails.feedback.preferences import Preferences, read_preferences, save_preferences, stop_everything
 from emails.feedback.unsubscribe import unsubscribe
 from emails.links import ClickedLink, UnsubscribeLink, read_open
 from emails.models import Email
@@ -20,10 +22,15 @@ L = TypeVar("L")
 
 @dataclass(frozen=True)
 class Sender:
-    """The sender of an email; fields are empty when they are no longer known."""
+    """The sender of an email; fields are empty when they are no longer known.
+
+    stream: the name of the email's stream, unless it is `main`. has_choices: the preference page offers streams.
+    """
 
     name: str = ""
     domain: str = ""
+    stream: str = ""
+    has_choices: bool = False
 
 
 def read_link(read: Callable[[str], L], token: str) -> L | None:
@@ -51,9 +58,31 @@ def find_sender(link: UnsubscribeLink) -> Sender:
         name = Workspace.objects.filter(id=link.workspace_id).values_list("name", flat=True).first()
         email = Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id)
         domain = email.values_list("from_domain", flat=True).first()
+        streams = read_preferences(link).streams
     except (OperationalError, InterfaceError):
         return Sender()
-    return Sender(name or "", domain or "")
+    stream = next((choice.name for choice in streams if choice.slug == link.stream), "")
+    return Sender(name or "", domain or "", stream, has_choices=bool(streams))
+
+
+def find_preferences(link: UnsubscribeLink) -> Preferences | None:
+    """Return the preferences of the recipient; None if the database is unreachable."""
+    try:
+        return read_preferences(link)
+    except (OperationalError, InterfaceError):
+        return None
+
+
+def try_saving(link: UnsubscribeLink, form: QueryDict) -> bool:
+    """Save the form of the preference page; return False if the database is unreachable."""
+    try:
+        if "everything" in form:
+            stop_everything(link)
+        else:
+            save_preferences(link, wanted=form.getlist("stream"))
+    except (OperationalError, InterfaceError):
+        return False
+    return True
 
 
 def try_unsubscribe(link: UnsubscribeLink) -> bool:

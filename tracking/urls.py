@@ -8,4 +8,5 @@ urlpatterns = [
     path("t/o/<path:token>", views.pixel),
     path("t/c/<path:token>", views.click),
     path("u/<path:token>", views.unsubscribe),
+    path("p/<path:token>", views.preferences),
 ]

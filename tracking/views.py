@@ -1,14 +1,15 @@
 """Recipient views: no API key, cookie or session, and no recipient data in a URL."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils.encoding import iri_to_uri
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from emails.links import UnsubscribeLink, read_click, read_unsubscribe
+from emails.links import UnsubscribeLink, preferences_url, read_click, read_unsubscribe
 from tracking import services
 from tracking.suspensions import suspended_workspaces
 
@@ -64,13 +65,35 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     request.read(BODY_BYTES)
     if services.try_unsubscribe(link):
         return _page("unsubscribed", **_context(link))
+    return _try_later()
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def preferences(request: HttpRequest, token: str) -> HttpResponse:
+    """Show the streams that the recipient of a link can choose; save the choice of a POST."""
+    link = services.read_link(read_unsubscribe, token)
+    if link is None:
+        return _page("broken", status=404)
+    is_saved = request.method == "POST" and services.try_saving(link, QueryDict(request.read(BODY_BYTES)))
+    choices = services.find_preferences(link)
+    if choices is None or is_saved is not (request.method == "POST"):
+        return _try_later()
+    return _page("preferences", preferences=choices, is_saved=is_saved, **_context(link))
+
+
+def _try_later() -> HttpResponse:
     response = _page("later", status=503)
     response.headers["Retry-After"] = "60"
     return response
 
 
 def _context(link: UnsubscribeLink) -> dict[str, Any]:
-    return {"sender": services.find_sender(link), "address": services.mask_address(link.address)}
+    return {
+        "sender": services.find_sender(link),
+        "address": services.mask_address(link.address),
+        "preferences_path": urlsplit(preferences_url(link)).path,
+    }
 
 
 def _page(name: str, *, status: int = 200, **context: Any) -> HttpResponse:

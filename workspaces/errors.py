@@ -114,6 +114,21 @@ class TemplateNotAllowed(Problem):
     }
 
 
+class StreamNotAllowed(Problem):
+    """The API key is limited to other streams.
+
+    Send in one of the streams in `allowedStreams`, or use another key.
+    """
+
+    status, code, title = 403, "stream_not_allowed", "Stream not allowed"
+    example = "This API key can send in these streams only: receipts. Use another key."
+    added_members: ClassVar = {
+        "field": field_path("stream"),
+        "stream": Member("The id of the stream of the request.", "newsletter"),
+        "allowedStreams": Member("The streams that the key can send in.", ["receipts"]),
+    }
+
+
 class WorkspaceSuspended(Problem):
     """The workspace is suspended and cannot send emails.
 

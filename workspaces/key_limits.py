@@ -1,10 +1,11 @@
-"""Limits of API keys: the domains, templates and networks that a key may use, and its requests per second.
+"""Limits of API keys: the domains, templates, streams and networks of a key, and its requests per second.
 
-Networks and requests are checked with the key (workspaces.api), domains and templates where emails are accepted and
-changed (emails.key_limits). See docs/decisions/0104.
+Networks and requests are checked with the key (workspaces.api), domains, templates and streams where emails are
+accepted and changed (emails.key_limits). See docs/decisions/0104.
 """
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -25,6 +26,8 @@ MAX_LIMIT_ENTRIES = 100
 MAX_REQUESTS_PER_SECOND = 1000
 MAX_TEMPLATE_LENGTH = 100
 MAX_ENTRY_LENGTH = 253
+# The ids of streams.models.
+STREAM = re.compile(r"[a-z0-9-]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class KeyLimits:
     domains: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
     requests_per_second: int | None = None
     is_test: bool = False
 
@@ -53,7 +57,7 @@ class KeyLimits:
 
     @property
     def restricts_emails(self) -> bool:
-        return bool(self.domains or self.templates)
+        return bool(self.domains or self.templates or self.streams)
 
     def includes_address(self, address: Address | None) -> bool:
         """Return whether a client has an address in the networks; an unknown address has none."""
@@ -77,6 +81,7 @@ def read_limits(
     domains: Sequence[str] = (),
     networks: Sequence[str] = (),
     templates: Sequence[str] = (),
+    streams: Sequence[str] = (),
     requests_per_second: int | None = None,
     is_test: bool = False,
 ) -> KeyLimits:
@@ -86,6 +91,7 @@ def read_limits(
         domains=_read_entries("domains", domains, _normalize_domain, errors),
         networks=_read_entries("networks", networks, _normalize_network, errors),
         templates=_read_entries("templates", templates, _normalize_template, errors),
+        streams=_read_entries("streams", streams, _normalize_stream, errors),
         requests_per_second=requests_per_second,
         is_test=is_test,
     )
@@ -105,14 +111,14 @@ def refuse_broader(limits: KeyLimits, *, creator: KeyLimits) -> None:
 
 
 def refuse_scope(limits: KeyLimits, *, can_only_send: bool) -> None:
-    """Refuse a test key, and limits to domains and templates, for a scope that could change these.
+    """Refuse a test key, and limits to domains, templates and streams, for a scope that could change these.
 
     Raises InvalidFields.
     """
     if can_only_send:
         return
     detail = CodedText("workspaces.limit_scope")
-    names = [name for name in ("domains", "templates") if getattr(limits, name)]
+    names = [name for name in ("domains", "templates", "streams") if getattr(limits, name)]
     errors = [_error(name, detail, code="requires_sending_access") for name in names]
     if limits.is_test:
         detail = CodedText("workspaces.test_key_scope")
@@ -183,6 +189,12 @@ def _explain_network(text: str) -> CodedText:
 def _normalize_template(text: str) -> str:
     if not 1 <= len(text) <= MAX_TEMPLATE_LENGTH or not text.isprintable():
         raise ValueError(CodedText("workspaces.not_a_template"))
+    return text
+
+
+def _normalize_stream(text: str) -> str:
+    if not STREAM.fullmatch(text):
+        raise ValueError(CodedText("workspaces.not_a_stream"))
     return text
 
 

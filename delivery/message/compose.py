@@ -94,7 +94,8 @@ class OutgoingMessage:
 
     return_path, recipient: the addr-specs of the envelope (MAIL FROM, RCPT TO). message_id: with angle brackets.
     date: the same on every attempt. unsubscribe_url: an ASCII http or https URL that accepts one-click posts
-    (RFC 8058). feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without
+    (RFC 8058). list_id: the identifier of a bulk stream (RFC 2919), without angle brackets.
+    feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without
     personal data. key: None leaves the message unsigned. requires_tls: sent only
     over verified TLS. attempt: the current one, from 1. last_reason: of the attempt
     before. last_reply_age: the time since then. tags, metadata: passed to providers only, never part of the message.
@@ -115,6 +116,7 @@ class OutgoingMessage:
     headers: tuple[tuple[str, str], ...] = ()
     files: tuple[File, ...] = ()
     unsubscribe_url: str | None = None
+    list_id: str | None = None
     feedback_id: str | None = None
     key: SigningKey | None = None
     requires_tls: bool = False
@@ -164,6 +166,8 @@ def _headers(message: OutgoingMessage) -> Iterator[str]:
     if message.unsubscribe_url:
         yield link_header("List-Unsubscribe", message.unsubscribe_url)
         yield "List-Unsubscribe-Post: List-Unsubscribe=One-Click"
+    if message.list_id:
+        yield text_header("List-Id", f"<{message.list_id}>")
     if message.feedback_id:
         yield feedback_header(message.feedback_id)
     yield "Auto-Submitted: auto-generated"

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 SIGNED = (
     "from", "sender", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references",
     "mime-version", "content-type", "content-transfer-encoding", "list-unsubscribe", "list-unsubscribe-post",
-    "feedback-id", "auto-submitted", "importance", "disposition-notification-to",
+    "list-id", "feedback-id", "auto-submitted", "importance", "disposition-notification-to",
 )  # fmt: skip
 HEADER_END = re.compile(rb"\r\n(?![ \t])")
 # Single spaces need no replacement: matching only longer runs is three times faster.

@@ -3,6 +3,7 @@
 from html import escape
 
 QUESTION = "No longer want to receive these emails?"
+STREAM_QUESTION = "No longer want to receive “{stream}”?"
 # Mid grey is readable on white (4.6:1) and on black (4.5:1): the dark mode of a mail program inverts the background
 # only, or background and text. A table, because Outlook on Windows supports padding only in tables.
 FRAGMENT = (
@@ -15,12 +16,19 @@ FRAGMENT = (
 )
 
 
-def text_footer(unsubscribe_url: str) -> str:
-    """Return the footer of a text part. The URL is alone on its line, so that mail programs do not break it."""
+def text_footer(unsubscribe_url: str, *, stream: str = "") -> str:
+    """Return the footer of a text part. The URL is alone on its line, so that mail programs do not break it.
+
+    stream: the name of the email's stream, if it has one.
+    """
     # Not "-- ": mail programs hide the text after that mark as a signature.
-    return f"\n\n----\n{QUESTION} Unsubscribe:\n{unsubscribe_url}\n"
+    return f"\n\n----\n{_question(stream)} Unsubscribe:\n{unsubscribe_url}\n"
 
 
-def html_footer(unsubscribe_url: str) -> str:
+def html_footer(unsubscribe_url: str, *, stream: str = "") -> str:
     """Return the footer of an HTML part, with inline styles that suit any background."""
-    return FRAGMENT.format(question=QUESTION, url=escape(unsubscribe_url))
+    return FRAGMENT.format(question=escape(_question(stream)), url=escape(unsubscribe_url))
+
+
+def _question(stream: str) -> str:
+    return STREAM_QUESTION.format(stream=stream) if stream else QUESTION

@@ -17,6 +17,8 @@ from emails.key_limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
 from lib.coded_texts import CodedText
 from lib.ids import new_id
+from streams.models import Stream
+from streams.services import stream_for_sending
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
 from templates_app.models import Template
@@ -48,15 +50,17 @@ def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> NewEma
     """Check domain and template, in this order (docs/specification.md, Order of checks), and warn about the HTML.
 
     Raises DomainNotAllowed, DomainNotRegistered, DomainNotVerified, TemplateNotFound, TemplateNotAllowed,
-    TemplateSyntaxInvalid, MissingTemplateVariables, TemplateOutputTooLarge.
+    StreamNotAllowed, StreamNotFound, StreamArchived, StreamPaused, TemplateSyntaxInvalid, MissingTemplateVariables,
+    TemplateOutputTooLarge.
     """
     refuse_domain(limits, draft.sender.domain)
     check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template) if draft.template else None
     refuse_template(limits, template)
-    email = _checked(draft, template, _SharedWork(limits.is_test))
+    stream = stream_for_sending(workspace, draft.stream, limits)
+    email = _checked(draft, stream, template, _SharedWork(limits.is_test))
     assert email.rendered
-    email.warnings.extend(html_warnings(email.rendered.html, has_tracked_links=draft.track_clicks))
+    email.warnings.extend(html_warnings(email.rendered.html, has_tracked_links=bool(email.shared.track_clicks)))
     return email
 
 
@@ -73,7 +77,7 @@ def check_drafts(
     results: list[NewEmail | Problem] = []
     for draft in drafts:
         problem = draft if isinstance(draft, Problem) else domain_problems.get(draft.sender.domain)
-        results.append(problem or _checked_or_problem(draft, templates, work, limits))  # type: ignore[arg-type]
+        results.append(problem or _checked_or_problem(workspace, draft, templates, work, limits))  # type: ignore[arg-type]
     return results
 
 
@@ -86,9 +90,10 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
     check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template)
     refuse_template(limits, template)
+    stream = stream_for_sending(workspace, draft.stream, limits)
     compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
     shared = shared_fields(
-        draft, template_version_id=template.version_id, template_id=template.id, is_test=limits.is_test
+        draft, stream, template_version_id=template.version_id, template_id=template.id, is_test=limits.is_test
     )
     missing: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
@@ -100,7 +105,7 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
             missing.setdefault(name, []).append(index)
         if not emails:
             # The emails differ little; reading the HTML of all could take seconds.
-            warnings = html_warnings(rendered.html, has_tracked_links=True)
+            warnings = html_warnings(rendered.html, has_tracked_links=stream.track_clicks)
         emails.append(bulk_email(draft, recipient, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
@@ -108,37 +113,38 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
 
 
 def _checked_or_problem(
-    draft: Draft, templates: dict[str, Template], work: _SharedWork, limits: KeyLimits
+    workspace: Workspace, draft: Draft, templates: dict[str, Template], work: _SharedWork, limits: KeyLimits
 ) -> NewEmail | Problem:
     template = templates.get(draft.template) if draft.template else None
     if draft.template and template is None:
         return template_not_found(draft.template)
     try:
         refuse_template(limits, template)
-        return _checked(draft, template, work)
+        return _checked(draft, stream_for_sending(workspace, draft.stream, limits), template, work)
     except Problem as problem:
         return problem
 
 
-def _checked(draft: Draft, template: Template | None, work: _SharedWork) -> NewEmail:
-    return _from_template(draft, template, work) if template else _from_draft(draft, work)
+def _checked(draft: Draft, stream: Stream, template: Template | None, work: _SharedWork) -> NewEmail:
+    return _from_template(draft, stream, template, work) if template else _from_draft(draft, stream, work)
 
 
-def _from_draft(draft: Draft, work: _SharedWork) -> NewEmail:
+def _from_draft(draft: Draft, stream: Stream, work: _SharedWork) -> NewEmail:
     content_id = work.content_id(draft.html, draft.text, draft.files)
-    shared = shared_fields(draft, content_id=content_id, is_test=work.is_test)
+    shared = shared_fields(draft, stream, content_id=content_id, is_test=work.is_test)
     rendered = RenderedContent(draft.subject or "", draft.html, draft.text)
     warnings = [DATA_UNUSED] if draft.template_data is not None else []
     return new_email(draft, rendered=rendered, shared=shared, warnings=warnings)
 
 
-def _from_template(draft: Draft, template: Template, work: _SharedWork) -> NewEmail:
+def _from_template(draft: Draft, stream: Stream, template: Template, work: _SharedWork) -> NewEmail:
     compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
     rendered = render_compiled(compiled, draft.template_data or {}, budget=work.budget)
     if rendered.missing and template.strict_variables:
         raise _missing(rendered.missing)
     shared = shared_fields(
         draft,
+        stream,
         content_id=work.content_id("", "", draft.files) if draft.files else None,
         template_version_id=template.version_id,
         template_id=template.id,

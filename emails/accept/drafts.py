@@ -12,6 +12,7 @@ from emails.accept.insertion import SHARED_COLUMNS, NewEmail, NewRecipient, Shar
 from emails.models import Entrance, Recipient
 from emails.send_options import SendOptions
 from lib.email_addresses import Address, normalize_address
+from streams.models import Stream
 from templates_app.services import RenderedContent
 
 # A request field and its addr-spec.
@@ -23,7 +24,7 @@ class Draft(SendOptions):
     """One email as requested.
 
     template: an id or an alias; with a template, subject may be None. envelope: the lower-case addr-specs that receive
-    the message, where To and Cc name others too; None means all addresses.
+    the message, where To and Cc name others too; None means all addresses. stream: None for that of the key.
     """
 
     sender: Address
@@ -42,6 +43,8 @@ class Draft(SendOptions):
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
     envelope: frozenset[str] | None = None
+    # A request need not name it.
+    stream: str | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def is_recipient(self, address: Address) -> bool:
         """Return whether an address of to, cc or bcc receives the message."""
@@ -74,6 +77,7 @@ class BulkDraft:
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] | None = None
     scheduled_for: datetime | None = None
+    stream: str | None = None
 
     def field_addresses(self) -> Iterator[FieldAddress]:
         """Yield every addr-spec with its field, such as `recipients[0].to`."""
@@ -86,17 +90,19 @@ class BulkDraft:
 
 
 # The fields of a draft that are columns of the same name.
-SHARED_NAMES = SHARED_COLUMNS.keys() & {column.name for column in fields(Draft)} - {"sender", "reply_to"}
+SHARED_NAMES = SHARED_COLUMNS.keys() & {column.name for column in fields(Draft)} - {"sender", "reply_to", "stream"}
 
 
-def shared_fields(draft: Draft | BulkDraft, **references: Any) -> SharedFields:
+def shared_fields(draft: Draft | BulkDraft, stream: Stream, **references: Any) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
-    references: content_id, template_version_id and template_id, if any, and is_test.
+    stream: that of the draft. references: content_id, template_version_id and template_id, if any, and is_test.
     """
-    values = vars(draft)
+    values = {name: vars(draft)[name] for name in SHARED_NAMES if vars(draft).get(name) is not None}
     return SharedFields(
-        **{name: values[name] for name in SHARED_NAMES if name in values},
+        **{**stream.email_defaults, **values},
+        stream=stream.slug,
+        rank=stream.rank,
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
         reply_to=", ".join(map(str, draft.reply_to)) or None,

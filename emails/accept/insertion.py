@@ -27,6 +27,7 @@ from lib.email_addresses import normalize_address
 from lib.ids import new_id, new_uuid, to_uuid
 from lib.sql import Fragment, compose, run_prepared
 from lib.worker.stages import Stage
+from streams.models import NORMAL_RANK
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
 from templates_app.services import RenderedContent
 from workspaces.models import Workspace
@@ -44,6 +45,7 @@ class SharedFields(SendOptions):
     """The columns whose values several emails can share. Without scheduled_for they are sent immediately.
 
     reply_to: addresses separated by commas. content_id: of a stored content, or of the one that the email brings.
+    rank: the priority of the stream, for the queue.
     """
 
     sender: str
@@ -56,6 +58,7 @@ class SharedFields(SendOptions):
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
     is_test: bool = False
+    rank: int = NORMAL_RANK
 
     @property
     def status(self) -> EmailStatus:
@@ -88,6 +91,7 @@ SQL_TYPES: dict[Any, str] = {
     str: "text",
     str | None: "text",
     bool: "boolean",
+    bool | None: "boolean",
     list[str]: "text[]",
     Sequence[str]: "text[]",
     dict[str, str]: "jsonb",
@@ -108,7 +112,7 @@ def _typed(columns: Mapping[str, str]) -> str:
     return ", ".join(f'"{name}" {type_}' for name, type_ in columns.items())
 
 
-SHARED_COLUMNS = _column_types(SharedFields)
+SHARED_COLUMNS = _column_types(SharedFields, without=("rank",))
 OWN_COLUMNS = _column_types(NewEmail, without=("shared", "recipients", "rendered", "files", "warnings", "id"))
 COLUMNS = ", ".join(f'"{name}"' for name in (*SHARED_COLUMNS, *OWN_COLUMNS))
 
@@ -128,7 +132,7 @@ WITH blocked AS (
      WHERE EXISTS (SELECT FROM quota)
     ON CONFLICT (id) DO NOTHING
 ), shared AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, {_typed(SHARED_COLUMNS)})
+    SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, rank smallint, {_typed(SHARED_COLUMNS)})
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, public_id text,
@@ -144,8 +148,8 @@ WITH blocked AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
     SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared JOIN new_recipient USING (number)
 ), pending AS (
-    INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
-    SELECT id, %(workspace)s, domain, %(stage)s,
+    INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, rank, due_at, since, fence, attempts)
+    SELECT id, %(workspace)s, domain, %(stage)s, rank,
            CASE WHEN scheduled_for IS NULL THEN now()
                 WHEN position = 0 THEN scheduled_for ELSE '9999-01-01'::timestamptz END,
            coalesce(scheduled_for, now()), 0, 0
@@ -155,7 +159,8 @@ WITH blocked AS (
     SELECT event_id, %(workspace)s, id, NULL, %(status)s, json_build_object('emailId', public_id), %(status)s, now()
       FROM shared JOIN new_email USING (number)
 )
-SELECT now(), EXISTS (SELECT FROM quota), (SELECT json_agg(json_build_array(number, id, email, reason)) FROM blocked)
+SELECT now(), EXISTS (SELECT FROM quota),
+       (SELECT json_agg(json_build_array(number, id, email, reason, stream)) FROM blocked)
 """  # noqa: S608 - constants
 COPY_ATTACHMENTS = """
 COPY emails_attachment (content_id, position, size, filename, content_type, cid, placement, data)
@@ -177,7 +182,8 @@ def insert_emails(
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    emails: with the same status, and all live or all test emails. addresses: recipients that must not be suppressed.
+    emails: with the same status, and all live or all test emails. addresses: recipients that must not be suppressed, of
+    emails of one stream.
     """
     status = emails[0].shared.status
     recipients = sum(len(email.recipients) for email in emails)
@@ -185,7 +191,7 @@ def insert_emails(
         ACCEPT,
         _insert_values(workspace, emails),
         insert_event=Fragment(INSERT_INTO),
-        blocked=suppressed_fragment(workspace.id, addresses),
+        blocked=suppressed_fragment(workspace.id, addresses, stream=emails[0].shared.stream),
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
         deltas=email_deltas(
             workspace.id,
@@ -195,14 +201,20 @@ def insert_emails(
         ),
     )
     ((created_at, is_granted, matches),) = run_prepared(statement.sql, statement.params)
-    rows = [(number, UUID(id_), email, reason) for number, id_, email, reason in matches or ()]
+    rows = [(number, UUID(id_), *columns) for number, id_, *columns in matches or ()]
     return InsertResult(created_at, read_suppressed(addresses, rows), is_granted)
 
 
 def _slices(workspace: Workspace, shared: SharedFields) -> tuple[UUID, ...]:
     if shared.is_test:
         return ()
-    return email_slices(workspace.id, tags=shared.tags, template_id=shared.template_id, from_domain=shared.from_domain)
+    return email_slices(
+        workspace.id,
+        tags=shared.tags,
+        template_id=shared.template_id,
+        from_domain=shared.from_domain,
+        stream=shared.stream,
+    )
 
 
 def _insert_values(workspace: Workspace, emails: Sequence[NewEmail]) -> dict[str, Any]:

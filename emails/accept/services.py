@@ -37,6 +37,7 @@ from emails.states import EmailStatus
 from lib.datetimes import format_datetime
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
+from streams.services import stream_for_sending
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import find_suppressed
 from workspaces.key_limits import KeyLimits
@@ -78,7 +79,8 @@ def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> New
     email = check_draft(workspace, draft, limits)
     addressed = [] if limits.is_test else list(draft.field_addresses())
     with transaction.atomic():
-        refuse_suppressed(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
+        specs = [spec for _, spec in addressed]
+        refuse_suppressed(addressed, find_suppressed(workspace.id, specs, stream=email.shared.stream))
         take_quota(workspace, units=quota_units([email]))
         transaction.set_rollback(True)
     return email
@@ -137,7 +139,8 @@ def send_bulk(
         if response:
             return response
         addressed = [] if limits.is_test else list(draft.field_addresses())
-        rejected = suppressed_among(addressed, find_suppressed(workspace.id, [spec for _, spec in addressed]))
+        specs = [spec for _, spec in addressed]
+        rejected = suppressed_among(addressed, find_suppressed(workspace.id, specs, stream=emails[0].shared.stream))
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise suppressed_problem(list(rejected.values()))
@@ -166,7 +169,7 @@ def resend_email(
         refuse_email(limits, email)
         _lock_email(email)
         check_sending_domain(workspace, name=email.from_domain)
-        copy = _copy(email, entrance)
+        copy = _copy(email, entrance, rank=stream_for_sending(workspace, email.stream, limits).rank)
         addressed = [] if email.is_test else recipient_addresses(copy)
         created_at = _write(workspace, emails=[copy], addressed=addressed)
         body = _email_body(copy, created_at)
@@ -263,10 +266,10 @@ def _lock_email(email: Email) -> None:
         raise NotFound
 
 
-def _copy(email: Email, entrance: Entrance) -> NewEmail:
+def _copy(email: Email, entrance: Entrance, *, rank: int) -> NewEmail:
     """Return a new email that shares the content and template version, which are immutable."""
     names = SHARED_COLUMNS.keys() - {"scheduled_for", "batch_id", "entrance"}
-    shared = SharedFields(**{name: getattr(email, name) for name in names}, entrance=entrance)
+    shared = SharedFields(**{name: getattr(email, name) for name in names}, entrance=entrance, rank=rank)
     return NewEmail(
         shared=shared,
         to=email.to,

@@ -10,7 +10,7 @@ from emails.accept.insertion import NewEmail
 from lib.coded_texts import CodedText
 from lib.email_addresses import normalize_address
 from suppressions.errors import RecipientSuppressed
-from suppressions.services import SuppressionMatch, find_suppressed
+from suppressions.services import SuppressionMatch, find_suppressed_sendings
 from workspaces.models import Workspace
 
 
@@ -32,12 +32,18 @@ def judge_suppressed(
     """Apply the policy; return the emails, and the suppressed addresses of accepted emails by email id."""
     if policy is SuppressionPolicy.ACCEPT:
         return list(checked), {}
-    addresses = {spec for email in checked if isinstance(email, NewEmail) for _, spec in recipient_addresses(email)}
-    matches = find_suppressed(workspace.id, addresses)
+    sendings = {
+        (workspace.id, spec, email.shared.stream)
+        for email in checked
+        if isinstance(email, NewEmail)
+        for _, spec in recipient_addresses(email)
+    }
+    found = find_suppressed_sendings(sendings)
+    matches = {(normalize_address(address), stream): match for (_, address, stream), match in found.items()}
     judged: list[NewEmail | Problem] = []
     listed = {}
     for email in checked:
-        entries = {} if isinstance(email, Problem) else suppressed_among(recipient_addresses(email), matches)
+        entries = {} if isinstance(email, Problem) else _suppressed_in(email, matches)
         if isinstance(email, Problem) or not entries:
             judged.append(email)
         elif policy is SuppressionPolicy.REFUSE or len(entries) == len(email.recipients):
@@ -46,6 +52,13 @@ def judge_suppressed(
             judged.append(email)
             listed[email.id] = [entry["email"] for entry in entries.values()]
     return judged, listed
+
+
+def _suppressed_in(email: NewEmail, matches: Mapping[tuple[str, str], SuppressionMatch]) -> dict[int, dict[str, str]]:
+    addressed = recipient_addresses(email)
+    keys = {normalize_address(spec) for _, spec in addressed}
+    stream = email.shared.stream
+    return suppressed_among(addressed, {key: matches[key, stream] for key in keys if (key, stream) in matches})
 
 
 def recipient_addresses(email: NewEmail) -> list[FieldAddress]:
@@ -63,7 +76,13 @@ def suppressed_among(
 ) -> dict[int, dict[str, str]]:
     """Return the error entry of each suppressed address, by its index among the addressed."""
     return {
-        index: {"email": spec, "field": field, "reason": match.reason, "suppressionId": match.id}
+        index: {
+            "email": spec,
+            "field": field,
+            "reason": match.reason,
+            "suppressionId": match.id,
+            **({"stream": match.stream} if match.stream else {}),
+        }
         for index, (field, spec) in enumerate(addressed)
         if (match := matches.get(normalize_address(spec)))
     }

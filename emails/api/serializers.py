@@ -22,7 +22,10 @@ from emails.rendered_content import render_email
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
+from streams.models import MAIN
 from suppressions.errors import RecipientSuppressed
+
+STREAM_TEXT = "The id of the email's stream; absent for `main`."
 
 WARNINGS = "Parts of the request that were accepted but may be mistakes."
 
@@ -88,18 +91,22 @@ class EmailItemSerializer(EmailRowSerializer):
     """An email in a list."""
 
     test = serializers.BooleanField(source="is_test", help_text="True for a test email, else absent.")
-    optional_fields = frozenset({"test"})
+    stream = serializers.CharField(help_text=STREAM_TEXT)
+    optional_fields = frozenset({"test", "stream"})
 
     class Meta(EmailRowSerializer.Meta):
-        fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test")
+        fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test", "stream")
 
     def to_representation(self, instance: Email) -> dict[str, Any]:
-        fields = super().to_representation(instance)
-        return fields if instance.is_test else {name: value for name, value in fields.items() if name != "test"}
+        absent = {"test": not instance.is_test, "stream": instance.stream == MAIN}
+        return {name: value for name, value in super().to_representation(instance).items() if not absent.get(name)}
 
 
 class EmailSerializer(EmailRowSerializer):
     """The detail view."""
+
+    stream = serializers.CharField(help_text=STREAM_TEXT)
+    optional_fields = frozenset({"stream"})
 
     templateId = serializers.CharField(allow_null=True, help_text="The id of the template; null without one.")
     attachments = AttachmentSerializer(
@@ -126,13 +133,16 @@ class EmailSerializer(EmailRowSerializer):
         fields = (
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
-            "attachments", "test", "recipients",
+            "attachments", "test", "recipients", "stream",
         )  # fmt: skip
 
     def to_representation(self, instance: Email) -> dict[str, Any]:
         # Rendered once for both fields; an email with a template stores no text.
         content = render_email(instance)
-        return {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
+        values = {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
+        if instance.stream == MAIN:
+            del values["stream"]
+        return values
 
 
 class EventSerializer(RowSerializer[Event]):

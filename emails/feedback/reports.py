@@ -37,7 +37,8 @@ LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
 """
 LOCK = f"""
-SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()), e.is_test, {slices_sql("e")}
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()), e.is_test, e.stream,
+       {slices_sql("e")}
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
 """  # noqa: S608 - constants
@@ -94,6 +95,7 @@ class _ReportedRecipient:
     address: str
     sent_at: datetime
     is_test: bool
+    stream: str
     slices: tuple[UUID, ...]
     stage: int | None
     before: EmailStatus
@@ -145,7 +147,7 @@ def _lock_recipients(recipient_ids: Sequence[str]) -> dict[str, _ReportedRecipie
 
 
 def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient:
-    id_, email_id, workspace_id, address, state, sent_at, is_test, slices = row
+    id_, email_id, workspace_id, address, state, sent_at, is_test, stream, slices = row
     return _ReportedRecipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
@@ -153,6 +155,7 @@ def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient
         address=address,
         sent_at=sent_at,
         is_test=is_test,
+        stream=stream,
         slices=tuple(slices),
         stage=stage,
         before=EmailStatus(state),
@@ -253,7 +256,7 @@ def _reputation_change(counter: ReputationCounter, recipient: _ReportedRecipient
 def _suppress(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedRecipient]) -> None:
     pairs = [(report, recipients[report.recipient_id]) for report in reports]
     suppress_in_workspaces(
-        (recipient.workspace_id, reason, recipient.address)
+        (recipient.workspace_id, recipient.stream, reason, recipient.address)
         for report, recipient in pairs
         if (reason := _suppression_reason(report, recipient))
     )

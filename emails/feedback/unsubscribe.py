@@ -7,6 +7,7 @@ from events.kinds import EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
 from lib.ids import from_uuid, to_uuid
+from streams.services import suppressed_stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from workspaces.models import Workspace
@@ -20,7 +21,7 @@ SELECT r.email_id, e.is_test FROM emails_recipient r JOIN emails_email e ON e.id
 
 @transaction.atomic
 def unsubscribe(link: UnsubscribeLink) -> None:
-    """Suppress the address of a link in its workspace, even if the email is deleted.
+    """Suppress the address of a link in its stream or its workspace, even if the email is deleted.
 
     Repeating it changes nothing, unless an owner has removed the suppression: then it is added again. The link of a
     test email only records the event.
@@ -28,12 +29,14 @@ def unsubscribe(link: UnsubscribeLink) -> None:
     workspace = Workspace.objects.filter(id=link.workspace_id).first()
     if workspace is None:
         return
-    if _record_once(link):
-        suppress_address(workspace, address=link.address, reason=Suppression.Reason.UNSUBSCRIBE)
+    if record_unsubscribe(link):
+        reason = Suppression.Reason.UNSUBSCRIBE
+        blocked = suppressed_stream(workspace.id, link.stream, reason)
+        suppress_address(workspace, address=link.address, reason=reason, stream=blocked)
 
 
-def _record_once(link: UnsubscribeLink) -> bool:
-    """Record the event; return whether the email was a live one, as every deleted one may have been."""
+def record_unsubscribe(link: UnsubscribeLink) -> bool:
+    """Record the event, once; return whether the email was a live one, as every deleted one may have been."""
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [to_uuid(link.recipient_id), to_uuid(link.workspace_id, prefix="ws_")])
         row = cursor.fetchone()

@@ -15,7 +15,7 @@ MAX_ROWS = 10_000
 PAGE_ROWS = 500
 COLUMNS = (
     "id", "to", "cc", "bcc", "from", "replyTo", "subject", "status", "tags", "createdAt", "scheduledFor", "sentAt",
-    "deliveredAt", "errorMessage", "retryCount", "metadata",
+    "deliveredAt", "errorMessage", "retryCount", "metadata", "stream",
 )  # fmt: skip
 
 
@@ -45,6 +45,6 @@ def _row(email: Email) -> list[str]:
     values: list[Any] = [
         email.id, email.addressees, ", ".join(email.cc), ", ".join(email.bcc), email.sender, email.reply_to or "",
         email.subject, email.status, ", ".join(email.tags), created_at, scheduled_for, sent_at, delivered_at,
-        email.error_message or "", email.retry_count, metadata,
+        email.error_message or "", email.retry_count, metadata, email.stream,
     ]  # fmt: skip
     return [str(value) for value in values]

@@ -77,6 +77,11 @@ class TagFilter(FieldFilter):
         return qs.filter(tags__contains=[value]) if value else qs
 
 
+class StreamFilter(FieldFilter):
+    def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
+        return qs.filter(stream=value) if value else qs
+
+
 class TestDataField(OptionField):
     def to_internal_value(self, data: Any) -> str:
         return super().to_internal_value(data) if data else ""
@@ -110,6 +115,9 @@ class EmailFilters(FilterSet):
     )
     tag = TagFilter(
         serializers.CharField(allow_blank=True, max_length=255, trim_whitespace=False, help_text="A tag of the email.")
+    )
+    stream = StreamFilter(
+        serializers.CharField(allow_blank=True, max_length=40, help_text="The id of the email's stream, or `main`.")
     )
     test = TestDataFilter(
         TestDataField(choices=["true", "false"], help_text="`true` for test emails only, `false` for live emails only.")

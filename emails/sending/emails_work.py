@@ -28,7 +28,7 @@ from lib.worker.lease_queue import Cursor
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from suppressions.notices import SuppressionNotice
-from suppressions.services import find_suppressed_pairs
+from suppressions.services import Sending, find_suppressed_sendings
 
 # A workspace with slow destinations leaves a fifth of the sessions to the others.
 WORKSPACE_SHARE = 0.8
@@ -49,6 +49,8 @@ KEY_UNREADABLE = DeliveryOutcome(
     Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
     reason="signing_key_unreadable",
 )
+# Parked, as long as the stream is paused.
+STREAM_PAUSED = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "The stream is paused."), reason="stream_paused")
 LEASE_LOST = DeliveryOutcome(
     DeliveryStatus.DEFERRED, Reply(0, "The worker lost its lease before the message was sent."), reason="lease_lost"
 )
@@ -63,6 +65,8 @@ class _JobInFlight:
 
     workspace_id: str
     address: str
+    stream: str
+    ignores_unsubscribes: bool
     attachment_bytes: int
     is_test: bool
     is_suppressed: bool = False
@@ -115,7 +119,14 @@ class EmailQueueWork:
         Jobs are in flight before the suppressions are read: one that is committed later comes with a notice.
         """
         self._in_flight |= {
-            job.claim: _JobInFlight(job.claim.workspace_id, job.address, job.attachment_bytes, job.is_test)
+            job.claim: _JobInFlight(
+                job.claim.workspace_id,
+                job.address,
+                job.stream,
+                job.ignores_unsubscribes,
+                job.attachment_bytes,
+                job.is_test,
+            )
             for job in loaded
         }
         jobs: list[SendJob] = []
@@ -131,7 +142,9 @@ class EmailQueueWork:
     def stop_suppressed(self, notice: SuppressionNotice) -> None:
         """Stop the jobs in flight to addresses that were just suppressed. Called in any thread."""
         for job in list(self._in_flight.values()):
-            if not job.is_test and notice.covers(job.workspace_id, job.address):
+            if not job.is_test and notice.covers(
+                job.workspace_id, job.address, stream=job.stream, ignores_unsubscribes=job.ignores_unsubscribes
+            ):
                 job.is_suppressed = True
 
     async def perform(self, job: SendJob, lease: LeaseCheck) -> SendResult:
@@ -186,23 +199,25 @@ def _split_refused(jobs: Sequence[SendJob]) -> tuple[list[SendJob], list[SendRes
     """Return the jobs that may be sent, and results for those that may not, or not now."""
     if not jobs:
         return [], []
-    suppressed = find_suppressed_pairs({_workspace_and_address(job) for job in jobs if not job.is_test})
+    suppressed = find_suppressed_sendings({_sending(job) for job in jobs if not job.is_test})
     refusals = {job.key: _refusal(job, suppressed) for job in jobs}
     refused = [SendResult(job.claim, outcome) for job in jobs if (outcome := refusals[job.key])]
     return [job for job in jobs if not refusals[job.key]], refused
 
 
-def _refusal(job: SendJob, suppressed: Container[tuple[str, str]]) -> DeliveryOutcome | None:
+def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | None:
     """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
-    if not job.is_test and _workspace_and_address(job) in suppressed:
+    if not job.is_test and _sending(job) in suppressed:
         return SUPPRESSED
+    if job.properties and job.properties.paused_at:
+        return STREAM_PAUSED
     if job.identity is None:
         return UNREGISTERED
     return None if job.identity.key else KEY_UNREADABLE
 
 
-def _workspace_and_address(job: SendJob) -> tuple[str, str]:
-    return job.claim.workspace_id, job.address
+def _sending(job: SendJob) -> Sending:
+    return job.claim.workspace_id, job.address, job.stream
 
 
 @once

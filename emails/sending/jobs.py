@@ -14,6 +14,8 @@ from emails.sending.queue import EmailClaim
 from lib.email_addresses import Address, read_stored_address, split_address_list
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_binary, run_replanned
+from streams.models import Stream
+from streams.services import load_streams
 from templates_app.models import TemplateVersion
 
 # Bytes of attachments in a process at a time; a composed message briefly takes about three times as much.
@@ -28,7 +30,7 @@ class SendJob(SendOptions):
     last_reason: of the attempt before. last_reply_age: the time since its reply.
     may_be_second_copy: the email was in the queue when sending was paused, and this is its first attempt since.
     attachment_bytes: the memory that it adds to this process.
-    identity: None if the domain was deleted since acceptance.
+    identity: None if the domain was deleted since acceptance. properties: of its stream; None for `main` without a row.
     """
 
     claim: EmailClaim
@@ -54,11 +56,25 @@ class SendJob(SendOptions):
     content: Content | None = None
     version: TemplateVersion | None = None
     identity: SigningIdentity | None = None
+    properties: Stream | None = None
     files: tuple[File, ...] = ()
 
     @property
     def key(self) -> str:
         return self.claim.recipient_id
+
+    @property
+    def unsubscribe(self) -> str:
+        """How recipients can unsubscribe (Stream.Unsubscribe)."""
+        return self.properties.unsubscribe if self.properties else Stream.Unsubscribe.LINK
+
+    @property
+    def ignores_unsubscribes(self) -> bool:
+        return self.properties is not None and self.properties.ignores_unsubscribes
+
+    @property
+    def workspace_stream(self) -> tuple[str, str]:
+        return self.claim.workspace_id, self.stream
 
     @property
     def workspace_domain(self) -> WorkspaceDomain:
@@ -77,7 +93,7 @@ def _metadata_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 # Read in other queries, or not of the row.
-LOADED_LATER = frozenset({"claim", "content", "version", "identity", "files"})
+LOADED_LATER = frozenset({"claim", "content", "version", "identity", "properties", "files"})
 COLUMNS = [column.name for column in fields(SendJob) if column.name not in LOADED_LATER]
 # A field without an expression is the email's column of its name. attachment_bytes is read first: the files of all
 # claimed recipients together may not fit into memory.
@@ -127,12 +143,14 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
     versions = TemplateVersion.objects.in_bulk({job.template_version_id for job in jobs if job.template_version_id})
     files = _read_files(content_ids)
     identities = load_identities({job.workspace_domain for job in jobs})
+    streams = load_streams({job.workspace_stream for job in jobs})
     return [
         replace(
             job,
             content=contents[job.content_id] if job.content_id else None,
             version=versions[job.template_version_id] if job.template_version_id else None,
             identity=identities.get(job.workspace_domain),
+            properties=streams.get(job.workspace_stream),
             files=files.get(job.content_id or "", ()),
         )
         for job in jobs

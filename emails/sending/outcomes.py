@@ -16,6 +16,7 @@ from django.db import transaction
 from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from emails import queue_stats
+from emails.models import Email
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
 from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
@@ -189,10 +190,18 @@ def _reputation_changes(
 def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:
     """Suppress the addresses that bounced, as SUPPRESS_ON decides."""
     policy = SuppressOn(settings.SUPPRESS_ON)
-    suppress_in_workspaces(
-        (result.claim.workspace_id, Suppression.Reason.BOUNCE.value, recipients[result.claim.recipient_id].address)
+    bounced = [
+        (result.claim.workspace_id, recipients[result.claim.recipient_id])
         for result in results
         if result.outcome.suppresses(policy)
+    ]
+    if not bounced:
+        return
+    emails = Email.objects.filter(id__in={recipient.email_id for _, recipient in bounced})
+    streams = dict(emails.values_list("id", "stream").order_by())
+    suppress_in_workspaces(
+        (workspace_id, streams[recipient.email_id], Suppression.Reason.BOUNCE.value, recipient.address)
+        for workspace_id, recipient in bounced
     )
 
 

@@ -1,6 +1,7 @@
 """Outgoing messages: one per recipient, with the recipient's links, tracking pixel and footer."""
 
 import functools
+from collections.abc import Callable
 
 from delivery.message.compose import LARGE_TEXT, OutgoingMessage
 from delivery.message.footer import html_footer, text_footer
@@ -14,6 +15,7 @@ from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.queue import EmailClaim
 from emails.sending.return_path import return_path
 from lib.ids import to_uuid
+from streams.models import MAIN, Stream
 from templates_app.services import RenderedContent
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
@@ -50,7 +52,6 @@ def message_id(recipient_id: str, *, domain: str) -> str:
 
 
 def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
-    unsubscribe = unsubscribe_url(job.key, workspace_id=job.claim.workspace_id, address=job.address)
     content = render_stored(job.content, job.version, subject=job.subject, template_data=job.template_data)
     return OutgoingMessage(
         return_path=return_path(job.claim.key, domain=identity.return_path_domain),
@@ -62,12 +63,13 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         cc=job.cc,
         reply_to=job.reply_to,
         subject=content.subject,
-        html=_personalized_html(job, content, unsubscribe),
-        text=(content.text or html_to_text(content.html)) + text_footer(unsubscribe),
+        html=_personalized_html(job, content),
+        text=(content.text or html_to_text(content.html)) + _footer(job, text_footer),
         headers=tuple(job.headers.items()),
         files=job.files,
-        unsubscribe_url=unsubscribe,
-        feedback_id=f"{job.template_id or 'none'}:{job.claim.workspace_id}:transactional:{SENDER_ID}",
+        unsubscribe_url=None if job.unsubscribe == Stream.Unsubscribe.NONE else _unsubscribe_url(job),
+        list_id=_list_id(job),
+        feedback_id=_feedback_id(job),
         key=identity.key,
         requires_tls=identity.requires_tls,
         attempt=job.claim.attempt,
@@ -95,7 +97,7 @@ def _template_size(html: str, text: str) -> tuple[int, int]:
     return LARGE_TEXT + 1 if "#each" in source else len(source), source.count("{{")
 
 
-def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str) -> str:
+def _personalized_html(job: SendJob, content: RenderedContent) -> str:
     """Return the HTML, if any, with the recipient's links, tracking pixel and footer."""
     if not content.html:
         return ""
@@ -103,9 +105,33 @@ def _personalized_html(job: SendJob, content: RenderedContent, unsubscribe: str)
         find_slots(content.html),
         link=functools.partial(_click_url, job) if job.track_clicks else None,
         pixel_url=open_url(job.key) if job.track_opens else None,
-        footer=html_footer(unsubscribe),
+        footer=_footer(job, html_footer),
     )
 
 
 def _click_url(job: SendJob, target: str) -> str:
     return click_url(job.key, workspace_id=job.claim.workspace_id, target=target)
+
+
+def _unsubscribe_url(job: SendJob) -> str:
+    return unsubscribe_url(job.key, workspace_id=job.claim.workspace_id, address=job.address, stream=job.stream)
+
+
+def _footer(job: SendJob, render: Callable[..., str]) -> str:
+    """Return the footer with the unsubscribe link, if the stream has it."""
+    if job.unsubscribe != Stream.Unsubscribe.LINK:
+        return ""
+    named = job.properties and not job.properties.is_main
+    return render(_unsubscribe_url(job), stream=job.properties.name if job.properties and named else "")
+
+
+def _list_id(job: SendJob) -> str | None:
+    """Return the identifier of a bulk stream (RFC 2919), by which mail programs sort."""
+    if job.properties is None or job.properties.kind != Stream.Kind.BULK:
+        return None
+    return f"{job.stream}.{job.claim.workspace_id}.{job.from_domain}"
+
+
+def _feedback_id(job: SendJob) -> str:
+    stream = "transactional" if job.stream == MAIN else job.stream
+    return f"{job.template_id or 'none'}:{job.claim.workspace_id}:{stream}:{SENDER_ID}"

@@ -18,6 +18,7 @@ from lib.sql import run_replanned
 from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
 from lib.worker.leases import LEASE_SECONDS
 from lib.worker.stages import Stage
+from streams.models import LAST_RANK
 
 PROMOTE_BATCH_SIZE = 1000
 # An entry whose claims end three times without an outcome probably kills its workers.
@@ -29,6 +30,8 @@ QUEUE = SharedLeaseQueue(
     table="emails_pending",
     key="recipient_id",
     group="workspace_id",
+    rank="rank",
+    last_rank=LAST_RANK,
     columns=("workspace_id", "since", "lost"),
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
 )

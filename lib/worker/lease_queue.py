@@ -105,12 +105,16 @@ class SharedLeaseQueue(LeaseQueue):
     """
 
     group: str
+    # The column by which ready rows of a group are claimed before their due_at, and its value for the last ones, of
+    # which every tenth claim takes some if there are any.
+    rank: str = ""
+    last_rank: int = 0
     timed: tuple[Stage, ...]
     condition: str = f"stage = {Stage.LEASED}"
 
     @property
     def ready_groups(self) -> str:
-        """The CTE `ready`: the groups with ready rows above %(after)s, in order, and the oldest due_at of each.
+        """The CTE `ready`: the groups with ready rows above %(after)s, in order, and the due_at of the first row.
 
         A loose index scan: a million rows of a group cost no more than one. Each group is read separately, LIMIT 1: a
         join could return them in another order than by id, which the cursor relies on, and would read all of them
@@ -122,18 +126,29 @@ class SharedLeaseQueue(LeaseQueue):
     def _first_row(self, after: str) -> str:
         return f"""
         SELECT {self.group}, due_at FROM {self.table}
-         WHERE stage = {Stage.READY} AND {self.group} > {after} ORDER BY {self.group}, due_at LIMIT 1"""
+         WHERE stage = {Stage.READY} AND {self.group} > {after} ORDER BY {self.group}, {self._order} LIMIT 1"""
+
+    @property
+    def _order(self) -> str:
+        return f"{self.rank}, due_at" if self.rank else "due_at"
 
     @property
     def claim_shares_sql(self) -> str:
         """A statement that leases up to %(limit)s ready rows, at most `share` of each group in the CTE `shares`."""
+        rows = self._rows_of_share(limit="shares.share")
+        if self.rank:
+            last = self._rows_of_share(limit="floor(shares.share / 10.0 + random())", rank=self.last_rank)
+            rows = f"SELECT place FROM ({last}) last UNION ALL SELECT place FROM ({rows}) first LIMIT shares.share"
         picked = f"""
-    SELECT row.place FROM shares CROSS JOIN LATERAL (
-        SELECT ctid AS place FROM {self.table}
-         WHERE stage = {Stage.READY} AND {self.group} = shares.{self.group}
-         ORDER BY due_at LIMIT shares.share FOR UPDATE SKIP LOCKED) row
-     LIMIT %(limit)s"""
+    SELECT row.place FROM shares CROSS JOIN LATERAL ({rows}) row LIMIT %(limit)s"""
         return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}, ")
+
+    def _rows_of_share(self, *, limit: str, rank: int | None = None) -> str:
+        condition = "" if rank is None else f" AND {self.rank} = {rank}"
+        return f"""
+        SELECT ctid AS place FROM {self.table}
+         WHERE stage = {Stage.READY} AND {self.group} = shares.{self.group}{condition}
+         ORDER BY {self._order} LIMIT {limit} FOR UPDATE SKIP LOCKED"""
 
     def due_rows(self, columns: str = "stage", *, condition: str = "true") -> str:
         """The CTE `due`: locked rows whose wait, schedule or lease has ended, with their key and the columns."""

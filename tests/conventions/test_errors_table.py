@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import OperationalError, connection
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from api.errors import Problem
@@ -16,6 +17,7 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.api.views import EmailViewSet
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
+from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_key
 from tests.conventions.test_foreign_objects import call
 from tests.emails.builders import claim_entries
@@ -56,6 +58,9 @@ class Caller:
 
     def template(self, **fields: Any) -> Any:
         return self.api.post("/templates", {"name": "t", "subject": "s", "htmlContent": "<p>Hi {{name}}</p>", **fields})
+
+    def stream(self, **fields: Any) -> Any:
+        return self.api.post("/streams", {"id": "news", "name": "News", **fields})
 
     def replace_valid(self, error: Exception) -> None:
         def explode(*args: Any, **kwargs: Any) -> None:
@@ -128,6 +133,19 @@ def _(caller: Caller):
 def _(caller: Caller):
     caller.change_key(restrictions={"templates": ["welcome"]})
     return caller.send()
+
+
+@row(403, "stream_not_allowed", "field", "stream", "allowedStreams")
+def _(caller: Caller):
+    caller.change_key(restrictions={"streams": ["receipts"]})
+    return caller.send(stream="main")
+
+
+@row(403, "stream_paused", "stream")
+def _(caller: Caller):
+    caller.stream()
+    Stream.objects.update(paused_at=Now(), paused_reason="0.6 % complaints in 7 days.")
+    return caller.send(stream="news")
 
 
 @row(403, "workspace_suspended")
@@ -227,6 +245,12 @@ def _(caller: Caller):
     return caller.template(alias="welcome")
 
 
+@row(409, "stream_exists", "stream")
+def _(caller: Caller):
+    caller.stream()
+    return caller.stream()
+
+
 @row(411, "length_required")
 def _(caller: Caller):
     return caller.api.raw("POST", "/emails/send", b"{}", HTTP_TRANSFER_ENCODING="chunked", CONTENT_LENGTH="")
@@ -278,6 +302,23 @@ def _(caller: Caller):
 def _(caller: Caller):
     caller.api.post("/suppressions", {"email": "ada@example.com"})
     return caller.send()
+
+
+@row(422, "stream_not_found", "field", "stream")
+def _(caller: Caller):
+    return caller.send(stream="nothing")
+
+
+@row(422, "stream_archived", "field", "stream")
+def _(caller: Caller):
+    caller.stream()
+    caller.api.post("/streams/news/archive")
+    return caller.send(stream="news")
+
+
+@row(422, "invalid_stream", "field")
+def _(caller: Caller):
+    return caller.stream(kind="bulk", unsubscribe="none")
 
 
 @row(422, "template_not_found")

@@ -23,6 +23,10 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("DELETE", "/domains/{}"): ("domain", None),
     ("POST", "/domains/{}/verify"): ("domain", None),
     ("POST", "/domains/{}/rotate-dkim"): ("domain", None),
+    ("GET", "/streams/{}"): ("stream", None),
+    ("PATCH", "/streams/{}"): ("stream", {"name": "Taken over"}),
+    ("POST", "/streams/{}/archive"): ("stream", {}),
+    ("POST", "/streams/{}/unarchive"): ("stream", {}),
     ("GET", "/templates/{}"): ("template", None),
     ("PATCH", "/templates/{}"): ("template", {"name": "Taken over", "htmlContent": "<p>Mine"}),
     ("DELETE", "/templates/{}"): ("template", None),
@@ -45,6 +49,7 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
 }
 PREFIXES = {
     "email": "",
+    "stream": "",
     "template": "tpl_",
     "suppression": "sup_",
     "domain": "dom_",
@@ -102,7 +107,7 @@ def call(api: Api, method: str, path: str, body: Any) -> Any:
 
 def all_rows() -> dict[str, list]:
     """Return all rows that a call can change."""
-    apps_with_rows = ("emails", "templates_app", "suppressions", "domains", "webhooks", "analytics")
+    apps_with_rows = ("emails", "streams", "templates_app", "suppressions", "domains", "webhooks", "analytics")
     models = [model for name in apps_with_rows for model in apps.get_app_config(name).get_models()]
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in [*models, Usage]}
 
@@ -115,6 +120,7 @@ def owned(api: Api, alice) -> dict[str, str]:
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")
     return {
         "email": send(api, scheduledFor=scheduled_for),
+        "stream": api.post("/streams", {"id": "news", "name": "News"}).json()["id"],
         "template": api.post("/templates", TEMPLATE).json()["id"],
         "suppression": suppression.id,
         "domain": alice.workspace.domains.get().id,

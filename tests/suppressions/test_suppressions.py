@@ -11,7 +11,7 @@ from suppressions.services import (
     SuppressionMatch,
     delete_suppression,
     find_suppressed,
-    find_suppressed_pairs,
+    find_suppressed_sendings,
     suppress_address,
     suppress_addresses,
     suppressed_fragment,
@@ -277,21 +277,21 @@ class TestLookup:
         for workspace in (alice.workspace, bob.workspace):
             suppress_address(workspace, address=f"{workspace.name}@example.com", reason=Reason.BOUNCE)
         pairs = [
-            (workspace.id, address)
+            (workspace.id, address, "main")
             for workspace in (alice.workspace, bob.workspace)
             for address in ("Alice@example.com", "alice@example.com", "BOB@example.com", *many(500))
         ]
         with django_assert_num_queries(1):
-            found = find_suppressed_pairs(pairs)
+            found = find_suppressed_sendings(pairs)
         assert {pair: match.email for pair, match in found.items()} == {
-            (alice.workspace.id, "Alice@example.com"): "alice@example.com",
-            (alice.workspace.id, "alice@example.com"): "alice@example.com",
-            (bob.workspace.id, "BOB@example.com"): "bob@example.com",
+            (alice.workspace.id, "Alice@example.com", "main"): "alice@example.com",
+            (alice.workspace.id, "alice@example.com", "main"): "alice@example.com",
+            (bob.workspace.id, "BOB@example.com", "main"): "bob@example.com",
         }
 
     def test_no_addresses_have_no_suppressions(self, alice):
         assert find_suppressed(alice.workspace.id, []) == {}
-        assert find_suppressed_pairs([]) == {}
+        assert find_suppressed_sendings([]) == {}
         assert suppress_addresses(alice.workspace, addresses=[], reason=Reason.MANUAL) == []
 
     def test_the_lookup_of_a_claim_uses_the_index(self, alice):

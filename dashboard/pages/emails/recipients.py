@@ -40,7 +40,9 @@ class RecipientRow:
 def recipient_rows(email: Email) -> list[RecipientRow]:
     """Return the first recipients of an email."""
     recipients = list(email.recipients.all()[:MAX_RECIPIENTS])
-    suppressed = find_suppressed(email.workspace_id, [recipient.address for recipient in recipients])
+    suppressed = find_suppressed(
+        email.workspace_id, [recipient.address for recipient in recipients], stream=email.stream
+    )
     suppressions = {address: match.id for address, match in suppressed.items()}
     return [
         _recipient_row(recipient, email, suppressions.get(normalize_address(recipient.address), ""))

@@ -53,6 +53,11 @@ class SharedInput(StrictSerializer):
         required=False, help_text="Names for filters and statistics, such as `welcome`. Recipients do not see them."
     )
     metadata = MetadataField(**OPTIONAL, help_text=f"Custom data, at most {MAX_METADATA_BYTES:,} bytes.")
+    stream = TextField(
+        **OPTIONAL,
+        max_length=40,
+        help_text="The id of the email's stream; by default `main`, or the key's only stream.",
+    )
     scheduledFor = ScheduleField(**OPTIONAL, help_text="A time in the future, at most 30 days ahead.")
     idempotencyKey = TextField(
         **OPTIONAL, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
@@ -64,6 +69,7 @@ class SharedInput(StrictSerializer):
             "reply_to": tuple(values.get("replyTo") or ()),
             "tags": tuple(values.get("tags") or ()),
             "metadata": values.get("metadata"),
+            "stream": values.get("stream"),
             "scheduled_for": values.get("scheduledFor"),
         }
 
@@ -97,9 +103,11 @@ class SendInput(SharedInput):
     attachments = FilesField(
         **OPTIONAL, help_text="Files and inline images: at most 10, and 10 MiB in total after decoding."
     )
-    trackOpens = StrictBooleanField(required=False, default=True, help_text="Whether opens are tracked with a pixel.")
+    trackOpens = StrictBooleanField(
+        required=False, help_text="Whether opens are tracked with a pixel; by default as the stream has it."
+    )
     trackClicks = StrictBooleanField(
-        required=False, default=True, help_text="Whether clicks are tracked by rewriting links."
+        required=False, help_text="Whether clicks are tracked by rewriting links; by default as the stream has it."
     )
     dryRun = StrictBooleanField(required=False, default=False, help_text="Check the request without sending.")
 
@@ -131,8 +139,8 @@ class SendInput(SharedInput):
             template_data=attrs.get("templateData"),
             headers=attrs.get("headers") or {},
             files=tuple(attrs.get("attachments") or ()),
-            track_opens=attrs["trackOpens"],
-            track_clicks=attrs["trackClicks"],
+            track_opens=attrs.get("trackOpens"),
+            track_clicks=attrs.get("trackClicks"),
             **self.shared(attrs),
         )
         return draft, attrs["dryRun"]

@@ -1,0 +1,122 @@
+"""Streams: named kinds of email of a workspace, each with its own unsubscribes and complaints.
+
+See docs/decisions/0176.
+"""
+
+from typing import Any
+
+from django.db import models
+from django.db.models.functions import Now
+
+from lib.model_fields import IdField
+from workspaces.models import Workspace
+
+# The stream of every email that names none. It has a row only after it was changed.
+MAIN = "main"
+# Of Stream.rank.
+NORMAL_RANK, LAST_RANK = 1, 2
+
+
+def stream_kinds() -> list[tuple[str, Any]]:
+    """Return the choices of Stream.kind: a function, so that a new kind needs no migration."""
+    return Stream.Kind.choices
+
+
+def unsubscribe_choices() -> list[tuple[str, Any]]:
+    return Stream.Unsubscribe.choices
+
+
+def stream_scopes() -> list[tuple[str, Any]]:
+    return Stream.Scope.choices
+
+
+def stream_priorities() -> list[tuple[str, Any]]:
+    return Stream.Priority.choices
+
+
+class Stream(models.Model):
+    """A stream. slug: its id on the wire. number: its id in SendGrid's dialect."""
+
+    class Kind(models.TextChoices):
+        TRANSACTIONAL = "transactional"
+        BULK = "bulk"
+
+    class Unsubscribe(models.TextChoices):
+        """LINK: a footer and List-Unsubscribe headers. HEADERS: only these. NONE: neither."""
+
+        LINK = "link"
+        HEADERS = "headers"
+        NONE = "none"
+
+    class Scope(models.TextChoices):
+        """Whether unsubscribes and complaints block the stream or the workspace."""
+
+        STREAM = "stream"
+        WORKSPACE = "workspace"
+
+    class Priority(models.TextChoices):
+        """The order within the workspace's share of the queue."""
+
+        HIGH = "high"
+        NORMAL = "normal"
+        LOW = "low"
+
+    id = IdField("str_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams", db_index=False)
+    slug = models.CharField(max_length=40, editable=False)
+    number = models.PositiveSmallIntegerField(editable=False, default=0)
+    name = models.CharField(max_length=100)
+    description = models.CharField(max_length=500, blank=True, default="")
+    kind = models.CharField(max_length=16, choices=stream_kinds, default=Kind.TRANSACTIONAL)
+    unsubscribe = models.CharField(max_length=16, choices=unsubscribe_choices, default=Unsubscribe.LINK)
+    scope = models.CharField(max_length=16, choices=stream_scopes, default=Scope.STREAM)
+    own_bounces = models.BooleanField(default=False)
+    ignores_unsubscribes = models.BooleanField(default=False)
+    public = models.BooleanField(default=False)
+    priority = models.CharField(max_length=16, choices=stream_priorities, default=Priority.NORMAL)
+    track_opens = models.BooleanField(default=True)
+    track_clicks = models.BooleanField(default=True)
+    archived_at = models.DateTimeField(null=True, editable=False)
+    # By the reputation check, or by staff: nothing is accepted, and queued emails wait.
+    paused_at = models.DateTimeField(null=True, editable=False)
+    paused_reason = models.CharField(max_length=500, blank=True, default="", editable=False)
+    # Rates are judged from here after a pause was lifted.
+    judged_from = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="one_slug_a_workspace")]
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_main(self) -> bool:
+        return self.slug == MAIN
+
+    @property
+    def accepts_emails(self) -> bool:
+        return not (self.archived_at or self.paused_at)
+
+    @property
+    def rank(self) -> int:
+        """The priority as a number: 0 is claimed first."""
+        return self.Priority.values.index(self.priority)
+
+    @property
+    def email_defaults(self) -> dict[str, bool]:
+        """The options of emails that do not set them."""
+        return {"track_opens": self.track_opens, "track_clicks": self.track_clicks}
+
+    def suppressed_stream(self, reason: str) -> str:
+        """Return the stream that a suppression with this reason blocks, empty for the whole workspace."""
+        is_own = self.own_bounces if reason == "bounce" else self.scope == self.Scope.STREAM
+        return self.slug if is_own else ""
+
+
+def main_stream(workspace: Workspace) -> Stream:
+    """Return the stream `main` as it is without a row."""
+    return Stream(
+        workspace=workspace, slug=MAIN, name="Main", scope=Stream.Scope.WORKSPACE, created_at=workspace.created_at
+    )

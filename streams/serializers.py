@@ -1,0 +1,90 @@
+"""Serializers of streams."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from api.fields import (
+    AllOptional,
+    NameField,
+    OptionField,
+    RowSerializer,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+    help_texts,
+)
+from streams.models import Stream
+from workspaces.key_limits import STREAM as SLUG
+
+UNSUBSCRIBE_TEXT = (
+    "`link`: a link in the footer and List-Unsubscribe headers. `headers`: only the headers. `none`: neither, for "
+    "transactional streams only."
+)
+TEXTS = {
+    "id": "The id of the stream, as `stream` of an email.",
+    "name": "The name of the stream. Recipients see it.",
+    "description": "What the stream is for. Recipients see it if the stream is public.",
+    "kind": "`transactional`, or `bulk` for newsletters and announcements.",
+    "unsubscribe": UNSUBSCRIBE_TEXT,
+    "scope": "Whether an unsubscribe or a complaint blocks this stream or the whole workspace.",
+    "ownBounces": "Whether a hard bounce blocks this stream only, instead of the workspace.",
+    "ignoresUnsubscribes": "Whether the stream also reaches addresses that unsubscribed from the whole workspace. "
+    "Bounces, complaints and manual suppressions always block.",
+    "public": "Whether the preference page of recipients lists the stream.",
+    "priority": "The order within the workspace's share of the queue.",
+    "trackOpens": "Whether opens are tracked, unless an email says otherwise.",
+    "trackClicks": "Whether clicks are tracked, unless an email says otherwise.",
+    "archivedAt": "The time when the stream was archived; null if it accepts emails.",
+    "pausedAt": "The time when the stream was paused; null if it is not.",
+    "pausedReason": "Why the stream is paused; empty if it is not.",
+}
+
+
+class SlugField(serializers.RegexField):
+    """The id of a new stream."""
+
+    default_error_messages = {"invalid": "An id consists of 1 to 40 characters of a-z, 0-9 and hyphens."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(rf"^{SLUG.pattern}\Z", max_length=40, trim_whitespace=False, **options)
+
+
+def _flag(name: str, source: str | None = None) -> StrictBooleanField:
+    return StrictBooleanField(source=source, required=False, help_text=TEXTS[name])
+
+
+class StreamFields(StrictSerializer):
+    """The fields that can be changed."""
+
+    name = NameField(help_text=TEXTS["name"])
+    description = TextField(required=False, allow_blank=True, max_length=500, help_text=TEXTS["description"])
+    unsubscribe = OptionField(Stream.Unsubscribe.choices, required=False, help_text=TEXTS["unsubscribe"])
+    scope = OptionField(Stream.Scope.choices, required=False, help_text=TEXTS["scope"])
+    ownBounces = _flag("ownBounces", "own_bounces")
+    ignoresUnsubscribes = _flag("ignoresUnsubscribes", "ignores_unsubscribes")
+    public = _flag("public")
+    priority = OptionField(Stream.Priority.choices, required=False, help_text=TEXTS["priority"])
+    trackOpens = _flag("trackOpens", "track_opens")
+    trackClicks = _flag("trackClicks", "track_clicks")
+
+
+class StreamInput(StreamFields):
+    id = SlugField(source="slug", help_text=TEXTS["id"])
+    kind = OptionField(Stream.Kind.choices, required=False, help_text=TEXTS["kind"])
+
+
+class StreamChanges(AllOptional, StreamFields):
+    """Changes of a stream; its id and kind stay."""
+
+
+class StreamSerializer(RowSerializer[Stream]):
+    id = serializers.CharField(source="slug", help_text=TEXTS["id"])
+
+    class Meta:
+        model = Stream
+        fields = (
+            "id", "name", "description", "kind", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public",
+            "priority", "trackOpens", "trackClicks", "archivedAt", "pausedAt", "pausedReason", "createdAt",
+        )  # fmt: skip
+        extra_kwargs = help_texts(**{name: text for name, text in TEXTS.items() if name != "id"})

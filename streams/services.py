@@ -1,0 +1,173 @@
+"""Stream services: create, change, archive, and find the stream of an email. See docs/decisions/0176."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from api.errors import NotFound
+from lib.coded_texts import CodedText
+from lib.ttl_cache import TTLCache
+from streams.errors import InvalidStream, StreamArchived, StreamExists, StreamNotFound, StreamPaused
+from streams.models import MAIN, Stream, main_stream
+from workspaces.audit import AuditAction, record_action
+from workspaces.errors import PlanLimitReached, StreamNotAllowed
+from workspaces.key_limits import KeyLimits
+from workspaces.models import Workspace
+
+MAX_STREAMS = 20
+# A change is in force within a second, as the revocation of an API key.
+streams_cache: TTLCache[str, dict[str, Stream]] = TTLCache()
+
+
+def _known_stream(workspace: Workspace, slug: str) -> Stream | None:
+    """Return a stream, at most a second old unless it is missing or accepts no emails."""
+    stream = (streams_cache.get(workspace.id) or {}).get(slug)
+    if stream is None or not stream.accepts_emails:
+        streams = read_streams(workspace)
+        streams_cache.set(workspace.id, streams)
+        stream = streams.get(slug)
+    return stream
+
+
+def read_streams(workspace: Workspace) -> dict[str, Stream]:
+    """Return the streams of a workspace by slug, `main` first."""
+    return {MAIN: main_stream(workspace)} | {
+        stream.slug: stream for stream in Stream.objects.filter(workspace=workspace)
+    }
+
+
+def get_stream(workspace: Workspace, slug: str) -> Stream:
+    """Return a stream. Raises NotFound."""
+    stream = read_streams(workspace).get(slug)
+    if stream is None:
+        raise NotFound
+    return stream
+
+
+def stream_for_sending(workspace: Workspace, slug: str | None, limits: KeyLimits) -> Stream:
+    """Return the stream of an email to accept; without a slug, the only stream of the key, else `main`.
+
+    Raises StreamNotAllowed, StreamNotFound, StreamArchived, StreamPaused.
+    """
+    if not slug:
+        slug = limits.streams[0] if len(limits.streams) == 1 else MAIN
+    if limits.streams and slug not in limits.streams:
+        detail = f"This API key can send in these streams only: {', '.join(limits.streams)}. Use another key."
+        raise StreamNotAllowed(detail, field="stream", stream=slug, allowedStreams=list(limits.streams))
+    stream = _known_stream(workspace, slug)
+    if stream is None:
+        raise StreamNotFound(CodedText("streams.not_found", name=repr(slug)), field="stream", stream=slug)
+    if stream.archived_at:
+        raise StreamArchived(CodedText("streams.archived", name=repr(slug)), field="stream", stream=slug)
+    if stream.paused_at:
+        raise StreamPaused(CodedText("streams.paused", name=repr(slug), reason=stream.paused_reason), stream=slug)
+    return stream
+
+
+def existing_stream(workspace: Workspace, slug: str) -> Stream:
+    """Return a stream that a suppression or a webhook names. Raises StreamNotFound."""
+    stream = read_streams(workspace).get(slug)
+    if stream is None:
+        raise StreamNotFound(CodedText("streams.not_found", name=repr(slug)), field="stream", stream=slug)
+    return stream
+
+
+def load_streams(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Stream]:
+    """Return the rows of streams by workspace id and slug, `main` only among others: usually no query is needed."""
+    if all(slug == MAIN for _, slug in names):
+        return {}
+    rows = Stream.objects.filter(workspace__in={workspace_id for workspace_id, _ in names})
+    return {(row.workspace_id, row.slug): row for row in rows}
+
+
+def suppressed_stream(workspace_id: str, slug: str, reason: str) -> str:
+    """Return the stream that a suppression from an email of a stream blocks, empty for the whole workspace."""
+    if slug == MAIN:
+        return ""
+    stream = Stream.objects.filter(workspace=workspace_id, slug=slug).first()
+    return stream.suppressed_stream(reason) if stream else ""
+
+
+@transaction.atomic
+def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
+    """Create a stream. Raises StreamExists, InvalidStream, PlanLimitReached."""
+    is_bulk = values.get("kind") == Stream.Kind.BULK
+    values.setdefault("public", is_bulk)
+    values.setdefault("priority", Stream.Priority.LOW if is_bulk else Stream.Priority.NORMAL)
+    values.setdefault("ignores_unsubscribes", values.get("unsubscribe") == Stream.Unsubscribe.NONE)
+    Workspace.objects.select_for_update(no_key=True).get(id=workspace.id)
+    streams = Stream.objects.filter(workspace=workspace)
+    if slug == MAIN or streams.filter(slug=slug).exists():
+        raise StreamExists(CodedText("streams.exists", name=repr(slug)), stream=slug)
+    if streams.exclude(slug=MAIN).count() >= MAX_STREAMS - 1:
+        detail = CodedText("streams.limit", limit=MAX_STREAMS)
+        raise PlanLimitReached(detail, resource="streams", limit=MAX_STREAMS)
+    number = (streams.aggregate(last=Max("number"))["last"] or 0) + 1
+    stream = Stream(workspace=workspace, slug=slug, number=number, **values)
+    _check(stream)
+    stream.save(force_insert=True)
+    record_action(workspace, AuditAction.STREAM_CREATED, about=slug)
+    return _changed(stream)
+
+
+@transaction.atomic
+def update_stream(workspace: Workspace, slug: str, *, changes: dict[str, Any]) -> Stream:
+    """Change a stream. Raises NotFound, InvalidStream."""
+    stream = _locked(workspace, slug)
+    for name, value in changes.items():
+        setattr(stream, name, value)
+    _check(stream)
+    stream.save(update_fields=list(changes))
+    record_action(workspace, AuditAction.STREAM_CHANGED, about=slug)
+    return _changed(stream)
+
+
+@transaction.atomic
+def archive_stream(workspace: Workspace, slug: str) -> Stream:
+    """Archive a stream: it accepts no more emails; accepted ones are sent. Raises NotFound, InvalidStream."""
+    if slug == MAIN:
+        raise InvalidStream(CodedText("streams.main_stays"), field="id")
+    stream = _locked(workspace, slug)
+    if stream.archived_at is None:
+        Stream.objects.filter(id=stream.id).update(archived_at=Now())
+        record_action(workspace, AuditAction.STREAM_ARCHIVED, about=slug)
+    return _changed(stream)
+
+
+@transaction.atomic
+def unarchive_stream(workspace: Workspace, slug: str) -> Stream:
+    """Let an archived stream accept emails again. Raises NotFound."""
+    stream = _locked(workspace, slug)
+    if stream.archived_at:
+        Stream.objects.filter(id=stream.id).update(archived_at=None)
+        record_action(workspace, AuditAction.STREAM_UNARCHIVED, about=slug)
+    return _changed(stream)
+
+
+def _locked(workspace: Workspace, slug: str) -> Stream:
+    """Return the locked row of a stream; `main` gets one."""
+    if slug == MAIN:
+        Stream.objects.bulk_create([main_stream(workspace)], ignore_conflicts=True)
+    stream = Stream.objects.select_for_update().filter(workspace=workspace, slug=slug).first()
+    if stream is None:
+        raise NotFound
+    return stream
+
+
+def _changed(stream: Stream) -> Stream:
+    stream.refresh_from_db()
+    return stream
+
+
+def _check(stream: Stream) -> None:
+    """Raise InvalidStream if properties do not fit together."""
+    if stream.kind == Stream.Kind.BULK and stream.unsubscribe == Stream.Unsubscribe.NONE:
+        raise InvalidStream(CodedText("streams.bulk_needs_unsubscribe"), field="unsubscribe")
+    if settings.STREAMS_WITHOUT_LINK == "deny" and stream.unsubscribe != Stream.Unsubscribe.LINK:
+        raise InvalidStream(CodedText("streams.link_demanded"), field="unsubscribe")
+    if stream.is_main and (stream.scope != Stream.Scope.WORKSPACE or stream.unsubscribe != Stream.Unsubscribe.LINK):
+        raise InvalidStream(CodedText("streams.main_is_fixed"), field="scope")

@@ -1,0 +1,136 @@
+"""`/v1/streams`, and the stream of an email."""
+
+import pytest
+
+from emails.models import Email, QueueEntry
+from streams.models import Stream
+from tests.conftest import Account, Api, mail, make_key
+from workspaces.key_limits import read_limits
+
+pytestmark = pytest.mark.django_db
+NEWSLETTER = {"id": "newsletter", "name": "Newsletter", "kind": "bulk"}
+
+
+@pytest.fixture
+def newsletter(api: Api) -> dict:
+    response = api.post("/streams", NEWSLETTER)
+    assert response.status_code == 201, response.text
+    return response.json()
+
+
+def code(response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]
+
+
+def test_main_exists_from_the_start(api: Api):
+    (main,) = api.get("/streams").json()["data"]
+    assert (main["id"], main["kind"], main["scope"], main["unsubscribe"]) == (
+        "main", "transactional", "workspace", "link",
+    )  # fmt: skip
+    assert api.get("/streams/main").json() == main
+    assert not Stream.objects.exists()
+
+
+def test_a_bulk_stream_is_public_and_of_low_priority(newsletter):
+    assert (newsletter["public"], newsletter["priority"], newsletter["scope"]) == (True, "low", "stream")
+    assert newsletter["ignoresUnsubscribes"] is False
+
+
+def test_a_stream_without_unsubscribes_ignores_them(api: Api):
+    stream = api.post("/streams", {"id": "alerts", "name": "Alerts", "unsubscribe": "none"}).json()
+    assert (stream["ignoresUnsubscribes"], stream["public"], stream["priority"]) == (True, False, "normal")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (NEWSLETTER, (409, "stream_exists")),
+        ({**NEWSLETTER, "id": "main"}, (409, "stream_exists")),
+        ({**NEWSLETTER, "id": "x", "unsubscribe": "none"}, (422, "invalid_stream")),
+        ({**NEWSLETTER, "id": "X"}, (422, "validation_error")),
+        ({**NEWSLETTER, "id": "x" * 41}, (422, "validation_error")),
+        ({**NEWSLETTER, "id": "x", "kind": "spam"}, (422, "validation_error")),
+        ({**NEWSLETTER, "id": "x", "name": "n" * 101}, (422, "validation_error")),
+        ({**NEWSLETTER, "id": "x", "transportRoute": "fast"}, (422, "validation_error")),
+    ],
+)
+def test_invalid_streams_are_refused(api: Api, newsletter, fields, expected):
+    assert code(api.post("/streams", fields)) == expected
+
+
+def test_the_operator_can_demand_the_link(api: Api, settings):
+    settings.STREAMS_WITHOUT_LINK = "deny"
+    assert code(api.post("/streams", {"id": "a", "name": "A", "unsubscribe": "headers"})) == (422, "invalid_stream")
+
+
+def test_a_workspace_has_at_most_twenty_streams(api: Api):
+    for number in range(19):
+        assert api.post("/streams", {"id": f"s{number}", "name": "S"}).status_code == 201
+    assert code(api.post("/streams", {"id": "more", "name": "S"})) == (403, "plan_limit_reached")
+    assert len(api.get("/streams", {"limit": 100}).json()["data"]) == 20
+
+
+def test_the_kind_of_a_stream_cannot_be_changed(api: Api, newsletter):
+    assert code(api.patch("/streams/newsletter", {"kind": "transactional"})) == (422, "validation_error")
+    changed = api.patch("/streams/newsletter", {"name": "News", "trackOpens": False}).json()
+    assert (changed["name"], changed["trackOpens"], changed["kind"]) == ("News", False, "bulk")
+
+
+def test_main_can_be_named_but_stays_main(api: Api):
+    assert api.patch("/streams/main", {"name": "Shop"}).json()["name"] == "Shop"
+    assert [stream["name"] for stream in api.get("/streams").json()["data"]] == ["Shop"]
+    assert code(api.patch("/streams/main", {"scope": "stream"})) == (422, "invalid_stream")
+    assert code(api.post("/streams/main/archive", {})) == (422, "invalid_stream")
+
+
+def test_streams_of_other_workspaces_are_not_found(api: Api, bob: Account):
+    Stream.objects.create(workspace=bob.workspace, slug="secret", name="Secret")
+    for response in (
+        api.get("/streams/secret"), api.patch("/streams/secret", {"name": "x"}), api.post("/streams/secret/archive", {})
+    ):  # fmt: skip
+        assert response.status_code == 404
+    assert code(api.post("/emails/send", mail(stream="secret"))) == (422, "stream_not_found")
+
+
+def test_an_email_takes_tracking_and_priority_of_its_stream(api: Api, newsletter):
+    api.patch("/streams/newsletter", {"trackOpens": False})
+    sent = api.post("/emails/send", mail(stream="newsletter")).json()
+    email = Email.objects.get(id=sent["id"])
+    assert (email.stream, email.track_opens, email.track_clicks) == ("newsletter", False, True)
+    assert QueueEntry.objects.get().rank == 2
+    assert api.get(f"/emails/{sent['id']}").json()["stream"] == "newsletter"
+
+
+def test_an_email_without_a_stream_looks_as_before(api: Api):
+    sent = api.post("/emails/send", mail()).json()
+    assert "stream" not in api.get(f"/emails/{sent['id']}").json()
+    assert Email.objects.get().stream == "main"
+
+
+def test_an_email_can_choose_its_tracking(api: Api, newsletter):
+    api.post("/emails/send", mail(stream="newsletter", trackClicks=False))
+    assert Email.objects.get().track_clicks is False
+
+
+def test_an_archived_stream_accepts_nothing(api: Api, newsletter):
+    assert api.post("/streams/newsletter/archive", {}).json()["archivedAt"]
+    assert code(api.post("/emails/send", mail(stream="newsletter"))) == (422, "stream_archived")
+    assert api.post("/streams/newsletter/unarchive", {}).json()["archivedAt"] is None
+    assert api.post("/emails/send", mail(stream="newsletter")).status_code == 202
+
+
+def test_a_paused_stream_accepts_nothing(api: Api, newsletter):
+    Stream.objects.update(paused_at="2026-11-01T00:00:00Z", paused_reason="0.6 % complaints.")
+    assert code(api.post("/emails/send", mail(stream="newsletter"))) == (403, "stream_paused")
+
+
+def test_a_key_can_be_limited_to_streams(api: Api, alice: Account, newsletter):
+    api.post("/streams", {"id": "receipts", "name": "Receipts"})
+    one = Api(make_key(alice.workspace, "sending_access", limits=read_limits(streams=["newsletter"])))
+    assert one.post("/emails/send", mail()).status_code == 202
+    assert Email.objects.get().stream == "newsletter"
+    assert code(one.post("/emails/send", mail(stream="main"))) == (403, "stream_not_allowed")
+    two = Api(make_key(alice.workspace, "sending_access", limits=read_limits(streams=["newsletter", "receipts"])))
+    assert code(two.post("/emails/send", mail())) == (403, "stream_not_allowed")
+    receipts = Api(make_key(alice.workspace, "sending_access", limits=read_limits(streams=["receipts"])))
+    assert receipts.get("/emails").json()["total"] == 0
