@@ -25,7 +25,7 @@ from events.sequencer import start_sequencer
 from lib.forking import Program, return_large_blocks
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
-from lib.worker.timer import FALLBACK_SECONDS, start_timer
+from lib.worker.timer import start_timer
 from suppressions.notices import start_listening
 from system_mail.sending import system_mail_processor
 from webhooks.publishing import publish_events
@@ -40,8 +40,6 @@ PRELOADED = (
     "celery.app.amqp", "celery.app.control", "celery.app.log", "celery.apps.worker", "celery.concurrency.thread",
     "celery.worker.components", "celery.worker.consumer", "celery.worker.strategy", "kombu.transport.redis",
 )  # fmt: skip
-# A request waits at most five seconds for its domain check, also without Redis.
-TIMER_SECONDS = {"domains": 2.0}
 # How soon the thread that composes messages yields to the thread that waits for the database. With the default of 5 ms,
 # each of about twenty database replies per batch would wait that long.
 SWITCH_SECONDS = 0.0002
@@ -84,7 +82,7 @@ def start(**_: Any) -> None:
     return_large_blocks()
     sys.setswitchinterval(SWITCH_SECONDS)
     for processor in queue_processors():
-        start_timer(processor, seconds=TIMER_SECONDS.get(processor.work.kind, FALLBACK_SECONDS))
+        start_timer(processor)
     start_sequencer(publish_events)
     start_listening(emails_work().stop_suppressed)
     # Objects loaded so far are permanent, and each garbage collection over them delays sending.

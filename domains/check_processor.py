@@ -26,6 +26,8 @@ KIND = "domains"
 # Checks mostly wait for DNS: many run at once, so that a few silent name servers do not delay the others.
 SESSIONS = 64
 TRY_SECONDS = 1.5
+# A request waits at most five seconds for its domain check, also without Redis.
+FALLBACK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -93,4 +95,4 @@ def expected_records(domain: Domain) -> ExpectedRecords:
 @once
 def domain_checks_processor() -> QueueProcessor[DomainCheckJob, DomainCheckResult]:
     """Return this process's queue processor for domain checks."""
-    return QueueProcessor(DomainCheckQueueWork())
+    return QueueProcessor(DomainCheckQueueWork(), fallback_seconds=FALLBACK_SECONDS)

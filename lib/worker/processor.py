@@ -27,6 +27,8 @@ POLL_SECONDS = 0.1
 NOTIFY_EVERY_SECONDS = 1.0
 MIN_CLAIM = 16
 DATABASE_RETRY_SECONDS = 1.0
+# More than the interval at which beat wakes the queues of emails and webhooks (config/celery.py).
+FALLBACK_SECONDS = 5.0
 
 
 class Job(Protocol):
@@ -79,10 +81,15 @@ class QueueWork(Protocol[J, R]):
 
 
 class QueueProcessor(Generic[J, R]):
-    """The processor of one queue in this process."""
+    """The processor of one queue in this process.
 
-    def __init__(self, work: QueueWork[J, R]) -> None:
+    fallback_seconds: how long it waits for a wake-up before it claims without one. Between two runs, lib.worker.timer
+    waits; a run may last as long as a slow host does, and can occupy the thread of the timer.
+    """
+
+    def __init__(self, work: QueueWork[J, R], *, fallback_seconds: float = FALLBACK_SECONDS) -> None:
         self.work = work
+        self.fallback_seconds = fallback_seconds
         # The last call of `run`, by the monotonic clock.
         self.woken_at = float("-inf")
         self._lock = threading.Lock()
@@ -144,13 +151,12 @@ class QueueProcessor(Generic[J, R]):
         self._renew()
 
     def _may_claim(self) -> bool:
-        if is_stopping() or not self._wakeup.is_set():
+        seconds_since_claim = time.monotonic() - self._claimed_at
+        if is_stopping() or not (self._wakeup.is_set() or seconds_since_claim > self.fallback_seconds):
             return False
         free = self._free_sessions
         # Claim for a few free sessions only after a pause: slow deliveries may occupy the others for minutes.
-        return free >= min(MIN_CLAIM, self.work.sessions) or (
-            free > 0 and time.monotonic() - self._claimed_at > IDLE_SECONDS
-        )
+        return free >= min(MIN_CLAIM, self.work.sessions) or (free > 0 and seconds_since_claim > IDLE_SECONDS)
 
     @property
     def _free_sessions(self) -> int:

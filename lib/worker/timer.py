@@ -12,19 +12,16 @@ from lib.worker.shutdown import is_stopping, wait_for_stop
 
 log = logging.getLogger("postrider.worker")
 
-# More than the interval at which beat wakes the queues of emails and webhooks (config/celery.py).
-FALLBACK_SECONDS = 5.0
 
-
-def start_timer(processor: QueueProcessor[Any, Any], *, seconds: float = FALLBACK_SECONDS) -> None:
-    """Run the queue processor now, and whenever nothing has woken it for the given time, in a separate thread."""
+def start_timer(processor: QueueProcessor[Any, Any]) -> None:
+    """Run the queue processor now, and whenever nothing has woken it for fallback_seconds, in a separate thread."""
     name = f"timer-{processor.work.kind}"
-    threading.Thread(target=_tick, args=[processor, seconds], name=name, daemon=True).start()
+    threading.Thread(target=_tick, args=[processor], name=name, daemon=True).start()
 
 
-def _tick(processor: QueueProcessor[Any, Any], seconds: float) -> None:
+def _tick(processor: QueueProcessor[Any, Any]) -> None:
     while not is_stopping():
-        if (wait := processor.woken_at + seconds - time.monotonic()) > 0:
+        if (wait := processor.woken_at + processor.fallback_seconds - time.monotonic()) > 0:
             wait_for_stop(wait)
         else:
             _run(processor)

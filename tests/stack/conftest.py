@@ -29,7 +29,7 @@ def _module_stack(tmp_path_factory):
 
 @pytest.fixture
 def web_stack(_module_stack):
-    """Web and inbox without emails, shared by tests that start and kill only workers."""
+    """Web and inbox without emails, shared by tests that start and kill only other processes."""
     yield _module_stack
-    _module_stack.stop([name for name in _module_stack.processes if name.startswith("worker")])
+    _module_stack.stop(_module_stack.processes.keys() - {"inbox", "web"})
     _module_stack.execute(CLEAR)

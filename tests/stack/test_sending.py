@@ -123,7 +123,9 @@ def test_a_silent_destination_does_not_slow_another(web_stack):
             "DNS_SERVERS": f"{names.address[0]}:{names.address[1]}",
             "DELIVERY_CONNECTIONS": "16",
         }
-        web_stack.start("worker", **settings)
+        web_stack.start("worker-direct", "beat", **settings)
+        log = web_stack.logs / "worker-direct.log"
+        wait_for(lambda: "worker is ready" in log.read_text(), seconds=60, what="the worker gets wake-ups")
         for number in range(60):
             web_stack.send(to=f"u{number}@dead.example")
         wait_for(lambda: dead.open, seconds=60, what="a connection to the silent host")
