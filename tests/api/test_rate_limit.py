@@ -376,11 +376,11 @@ class TestOwedTokens:
 
     def test_a_workspace_computes_for_some_seconds(self, api: Api, alice, settings, monkeypatch):
         settings.RATE_LIMIT = None
-        monkeypatch.setattr(throttling, "_computing", {})
+        throttling.computing.clear()
         assert not throttling.is_computing(alice.workspace.id)
         monkeypatch.setattr("workspaces.api.viewsets.time.thread_time", iter([7.0, 7.06, 8.0, 8.04]).__next__)
         api.get("/me")
         assert throttling.is_computing(alice.workspace.id)
-        monkeypatch.setattr(throttling, "COMPUTING_SECONDS", 0.0)
+        monkeypatch.setattr(throttling.computing, "ttl_seconds", 0.0)
         api.get("/me")
         assert not throttling.is_computing(alice.workspace.id)

@@ -132,7 +132,7 @@ def test_stats_are_cached_for_at_most_a_second(api, alice, monkeypatch):
     assert read_queue_stats(alice.workspace) == QueueStats(**NOTHING)
     send(api)
     assert read_queue_stats(alice.workspace).waiting == 0
-    monkeypatch.setattr("lib.ttl_cache.TTL_SECONDS", 0.0)
+    monkeypatch.setattr(queue_stats.stats_cache, "ttl_seconds", 0.0)
     assert read_queue_stats(alice.workspace).waiting == 1
 
 

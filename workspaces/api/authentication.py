@@ -36,8 +36,7 @@ ReadAddress = Callable[[], Address | None]
 
 cache: TTLCache[str, ApiKey] = TTLCache()
 # By the hashes of keys that were accepted, the ids of their workspaces. A key never changes its workspace.
-MAX_KNOWN_KEYS = 10_000
-_workspaces: dict[int, str] = {}
+workspace_ids: TTLCache[int, str] = TTLCache(ttl_seconds=float("inf"))
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -92,10 +91,7 @@ def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     refuse_ended_key(key, kind="API key", advice=" Create a new one in the dashboard.")
     if key.limits.networks:
         _refuse_other_networks(key, client())
-    if hash(text) not in _workspaces:
-        if len(_workspaces) >= MAX_KNOWN_KEYS:
-            _workspaces.clear()
-        _workspaces[hash(text)] = key.workspace_id
+    workspace_ids.set(hash(text), key.workspace_id)
     record_use(key)
     return key
 
@@ -110,7 +106,7 @@ def is_active_key(key_id: str) -> bool:
 
 def workspace_of_key(text: str) -> str | None:
     """Return the id of a key's workspace, if this process has accepted the key before."""
-    return _workspaces.get(hash(text))
+    return workspace_ids.get(hash(text))
 
 
 def _read_key(key_id: str) -> ApiKey | None:

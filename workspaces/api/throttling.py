@@ -3,7 +3,6 @@
 See docs/specification.md, Rate limits.
 """
 
-import time
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -13,6 +12,7 @@ from lib.coded_texts import CodedText
 from lib.network.address_guard import Address
 from lib.network.client_address import client_network
 from lib.token_bucket import BucketState, RateLimit, owe_tokens, take_token
+from lib.ttl_cache import TTLCache
 from workspaces.models import ApiKey, Workspace
 
 FAILURES = RateLimit(per_second=1, burst=20)
@@ -20,8 +20,7 @@ FAILURES = RateLimit(per_second=1, burst=20)
 STEP_SECONDS, TOKENS_PER_STEP = 0.05, 5
 # How long a workspace counts as computing after such a request.
 COMPUTING_SECONDS = 5.0
-# The time of the last one by workspace; a process serves a few thousand workspaces at most.
-_computing: dict[str, float] = {}
+computing: TTLCache[str, bool] = TTLCache(ttl_seconds=COMPUTING_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,14 @@ def owe_processor_time(workspace: Workspace, seconds: float) -> None:
     steps = int(seconds / STEP_SECONDS)
     if not steps:
         return
-    _computing[workspace.id] = time.monotonic()
+    computing.set(workspace.id, True)
     if limit := _default_limit():
         owe_tokens(_bucket_of(workspace), steps * TOKENS_PER_STEP, limit=limit)
 
 
 def is_computing(workspace_id: str) -> bool:
     """Return whether this process has answered a request of a workspace lately that used much processor time."""
-    return time.monotonic() - _computing.get(workspace_id, -COMPUTING_SECONDS) < COMPUTING_SECONDS
+    return computing.get(workspace_id) is not None
 
 
 def _bucket_of(workspace: Workspace) -> str:

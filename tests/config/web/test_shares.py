@@ -17,8 +17,8 @@ def head(*fields: str) -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def _new_process(monkeypatch):
-    monkeypatch.setattr(authentication, "_workspaces", {})
+def _new_process():
+    authentication.workspace_ids.clear()
 
 
 def test_all_keys_of_a_workspace_have_its_share(alice: Account):
