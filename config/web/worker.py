@@ -22,6 +22,7 @@ from typing import Any
 from gunicorn.http import get_parser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from api.errors import RateLimitExceeded, too_many_waiting
 from config.web.arriving import HEAD_BYTES, ArrivingRequest, HeadTooLarge
 from config.web.fair_pool import FairPool
 from config.web.stop import WAITING_FOR_PROXY, stage
@@ -72,11 +73,7 @@ HEAD_TOO_LARGE = Refusal(
 )
 TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", "The request did not arrive in time. Send it again.")
 NO_ROOM = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many large requests are arriving. Try again.")
-TOO_MANY_WAITING = Refusal(
-    HTTPStatus.TOO_MANY_REQUESTS,
-    "rate_limit_exceeded",
-    "Too many requests of this workspace are waiting. Nothing was accepted; try again with fewer at a time.",
-)
+TOO_MANY_WAITING = Refusal(HTTPStatus.TOO_MANY_REQUESTS, RateLimitExceeded.code, too_many_waiting().detail)
 
 
 class ClientSocket(socket.socket):
