@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import Event, Thread
-from urllib.parse import urlsplit
 
 from tests.stack.stack import Stack
 
@@ -23,7 +22,7 @@ def slow_readers(stack: Stack) -> Iterator[None]:
     """Clients with one key that read a byte a second of large responses and exports."""
     email = stack.send(html=f"<p>{LARGE}</p>").body["id"]
     starts = [f"GET /v1/emails/{email} HTTP/1.1", "GET /v1/emails/export HTTP/1.1"]
-    requests = [request(stack, starts[number % 2]) for number in range(READERS)]
+    requests = [stack.request_head(starts[number % 2]) for number in range(READERS)]
     with _connections(stack, requests, receive_bytes=4096) as clients, _repeated(lambda: _read_byte(clients)):
         yield
 
@@ -31,7 +30,7 @@ def slow_readers(stack: Stack) -> Iterator[None]:
 @contextmanager
 def unfinished_requests(stack: Stack) -> Iterator[None]:
     """Heads and bodies that stop, without a key; a byte a second follows."""
-    body = request(stack, "POST /v1/emails/send HTTP/1.1", "Content-Length: 100000")
+    body = stack.request_head("POST /v1/emails/send HTTP/1.1", "Content-Length: 100000")
     requests = [b"GET / HTTP/1.1\r\nX: ", body] * (UNFINISHED // 2)
     with _connections(stack, requests) as clients, _repeated(lambda: _write_byte(clients)):
         yield
@@ -58,23 +57,12 @@ ATTACKS: dict[str, Callable[[Stack], AbstractContextManager[None]]] = {
 }
 
 
-def request(stack: Stack, start: str, *headers: str) -> bytes:
-    """Return the head of a request with the stack's key."""
-    host = urlsplit(stack.url).netloc
-    lines = [start, f"Host: {host}", f"Authorization: Bearer {stack.key}", "Content-Type: application/json", *headers]
-    return "\r\n".join([*lines, "", ""]).encode()
-
-
 @contextmanager
 def _connections(stack: Stack, requests: list[bytes], *, receive_bytes: int = 0) -> Iterator[list[socket.socket]]:
-    address = urlsplit(stack.url)
     with ExitStack() as opened:
         clients = []
         for data in requests:
-            client = opened.enter_context(socket.socket())
-            if receive_bytes:
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-            client.connect((address.hostname, address.port))
+            client = opened.enter_context(stack.connect(receive_bytes=receive_bytes))
             client.sendall(data)
             clients.append(client)
         yield clients

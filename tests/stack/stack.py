@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -166,6 +167,19 @@ class Stack:
     def send(self, **fields: Any) -> Reply:
         body = {"from": "hello@demo.example", "to": "ada@example.com", "subject": "Hi", "html": "<p>Hi</p>", **fields}
         return self.call("POST", "/emails/send", body)
+
+    def connect(self, *, receive_bytes: int = 0) -> socket.socket:
+        """Connect to web. receive_bytes: the size of the receive buffer; by default that of the system."""
+        client = socket.socket()
+        if receive_bytes:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        client.connect(("127.0.0.1", int(self.environment["PORT"])))
+        return client
+
+    def request_head(self, start: str, *headers: str) -> bytes:
+        """Return the head of a request with the key."""
+        fields = (f"Authorization: Bearer {self.key}", "Content-Type: application/json", *headers)
+        return "\r\n".join([start, f"Host: {urlsplit(self.url).netloc}", *fields, "", ""]).encode()
 
     def query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.database, autocommit=True) as connection:

@@ -91,7 +91,7 @@ def test_checks_with_a_silent_name_server_delay_nobody(stack, callers):
 @pytest.mark.parametrize("request_head", [b"", b"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
 def test_an_open_connection_occupies_no_thread(stack, connections, request_head):
     for _ in range(CALLERS):
-        connections.append(connect(stack))
+        connections.append(stack.connect())
         connections[-1].sendall(request_head)
     started = time.monotonic()
     assert stack.call("GET", "/me").status == 200
@@ -100,7 +100,7 @@ def test_an_open_connection_occupies_no_thread(stack, connections, request_head)
 
 def test_bytes_after_a_request_do_not_reset_the_connection(stack, connections):
     for _ in range(CALLERS):
-        connections.append(connect(stack))
+        connections.append(stack.connect())
         connections[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n\r\nGET /healthz HTTP/1.1\r\n")
         with connections[-1].makefile("rb") as answer:
             assert answer.read().startswith(b"HTTP/1.1 200 OK\r\n")
@@ -109,8 +109,8 @@ def test_bytes_after_a_request_do_not_reset_the_connection(stack, connections):
 def test_an_incomplete_body_occupies_one_thread(stack, connections):
     # All but one thread of one process.
     for _ in range(3):
-        connections.append(connect(stack))
-        connections[-1].sendall(incomplete_request(stack))
+        connections.append(stack.connect())
+        connections[-1].sendall(stack.request_head("POST /v1/emails/send HTTP/1.1", "Content-Length: 100") + b"{")
     assert all(stack.call("GET", "/me").seconds < MAX_SECONDS for _ in range(5))
 
 
@@ -132,15 +132,6 @@ def test_a_reload_replaces_all_processes(stack):
 
 def verify(caller: Stack, domain: str) -> Reply:
     return caller.call("POST", f"/domains/{domain}/verify")
-
-
-def connect(stack: Stack) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", int(stack.environment["PORT"])))
-
-
-def incomplete_request(stack: Stack) -> bytes:
-    head = f"POST /v1/emails/send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {stack.key}\r\n"
-    return f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode()
 
 
 def children(stack: Stack) -> list[int]:

@@ -35,19 +35,6 @@ def other(stack: Stack) -> Stack:
     return replace(stack, key=key)
 
 
-def connect(stack: Stack, *, receive_bytes: int = 0) -> socket.socket:
-    client = socket.socket()
-    if receive_bytes:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-    client.connect(("127.0.0.1", int(stack.environment["PORT"])))
-    return client
-
-
-def head(stack: Stack, start: str, *headers: str) -> bytes:
-    lines = [start, "Host: 127.0.0.1", f"Authorization: Bearer {stack.key}", *headers, "", ""]
-    return "\r\n".join(lines).encode()
-
-
 def longest_wait(stack: Stack, *, requests: int = 20) -> float:
     """Return the seconds of the slowest of some requests, one after another."""
     seconds = []
@@ -65,8 +52,8 @@ def test_readers_that_stop_hold_no_thread(stack, other):
     ids = [stack.send(to=f"r{number}@example.com", html=f"<p>{text}</p>").body["id"] for number in range(2)]
     with ExitStack() as opened:
         for number in range(4 * THREADS):
-            client = opened.enter_context(connect(stack, receive_bytes=4096))
-            client.sendall(head(stack, f"GET /v1/emails/{ids[number % 2]} HTTP/1.1"))
+            client = opened.enter_context(stack.connect(receive_bytes=4096))
+            client.sendall(stack.request_head(f"GET /v1/emails/{ids[number % 2]} HTTP/1.1"))
         time.sleep(0.5)
         assert longest_wait(other) < MAX_SECONDS
 
@@ -74,9 +61,9 @@ def test_readers_that_stop_hold_no_thread(stack, other):
 def test_readers_of_exports_that_stop_hold_no_thread(stack, other):
     send_many(stack, count=1500)
     with ExitStack() as opened:
-        clients = [opened.enter_context(connect(stack, receive_bytes=4096)) for _ in range(MAX_FILES_PER_WORKSPACE + 2)]
+        clients = [opened.enter_context(stack.connect(receive_bytes=4096)) for _ in range(MAX_FILES_PER_WORKSPACE + 2)]
         for client in clients:
-            client.sendall(head(stack, "GET /v1/emails/export HTTP/1.1"))
+            client.sendall(stack.request_head("GET /v1/emails/export HTTP/1.1"))
             time.sleep(0.1)
         assert longest_wait(other) < MAX_SECONDS
         assert [client.recv(12)[-3:] for client in clients] == [b"200"] * MAX_FILES_PER_WORKSPACE + [b"429"] * 2
@@ -94,8 +81,8 @@ def send_many(stack: Stack, *, count: int) -> None:
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
 def test_a_slow_reader_gets_its_whole_export(stack, version):
-    with connect(stack, receive_bytes=4096) as client:
-        client.sendall(head(stack, f"GET /v1/emails/export?tag=none HTTP/{version}"))
+    with stack.connect(receive_bytes=4096) as client:
+        client.sendall(stack.request_head(f"GET /v1/emails/export?tag=none HTTP/{version}"))
         response = http.client.HTTPResponse(client)
         response.begin()
         assert response.getheader("Transfer-Encoding") == ("chunked" if version == "1.1" else None)
@@ -106,8 +93,8 @@ def test_a_slow_reader_gets_its_whole_export(stack, version):
 
 def test_a_slow_reader_gets_its_whole_answer(stack):
     email = stack.send(html=f"<p>{'x' * 900_000}</p>").body["id"]
-    with connect(stack, receive_bytes=4096) as client:
-        client.sendall(head(stack, f"GET /v1/emails/{email} HTTP/1.1"))
+    with stack.connect(receive_bytes=4096) as client:
+        client.sendall(stack.request_head(f"GET /v1/emails/{email} HTTP/1.1"))
         response = http.client.HTTPResponse(client)
         response.begin()
         body = b""
@@ -138,14 +125,14 @@ def test_clients_that_do_not_close_their_connection_delay_nobody(stack, other):
 def test_requests_that_stop_hold_no_thread(stack, other, start):
     with ExitStack() as opened:
         for _ in range(4 * THREADS):
-            opened.enter_context(connect(stack)).sendall(start.encode())
+            opened.enter_context(stack.connect()).sendall(start.encode())
         time.sleep(0.2)
         assert longest_wait(other) < MAX_SECONDS
 
 
 def test_one_address_has_a_share_of_the_incomplete_requests(stack):
     with ExitStack() as opened:
-        clients = [opened.enter_context(connect(stack)) for _ in range(MAX_ARRIVING // SHARE_OF_ARRIVING + 5)]
+        clients = [opened.enter_context(stack.connect()) for _ in range(MAX_ARRIVING // SHARE_OF_ARRIVING + 5)]
         for client in clients:
             client.sendall(b"GET / HTTP/1.1\r\n")
         time.sleep(0.5)
@@ -164,7 +151,7 @@ def is_ended(client: socket.socket) -> bool:
 
 
 def test_a_request_that_arrives_too_slowly_is_408(stack):
-    with connect(stack) as client:
+    with stack.connect() as client:
         client.settimeout(20)
         client.sendall(b"GET / HTTP/1.1\r\n")
         response = http.client.HTTPResponse(client)
@@ -173,7 +160,7 @@ def test_a_request_that_arrives_too_slowly_is_408(stack):
 
 
 def test_a_head_that_is_too_large_is_431(stack):
-    with connect(stack) as client:
+    with stack.connect() as client:
         client.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000)
         response = http.client.HTTPResponse(client)
         response.begin()
@@ -181,9 +168,9 @@ def test_a_head_that_is_too_large_is_431(stack):
 
 
 def test_a_body_that_is_too_large_is_413_before_it_is_sent(stack):
-    with connect(stack) as client:
-        fields = ("Content-Length: 99000000", "Content-Type: application/json")
-        client.sendall(head(stack, "POST /v1/emails/send HTTP/1.1", *fields) + b"x" * 1_000_000)
+    with stack.connect() as client:
+        head = stack.request_head("POST /v1/emails/send HTTP/1.1", "Content-Length: 99000000")
+        client.sendall(head + b"x" * 1_000_000)
         response = http.client.HTTPResponse(client)
         response.begin()
         assert (response.status, json.loads(response.read())["code"]) == (413, "payload_too_large")
@@ -191,10 +178,10 @@ def test_a_body_that_is_too_large_is_413_before_it_is_sent(stack):
 
 def test_a_client_that_expects_a_reply_before_its_body_gets_one(stack):
     body = json.dumps({"from": "hello@demo.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}).encode()
-    fields = (f"Content-Length: {len(body)}", "Content-Type: application/json", "Expect: 100-continue")
-    with connect(stack) as client:
+    fields = (f"Content-Length: {len(body)}", "Expect: 100-continue")
+    with stack.connect() as client:
         client.settimeout(5)
-        client.sendall(head(stack, "POST /v1/emails/send HTTP/1.1", *fields))
+        client.sendall(stack.request_head("POST /v1/emails/send HTTP/1.1", *fields))
         assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(body)
         response = http.client.HTTPResponse(client)
@@ -210,9 +197,9 @@ def test_heavy_requests_of_one_workspace_leave_threads_to_others(stack, other):
 
 def test_too_many_requests_of_one_workspace_are_429(stack, other):
     with ExitStack() as opened, busy(stack, callers=THREADS):
-        clients = [opened.enter_context(connect(stack)) for _ in range(300)]
+        clients = [opened.enter_context(stack.connect()) for _ in range(300)]
         for client in clients:
-            client.sendall(head(stack, "GET /v1/me HTTP/1.1"))
+            client.sendall(stack.request_head("GET /v1/me HTTP/1.1"))
         assert longest_wait(other, requests=5) < MAX_SECONDS
         responses = []
         for client in clients:
