@@ -60,6 +60,11 @@ class TestSignIn:
             code, text = login_code(port, key)
             assert (code, reason in text.decode()) == (535, True), text
 
+    def test_a_key_that_may_only_send_sends(self, port, workspace):
+        port.key = make_key(workspace, "sending_only")
+        assert port.submit()[0] == 250
+        assert Email.objects.get().workspace == workspace
+
     def test_failures_are_throttled_with_those_of_the_api(self, port, settings):
         settings.RATE_LIMIT = (1000, 1000)
         memory_buckets.clear()
