@@ -40,7 +40,9 @@ EXPLANATIONS: dict[str, str | Promise] = {
         "The recipient's mail server has an IP address that this service does not connect to, such as a private one."
     ),
     FailureReason.EXPIRED: _("The email could not be delivered before the retry period ended."),
-    FailureReason.LOGIN_REFUSED: _("The SMTP relay rejected this service's credentials. Contact the operator."),
+    FailureReason.LOGIN_REFUSED: _(
+        "The SMTP relay rejected this service's credentials, or demands a login or encryption. Contact the operator."
+    ),
     FailureReason.OUTCOME_UNKNOWN: _(
         "The connection was lost before the server confirmed receipt. The email may have been delivered."
     ),
