@@ -107,8 +107,8 @@ def test_a_slow_reader_gets_its_whole_answer(stack):
 def test_clients_that_do_not_close_their_connection_delay_nobody(stack, other):
     with ExitStack() as opened:
         for _ in range(4):
-            client = opened.enter_context(connect(stack))
-            client.sendall(head(stack, "GET /v1/me HTTP/1.1"))
+            client = opened.enter_context(stack.connect())
+            client.sendall(stack.request_head("GET /v1/me HTTP/1.1"))
             assert client.recv(65536).startswith(b"HTTP/1.1 200 OK")
         assert longest_wait(other, requests=3) < MAX_SECONDS
 
