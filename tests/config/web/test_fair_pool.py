@@ -3,10 +3,13 @@
 import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
+from typing import TypeVar
 
 import pytest
 
 from config.web.fair_pool import FairPool
+
+T = TypeVar("T")
 
 LIMITS = {"computes": 1}
 
@@ -63,6 +66,25 @@ def test_a_share_that_computes_has_one_thread(held):
     assert held.wait_for(2) == ["computes", "other"]
 
 
+def test_a_share_keeps_its_limit_when_one_of_its_tasks_ends(pool):
+    started: SimpleQueue[int] = SimpleQueue()
+    gates = [threading.Event() for _ in range(4)]
+
+    def run(number: int) -> None:
+        started.put(number)
+        gates[number].wait(10)
+
+    for number in range(3):
+        pool.submit_for("busy", run, number)
+    assert sorted(take(started, 2)) == [0, 1]
+    gates[0].set()
+    assert take(started, 1) == [2]
+    pool.submit_for("busy", run, 3)
+    assert pool.waiting("busy") == 1
+    for gate in gates:
+        gate.set()
+
+
 def test_a_share_is_full_when_a_new_task_would_wait(pool, held):
     assert not pool.is_full("busy")
     held.submit("busy")
@@ -109,5 +131,5 @@ def test_waiting_tasks_run_before_the_threads_end(held):
     assert held.wait_for(4) == ["busy"] * 4
 
 
-def take(queue: "SimpleQueue[str]", count: int) -> list[str]:
+def take(queue: "SimpleQueue[T]", count: int) -> list[T]:
     return [queue.get(timeout=10) for _ in range(count)]
