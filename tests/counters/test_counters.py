@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -31,3 +31,10 @@ def test_changes_that_cancel_out_write_nothing():
 
 def test_folding_without_deltas_returns_zero():
     assert counters.fold() == 0
+
+
+def test_a_range_reads_whole_days_in_one_row_each():
+    midnight = NOON.replace(hour=0, minute=0, second=0)
+    for start, first in ((midnight, 0), (midnight + counters.HOUR, 1)):
+        values = counters.range_values(start, midnight + timedelta(days=2))
+        assert values["first_day"] == (midnight + timedelta(days=first)).date()
