@@ -45,6 +45,8 @@ def reply_code(source: bytes) -> str:
     return "250"
 
 
+# Of 255 characters with 22 more.
+LONG_TYPE = f'application/pdf; a="{"x" * 100}"; b="{"x" * 100}"; c="{{}}"'
 # Text that a program can send: CRLF line ends only, no NUL and no surrogates.
 TEXTS = st.text(st.characters(blacklist_categories=("Cs", "Cc")) | st.just("\n"), max_size=300)
 FILES = st.lists(st.binary(max_size=300), max_size=4)
@@ -170,6 +172,20 @@ class TestFiles:
         (file,) = draft(message.as_bytes()).files
         assert (file.placement, file.data) == (Placement.ALTERNATIVE, b"BEGIN:VCALENDAR")
         assert file.content_type == 'text/calendar; method="REQUEST"'
+
+    @pytest.mark.parametrize(
+        ("given", "content_type"),
+        [
+            (LONG_TYPE.format("x" * 22), LONG_TYPE.format("x" * 22)),
+            (LONG_TYPE.format("x" * 23), "application/pdf"),
+            ("app<lication/pdf", "application/pdf"),
+        ],
+    )
+    def test_parameters_of_a_file_that_are_too_long_and_a_malformed_type_are_replaced(self, given, content_type):
+        fields = f"Content-Type: {given}\r\nContent-Disposition: attachment; filename=a.pdf"
+        parts = f"--b\r\n\r\nHi\r\n--b\r\n{fields}\r\n\r\nx\r\n--b--\r\n".encode()
+        (file,) = draft(with_type("multipart/mixed; boundary=b", parts)).files
+        assert file.content_type == content_type
 
     @pytest.mark.parametrize(
         ("given", "name"),
