@@ -15,7 +15,7 @@ from streams.errors import InvalidStream, StreamArchived, StreamExists, StreamNo
 from streams.models import MAIN, Stream, main_stream
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached, StreamNotAllowed
-from workspaces.key_limits import KeyLimits
+from workspaces.key_limits import STREAM, KeyLimits
 from workspaces.models import Workspace
 
 MAX_STREAMS = 20
@@ -152,7 +152,9 @@ def _locked(workspace: Workspace, slug: str) -> Stream:
     """Return the locked row of a stream; `main` gets one."""
     if slug == MAIN:
         Stream.objects.bulk_create([main_stream(workspace)], ignore_conflicts=True)
-    stream = Stream.objects.select_for_update().filter(workspace=workspace, slug=slug).first()
+    # PostgreSQL refuses some characters.
+    is_slug = STREAM.fullmatch(slug) is not None
+    stream = Stream.objects.select_for_update().filter(workspace=workspace, slug=slug).first() if is_slug else None
     if stream is None:
         raise NotFound
     return stream

@@ -78,7 +78,7 @@ def try_saving(link: UnsubscribeLink, form: QueryDict) -> bool:
     try:
         if "everything" in form:
             stop_everything(link)
-        else:
+        elif "save" in form:
             save_preferences(link, wanted=form.getlist("stream"))
     except (OperationalError, InterfaceError):
         return False

@@ -15,10 +15,11 @@ from api.transfers import TransferredResponse
 from dashboard.auth.preferences import language_of, time_zone_of
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
-# The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028).
-UNSUBSCRIBE_PREFIX = "/u/"
+# The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028). The preference page reads
+# the beginning.
+UNSUBSCRIBE_PREFIXES = ("/u/", "/p/")
 MAX_PAGE_BODY_BYTES = 2 * 1024 * 1024
-TRACKING_PREFIXES = ("/t/", UNSUBSCRIBE_PREFIX)
+TRACKING_PREFIXES = ("/t/", *UNSUBSCRIBE_PREFIXES)
 SITE_PREFIXES = ("/dashboard/", "/admin/")
 TRANSLATED_PREFIXES = (*SITE_PREFIXES, *TRACKING_PREFIXES)
 
@@ -42,7 +43,7 @@ class PageBodyMiddleware(_Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.startswith((*API_PREFIXES, UNSUBSCRIBE_PREFIX)):
+        if request.path_info.startswith((*API_PREFIXES, *UNSUBSCRIBE_PREFIXES)):
             return self.get_response(request)
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > MAX_PAGE_BODY_BYTES:

@@ -1,0 +1,154 @@
+"""The preference page: only a POST changes anything, and only unsubscribes are undone."""
+
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from django.test import Client
+
+from emails.links import UnsubscribeLink, preferences_url, unsubscribe_url
+from emails.models import Email
+from streams.models import Stream
+from suppressions.models import Suppression
+from suppressions.services import suppress_address
+from tests.conftest import Account
+from tests.tracking.conftest import Reader, make_reader
+
+NAME = "<script>alert(1)</script> & “News”"
+ADDRESS = "ada@example.com"
+
+
+@pytest.fixture
+def reader(alice: Account) -> Reader:
+    for slug, public in (("news", True), ("offers", True), ("receipts", False)):
+        Stream.objects.create(workspace=alice.workspace, slug=slug, name=slug.title(), kind="bulk", public=public)
+    reader = make_reader(alice.workspace)
+    Email.objects.update(stream="news")
+    return reader
+
+
+def path(reader: Reader, stream: str = "news", *, of=preferences_url) -> str:
+    link = UnsubscribeLink(reader.workspace.id, reader.recipient.id, ADDRESS, stream)
+    if of is unsubscribe_url:
+        url = unsubscribe_url(link.recipient_id, workspace_id=link.workspace_id, address=ADDRESS, stream=stream)
+        return urlsplit(url).path
+    return urlsplit(of(link)).path
+
+
+def submit(visitor: Client, url: str, **form):
+    """Submit the form of the page as a browser does."""
+    return visitor.post(url, urlencode(form, doseq=True), content_type="application/x-www-form-urlencoded")
+
+
+def suppressed() -> set[tuple[str, str]]:
+    return set(Suppression.objects.values_list("stream", "reason"))
+
+
+@pytest.mark.parametrize("of", [preferences_url, unsubscribe_url])
+def test_a_get_changes_nothing(reader: Reader, visitor: Client, of):
+    for method in (visitor.get, visitor.head):
+        response = method(path(reader, of=of))
+        assert (response.status_code, response.cookies) == (200, {})
+    assert suppressed() == set()
+
+
+def test_the_page_lists_public_streams_and_masks_the_address(reader: Reader, visitor: Client):
+    text = visitor.get(path(reader)).text
+    assert "News" in text
+    assert "Offers" in text
+    assert "Receipts" not in text
+    assert ADDRESS not in text
+    assert text.count("checked") == 2
+
+
+def test_the_stream_of_the_email_is_listed_even_if_it_is_not_public(reader: Reader, visitor: Client):
+    assert "Receipts" in visitor.get(path(reader, "receipts")).text
+
+
+def test_a_one_click_post_blocks_exactly_the_stream_of_its_email(reader: Reader, visitor: Client):
+    response = visitor.post(path(reader, of=unsubscribe_url), "List-Unsubscribe=One-Click", content_type="text/plain")
+    assert "News" in response.text
+    assert suppressed() == {("news", "unsubscribe")}
+    assert [kind for kind, _ in reader.events()] == ["unsubscribed"]
+
+
+def test_the_link_of_an_earlier_version_blocks_the_workspace(reader: Reader, visitor: Client):
+    visitor.post(path(reader, "main", of=unsubscribe_url))
+    assert suppressed() == {("", "unsubscribe")}
+
+
+def test_a_choice_is_saved_and_can_be_undone(reader: Reader, visitor: Client):
+    response = submit(visitor, path(reader), save="1", stream=["offers"])
+    assert "Your choice is saved." in response.text
+    assert suppressed() == {("news", "unsubscribe")}
+    submit(visitor, path(reader), save="1", stream=["offers", "news"])
+    assert suppressed() == set()
+
+
+def test_everything_can_be_stopped_and_resumed(reader: Reader, visitor: Client):
+    assert "You have unsubscribed from all emails." in submit(visitor, path(reader), everything="1").text
+    assert suppressed() == {("", "unsubscribe")}
+    submit(visitor, path(reader), save="1", stream=["news"])
+    assert suppressed() == {("offers", "unsubscribe")}
+
+
+@pytest.mark.parametrize("reason", ["bounce", "complaint", "manual"])
+@pytest.mark.parametrize("stream", ["", "news"])
+def test_only_unsubscribes_are_undone(reader: Reader, visitor: Client, reason, stream):
+    suppress_address(reader.workspace, address=ADDRESS, reason=reason, stream=stream)
+    submit(visitor, path(reader), save="1", stream=["news", "offers"])
+    assert suppressed() == {(stream, reason)}
+
+
+@pytest.mark.parametrize("body", ["", "stream=news", "nonsense", "x" * 100_000])
+def test_a_post_without_a_button_changes_nothing(reader: Reader, visitor: Client, body):
+    visitor.post(path(reader), body, content_type="application/x-www-form-urlencoded")
+    assert suppressed() == set()
+
+
+def test_streams_that_are_not_offered_are_ignored(reader: Reader, visitor: Client, bob: Account):
+    suppress_address(reader.workspace, address=ADDRESS, reason="unsubscribe", stream="receipts")
+    submit(visitor, path(reader), save="1", stream=["news", "offers", "receipts", "nothing"])
+    assert suppressed() == {("receipts", "unsubscribe")}
+
+
+def test_another_address_is_not_changed(reader: Reader, visitor: Client):
+    suppress_address(reader.workspace, address="eve@example.com", reason="unsubscribe", stream="news")
+    submit(visitor, path(reader), save="1", stream=["news", "offers"])
+    assert suppressed() == {("news", "unsubscribe")}
+
+
+def test_the_page_works_after_the_email_is_deleted(reader: Reader, visitor: Client):
+    url = path(reader)
+    Email.objects.all().delete()
+    submit(visitor, url, save="1", stream=[])
+    assert suppressed() == {("news", "unsubscribe"), ("offers", "unsubscribe")}
+
+
+def test_names_with_markup_are_text(reader: Reader, visitor: Client):
+    Stream.objects.filter(slug="news").update(name=NAME, description=NAME)
+    for url in (path(reader), path(reader, of=unsubscribe_url)):
+        text = visitor.get(url).text
+        assert "<script" not in text
+        assert "&lt;script&gt;" in text
+    assert "<script" not in visitor.post(path(reader, of=unsubscribe_url)).text
+
+
+def test_the_link_of_a_test_email_changes_nothing(reader: Reader, visitor: Client):
+    Email.objects.update(is_test=True)
+    submit(visitor, path(reader), everything="1")
+    assert suppressed() == set()
+
+
+def test_a_workspace_without_streams_has_the_page_as_before(alice: Account, visitor: Client):
+    reader = make_reader(alice.workspace)
+    assert "/p/" not in visitor.get(reader.unsubscribe_path).text
+    assert "/p/" not in visitor.post(reader.unsubscribe_path).text
+
+
+def test_a_forged_token_is_404(visitor: Client):
+    assert visitor.get("/p/nonsense").status_code == 404
+    assert visitor.post("/p/nonsense").status_code == 404
+
+
+def test_the_page_speaks_german(reader: Reader, visitor: Client):
+    assert "E-Mail-Einstellungen" in visitor.get(path(reader), headers={"accept-language": "de"}).text
