@@ -37,6 +37,8 @@ TIME_LIMITS_MINUTES = {
     "peers": 40,
     "budget": 10,
     "backlog": 60,
+    "shares": 15,
+    "streams": 10,
     "webhooks": 10,
     "lists": 40,
     "analytics": 40,
