@@ -42,7 +42,8 @@ templates_schema = keyed_view(
         "Create a template",
         "Stores a subject, HTML and text with variables such as `{{name}}`, which an email's `templateData` fills in. "
         'Values are escaped in HTML, except with `{{{name}}}`. Defaults are written `{{name|"there"}}`; the sections '
-        "are `{{#if}}`, `{{#unless}}` and `{{#each}}`. With `strictVariables`, an email that lacks a value is refused; "
+        "are `{{#if}}`, `{{#unless}}`, `{{#each}}`, `{{#with}}` and comparisons such as `{{#equals}}`. With "
+        "`strictVariables`, an email that lacks a value is refused; "
         "otherwise the value is empty and the response has a warning. An `alias` can be used in place of a template's "
         "id, also in a path.",
         response(TemplateSerializer, "The template was created.", TEMPLATE, status=201),

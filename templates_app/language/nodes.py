@@ -15,12 +15,41 @@ class ValueNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Literal:
+    """A text, a number, true or false in a comparison."""
+
+    value: str | int | float | bool
+
+
+Operand = VariablePath | Literal
+
+
+@dataclass(frozen=True, slots=True)
 class IfNode:
     """An `{{#if}}` section, or an `{{#unless}}` section with its branches swapped."""
 
     path: VariablePath
     when_true: "Block"
     when_false: "Block"
+
+
+@dataclass(frozen=True, slots=True)
+class CompareNode:
+    """A section such as `{{#equals a "b"}}`. comparison: its word."""
+
+    comparison: str
+    operands: tuple[Operand, ...]
+    when_true: "Block"
+    when_false: "Block"
+
+
+@dataclass(frozen=True, slots=True)
+class WithNode:
+    """A `{{#with}}` section. when_empty: the branch rendered without a value."""
+
+    path: VariablePath
+    body: "Block"
+    when_empty: "Block"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +69,12 @@ class Block:
     size_chars: the total length of its texts.
     """
 
-    nodes: tuple[str | ValueNode | IfNode | EachNode, ...] = ()
+    nodes: "tuple[str | Node, ...]" = ()
     cost: int = 1
     size_chars: int = 0
+
+
+Node = ValueNode | IfNode | CompareNode | WithNode | EachNode
 
 
 @dataclass(frozen=True, slots=True)

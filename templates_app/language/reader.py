@@ -5,9 +5,12 @@ import re
 from lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import TemplateSyntaxError, syntax_error
 from templates_app.language.names import InvalidName, VariablePath, parse_path
+from templates_app.language.nodes import Literal, Operand
 
 SPACE = re.compile(r"\s*")
 WORD = re.compile(r'[^\s{}|"]*')
+NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+BOOLEANS = {"true": True, "false": False}
 STRING_STOP = re.compile(r'["\\]')
 KNOWN_TAGS = CodedText("templates_app.supported_tags")
 UNCLOSED = {
@@ -53,6 +56,19 @@ class TagReader:
             return parse_path(word)
         except InvalidName as error:
             raise self.error(str(error)) from error
+
+    def read_operand(self) -> Operand:
+        """Read a name, a text in double quotes, a number, true or false."""
+        if self.accept('"'):
+            return Literal(self.read_string_rest())
+        start = self.position
+        word = self.read_word()
+        if word in BOOLEANS:
+            return Literal(BOOLEANS[word])
+        if NUMBER.fullmatch(word):
+            return Literal(float(word) if "." in word else int(word))
+        self.position = start
+        return self.read_path()
 
     def read_string_rest(self) -> str:
         r"""Read up to the closing quote; `\"` and `\\` are the only escapes."""

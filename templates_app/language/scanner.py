@@ -11,10 +11,13 @@ from enum import Enum, auto
 from lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import syntax_error
 from templates_app.language.names import VariablePath
+from templates_app.language.nodes import Operand
 from templates_app.language.reader import KNOWN_TAGS, TagReader
 
 MAX_TAGS = 10_000
-SECTION_WORDS = ("if", "unless", "each")
+COMPARISONS = ("equals", "notEquals", "greaterThan", "lessThan", "and", "or")
+CONDITIONS = ("if", "unless", *COMPARISONS)
+SECTION_WORDS = (*CONDITIONS, "with", "each")
 NO_PATH = VariablePath("")
 REFUSED = {
     ">": CodedText("templates_app.partials"),
@@ -38,13 +41,15 @@ class TagKind(Enum):
 class Tag:
     """A tag. offset: the position of its first brace.
 
-    section: the section word of OPEN and CLOSE. path: the name in values and OPEN. default: only for values.
+    section: the section word of OPEN and CLOSE, and of an ELSE with a condition. path: the name in values and
+    sections. operands: what a comparison compares. default: only for values.
     """
 
     kind: TagKind
     offset: int
     section: str = ""
     path: VariablePath = NO_PATH
+    operands: tuple[Operand, ...] = ()
     default: str | None = None
 
 
@@ -86,8 +91,7 @@ def _read_tag(reader: TagReader) -> Tag:
         return READERS[sign](reader)
     start = reader.position
     if reader.read_word() == "else":
-        reader.expect_close(CodedText("templates_app.else_no_name"))
-        return Tag(TagKind.ELSE, reader.offset)
+        return _read_else(reader)
     reader.position = start
     return _read_value(reader, TagKind.VALUE)
 
@@ -113,10 +117,29 @@ def _read_comment(reader: TagReader) -> Tag:
 
 
 def _read_open(reader: TagReader) -> Tag:
-    section = _read_section(reader)
+    return _read_condition(reader, TagKind.OPEN, _read_section(reader), opening="#")
+
+
+def _read_else(reader: TagReader) -> Tag:
+    """Read the rest of `{{else}}`, or of `{{else if name}}` with any condition."""
+    if reader.accept(reader.closing):
+        return Tag(TagKind.ELSE, reader.offset)
+    section = reader.read_word()
+    if section not in CONDITIONS:
+        raise reader.error(CodedText("templates_app.else_no_name"))
+    return _read_condition(reader, TagKind.ELSE, section, opening="else ")
+
+
+def _read_condition(reader: TagReader, kind: TagKind, section: str, *, opening: str) -> Tag:
+    """Read the name of a section, or the operands of a comparison."""
+    tag = f"{{{{{opening}{section}}}}}"
+    if section in COMPARISONS:
+        operands = reader.read_operand(), reader.read_operand()
+        reader.expect_close(CodedText("templates_app.two_operands", tag=tag))
+        return Tag(kind, reader.offset, section=section, operands=operands)
     path = reader.read_path()
-    reader.expect_close(CodedText("templates_app.section_one_name", tag=f"{{{{#{section}}}}}"))
-    return Tag(TagKind.OPEN, reader.offset, section=section, path=path)
+    reader.expect_close(CodedText("templates_app.section_one_name", tag=tag))
+    return Tag(kind, reader.offset, section=section, path=path)
 
 
 def _read_close(reader: TagReader) -> Tag:
