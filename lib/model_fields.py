@@ -53,7 +53,7 @@ class IdField(StringField):
         return ids.from_uuid(value, prefix=self.prefix) if isinstance(value, uuid.UUID) else value
 
     def get_prep_value(self, value: Any) -> Any:
-        """Return the uuid. Raises InvalidId, a ValueError, which DRF turns into a 404."""
+        """Return the uuid of an id in either spelling. Raises InvalidId, a ValueError, which DRF turns into a 404."""
         if value is None or isinstance(value, uuid.UUID) or hasattr(value, "as_sql"):
             return value
-        return ids.to_uuid(str(value), prefix=self.prefix)
+        return ids.to_uuid(ids.from_any_spelling(str(value), prefix=self.prefix), prefix=self.prefix)

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from api.errors import NotFound
 from lib.coded_texts import CodedText
-from lib.ids import is_id
+from lib.ids import from_any_spelling, is_id
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
 from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
@@ -98,8 +98,9 @@ def version_content(version: TemplateVersion) -> TemplateContent:
 
 
 def find_template(workspace: Workspace, reference: str) -> Template:
-    """Return the template with the given id or alias. Raises TemplateNotFound."""
-    by_id = Q(id=reference) if is_id(reference, prefix="tpl_") else Q()
+    """Return the template with the given id, in either spelling, or alias. Raises TemplateNotFound."""
+    template_id = from_any_spelling(reference, prefix="tpl_")
+    by_id = Q(id=template_id) if is_id(template_id, prefix="tpl_") else Q()
     template = workspace.templates.select_related("version").filter(by_id | Q(alias=reference)).first()
     if template is None:
         raise template_not_found(reference)
@@ -117,7 +118,8 @@ def find_templates(workspace: Workspace, references: Collection[str]) -> dict[st
 
 def template_lookup(reference: str) -> dict[str, str]:
     """Return the queryset lookup for an id or an alias, which is never similar to an id."""
-    return {"alias": reference} if ALIAS.fullmatch(reference) else {"id": reference}
+    template_id = from_any_spelling(reference, prefix="tpl_")
+    return {"alias": reference} if template_id == reference and ALIAS.fullmatch(reference) else {"id": template_id}
 
 
 def template_not_found(reference: str) -> TemplateNotFound:

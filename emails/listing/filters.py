@@ -11,7 +11,7 @@ from rest_framework import serializers
 from api.fields import DateTimeBoundField, OptionField
 from api.filters import FieldFilter, RangeForm
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
-from emails.listing.search import filter_by_text
+from emails.listing.search import filter_by_id, filter_by_text
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import TYPE_PREFIX, EventKind
@@ -66,10 +66,13 @@ class EventFilter(StatusFilter):
 
 
 class SearchFilter(FieldFilter):
-    """A literal, case-insensitive substring."""
+    """A literal, case-insensitive substring; or the id of an email, in either spelling."""
 
     def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
-        return filter_by_text(qs, normalize_search(value)) if value else qs
+        if not value:
+            return qs
+        named = filter_by_id(qs, value)
+        return named if named.exists() else filter_by_text(qs, normalize_search(value))
 
 
 class TagFilter(FieldFilter):
@@ -110,7 +113,8 @@ class EmailFilters(FilterSet):
             allow_blank=True,
             max_length=MAX_SEARCH_LENGTH,
             trim_whitespace=False,
-            help_text="A literal, case-insensitive substring of the recipients in `to` or of the subject.",
+            help_text="A literal, case-insensitive substring of the recipients in `to` or of the subject; or the id "
+            "of an email.",
         )
     )
     tag = TagFilter(

@@ -17,6 +17,7 @@ from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
 from emails.models import Email
+from lib.ids import from_any_spelling, is_id
 
 TRIGRAM = 3
 # Omitting a trigram this common at most doubles the rows to compare.
@@ -40,6 +41,12 @@ def filter_by_text(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
     pattern = "%".join(["", *map(connection.ops.prep_for_like_query, parts), ""])
     # strpos for the whole text: a second LIKE would query the index for all of its trigrams.
     return emails.filter(_Like("search_text", Value(pattern)), GreaterThan(StrIndex("search_text", Value(text)), 0))
+
+
+def filter_by_id(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
+    """Filter emails by an id in either spelling; none for any other text."""
+    email_id = from_any_spelling(text.strip())
+    return emails.filter(pk=email_id) if is_id(email_id) else emails.none()
 
 
 class _Like(Func):

@@ -17,6 +17,7 @@ from api.filters import FieldFilter
 from counters import counters
 from dashboard.ui.listing import PER_PAGE, ListPage, list_page, page_number, query_without_page
 from emails.listing.filters import EmailFilters
+from emails.listing.search import filter_by_id
 from emails.models import Email
 from emails.states import EmailStatus
 from lib.email_addresses import normalize_search
@@ -78,6 +79,8 @@ def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[
     """Return a page of a workspace's emails. filters: the values of a valid EmailListFilters."""
     if not CONDITIONS.keys() & filters.keys():
         return list_page(request, _matching(emails, filters))
+    if named := list(filter_by_id(emails, filters.get("search", ""))):
+        return ListPage(named, 1, has_next=False, query=query_without_page(request), total=len(named))
     start = (page_number(request) - 1) * PER_PAGE
     hits = _search_newest(emails, filters, start=start)
     if not hits.is_complete and len(hits.ids) <= PER_PAGE and _has_index(filters):

@@ -14,6 +14,7 @@ from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import RARE_KINDS
 from events.models import Event
+from lib.ids import uuid_text
 from tests.conftest import Api, make_key
 from tests.emails.builders import send
 
@@ -101,6 +102,28 @@ class TestShape:
     def test_the_last_of_repeated_parameters_counts(self, api: Api):
         email_id = send(api, tags=["b"])
         assert [email["id"] for email in api.get("/emails?tag=a&tag=b").json()["data"]] == [email_id]
+
+    def test_an_id_is_found_in_either_spelling(self, api: Api, bobs_api: Api):
+        email_id, _other = send(api), send(api)
+        foreign = send(bobs_api, **{"from": "x@bob.example"})
+        for text in (email_id, uuid_text(email_id), f" {uuid_text(email_id).upper()} "):
+            assert list_ids(api, search=text) == [email_id]
+        assert list_ids(api, search=uuid_text(foreign)) == []
+        assert list_ids(api, search=uuid_text(email_id), tag="none") == []
+        titled = send(api, subject=uuid_text(foreign))
+        assert list_ids(api, search=uuid_text(foreign)) == [titled]
+
+    def test_a_uuid_is_an_id(self, api: Api, bobs_api: Api):
+        email_id = send(api)
+        assert api.get(f"/emails/{uuid_text(email_id)}").json() == api.get(f"/emails/{email_id}").json()
+        assert api.get(f"/emails/{uuid_text(email_id)}/events").status_code == 200
+        assert bobs_api.get(f"/emails/{uuid_text(email_id)}").status_code == 404
+        assert api.get("/emails/00000000-0000-4000-8000-000000000000").status_code == 404
+        template = api.post("/templates", {"name": "T", "subject": "S", "htmlContent": "H"}).json()["id"]
+        other = uuid_text(template, prefix="tpl_")
+        assert api.get(f"/templates/{other}").json()["id"] == template
+        body = {"from": "hi@alice.example", "to": "ada@example.com", "templateId": other}
+        assert api.post("/emails/send", body).status_code == 202
 
     @pytest.mark.parametrize(
         "query",
