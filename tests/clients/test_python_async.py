@@ -187,5 +187,5 @@ def test_without_httpx_only_the_asynchronous_client_is_missing():
     command = [sys.executable, "-c", WITHOUT_HTTPX]
     environment = {**os.environ, "PYTHONPATH": str(LIBRARY)}
     failed = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert "ImportError: AsyncPostrider requires httpx: pip install 'postrider-client[async]'" in failed.stderr
+    assert "ImportError: AsyncPostrider requires httpx: pip install 'httpx>=0.28,<1'" in failed.stderr
     assert "line 6, in <module>" in failed.stderr

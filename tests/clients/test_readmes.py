@@ -1,6 +1,7 @@
 """The READMEs of the client libraries."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -9,11 +10,21 @@ from tests.stack.stack import REPOSITORY
 CLIENTS = REPOSITORY / "clients"
 READMES = sorted(CLIENTS.glob("*/README.md"))
 LIBRARIES = ("javascript", "python")
+# A name for a registry has no slash; an archive or a path has one.
+UNPUBLISHED = re.compile(
+    r"(?:pip|pipx|uv|npm|pnpm|yarn) (?:install|add|tool install)[^\n|]*?[ '\"](?:n8n-nodes-)?postrider[\w.\[\]-]*"
+)
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
 def test_an_installation_runs_no_scripts_of_dependencies(readme):
     assert not re.findall(r"npm ci(?! --ignore-scripts)", readme.read_text())
+
+
+def test_nothing_tells_readers_to_install_a_name_that_nobody_has_registered():
+    listed = subprocess.run(["git", "ls-files", "clients", "docs"], cwd=REPOSITORY, check=True, capture_output=True)
+    texts = {path: (REPOSITORY / path) for path in listed.stdout.decode().split() if path.endswith((".md", ".py"))}
+    assert {path: found for path, file in texts.items() if (found := UNPUBLISHED.findall(file.read_text()))} == {}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -13,7 +13,7 @@ from postrider_client.transport import Call, Reply, Request, TransportRules, eve
 try:
     import httpx
 except ImportError as error:
-    raise ImportError("AsyncPostrider requires httpx: pip install 'postrider-client[async]'") from error
+    raise ImportError("AsyncPostrider requires httpx: pip install 'httpx>=0.28,<1'") from error
 
 T = TypeVar("T")
 

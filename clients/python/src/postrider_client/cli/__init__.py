@@ -13,5 +13,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich", "yaml"}:
             raise
-        sys.exit("error: The command line is not installed. Run: pip install 'postrider-client[cli]'")
+        sys.exit("error: The command line needs click, PyYAML and rich. Run: pip install click PyYAML rich")
     sys.exit(run(sys.argv[1:]))

@@ -23,8 +23,6 @@ def mcp(invocation: Invocation, *, allow_send: bool) -> None:
     except ModuleNotFoundError as error:
         if error.name != "mcp":
             raise
-        raise click.ClickException(
-            "The MCP server is not installed. Run: pip install 'postrider-client[mcp]'"
-        ) from error
+        raise click.ClickException("The MCP server needs mcp. Run: pip install 'mcp>=2.3,<3'") from error
     with invocation.client() as client:
         tools.make_server(client, allow_send=allow_send).run()
