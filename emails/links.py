@@ -22,6 +22,9 @@ OLD_CLICK = "click"
 # Of the stream `main`, and of older emails: the whole workspace.
 UNSUBSCRIBE = "unsubscribe"
 UNSUBSCRIBE_STREAM = "unsubscribe-stream"
+# In HTML and text: the place of the recipient's unsubscribe link, in at most so many places (docs/decisions/0190).
+UNSUBSCRIBE_PLACEHOLDER = "%unsubscribe_url%"
+MAX_UNSUBSCRIBE_LINKS = 100
 ID_BYTES = 16
 
 

@@ -77,7 +77,9 @@ def record_hits(hits: Sequence[Hit]) -> None:
     if not known:
         return
     email_ids = _move_recipients(known)
-    record_events([_event(hit, recipients[hit.recipient_id]) for hit in _count_hits(known)])
+    record_events(
+        [_event(hit, recipients[hit.recipient_id], is_first=is_first) for hit, is_first in _count_hits(known)]
+    )
     roll_up_and_count(email_ids)
 
 
@@ -103,8 +105,8 @@ def _move_recipients(hits: Sequence[Hit]) -> list[str]:
     return sorted({recipient.email_id for recipient in moved.values()})
 
 
-def _count_hits(hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Count the hits; yield those that are among the first EVENTS_PER_LINK of their recipient and link."""
+def _count_hits(hits: Sequence[Hit]) -> Iterator[tuple[Hit, bool]]:
+    """Count the hits; yield the first EVENTS_PER_LINK of a recipient and link, and whether each is the very first."""
     keys = [hit.counter_key for hit in hits]
     new = Counter(keys)
     columns: list[Any] = [[recipient_id for recipient_id, _ in new], [link for _, link in new], list(new.values())]
@@ -115,11 +117,11 @@ def _count_hits(hits: Sequence[Hit]) -> Iterator[Hit]:
         }
     for hit, key in zip(hits, keys, strict=True):
         if before[key] < EVENTS_PER_LINK:
-            yield hit
+            yield hit, before[key] == 0
         before[key] += 1
 
 
-def _event(hit: Hit, recipient: _HitRecipient) -> NewEvent:
+def _event(hit: Hit, recipient: _HitRecipient, *, is_first: bool) -> NewEvent:
     kind = EventKind.CLICKED if hit.url else EventKind.OPENED
     details = {"url": hit.url} if hit.url else {}
     return NewEvent(
@@ -127,7 +129,7 @@ def _event(hit: Hit, recipient: _HitRecipient) -> NewEvent:
         recipient.email_id,
         hit.recipient_id,
         recipient.address,
-        {**details, "machine": hit.is_bot or _is_too_soon(hit, recipient)},
+        {**details, "machine": hit.is_bot or _is_too_soon(hit, recipient), "first": is_first},
     )
 
 

@@ -2,13 +2,20 @@
 
 import functools
 from collections.abc import Callable
+from html import escape
 
 from delivery.message.compose import LARGE_TEXT, OutgoingMessage
 from delivery.message.footer import html_footer, text_footer
 from delivery.message.html import fill, find_slots
 from delivery.message.text import html_to_text
 from domains.signing_identities import SigningIdentity
-from emails.links import click_url, open_url, unsubscribe_url
+from emails.links import (
+    MAX_UNSUBSCRIBE_LINKS,
+    UNSUBSCRIBE_PLACEHOLDER,
+    click_url,
+    open_url,
+    unsubscribe_url,
+)
 from emails.models import Recipient
 from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
@@ -64,7 +71,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         reply_to=job.reply_to,
         subject=content.subject,
         html=_personalized_html(job, content),
-        text=(content.text or html_to_text(content.html)) + _footer(job, text_footer),
+        text=_personalized_text(job, content),
         headers=tuple(job.headers.items()),
         files=job.files,
         unsubscribe_url=None if job.unsubscribe == Stream.Unsubscribe.NONE else _unsubscribe_url(job),
@@ -98,15 +105,26 @@ def _template_size(html: str, text: str) -> tuple[int, int]:
 
 
 def _personalized_html(job: SendJob, content: RenderedContent) -> str:
-    """Return the HTML, if any, with the recipient's links, tracking pixel and footer."""
+    """Return the HTML, if any, with the recipient's links and tracking pixel, and a footer unless it has the link."""
     if not content.html:
         return ""
-    return fill(
+    filled = fill(
         find_slots(content.html),
         link=functools.partial(_click_url, job) if job.track_clicks else None,
         pixel_url=open_url(job.key) if job.track_opens else None,
-        footer=_footer(job, html_footer),
+        footer="" if UNSUBSCRIBE_PLACEHOLDER in content.html else _footer(job, html_footer),
     )
+    if UNSUBSCRIBE_PLACEHOLDER not in filled:
+        return filled
+    return filled.replace(UNSUBSCRIBE_PLACEHOLDER, escape(_unsubscribe_url(job)), MAX_UNSUBSCRIBE_LINKS)
+
+
+def _personalized_text(job: SendJob, content: RenderedContent) -> str:
+    """Return the text with the unsubscribe link in its places, or in a footer."""
+    text = content.text or html_to_text(content.html)
+    if UNSUBSCRIBE_PLACEHOLDER in text:
+        return text.replace(UNSUBSCRIBE_PLACEHOLDER, _unsubscribe_url(job), MAX_UNSUBSCRIBE_LINKS)
+    return text + _footer(job, text_footer)
 
 
 def _click_url(job: SendJob, target: str) -> str:

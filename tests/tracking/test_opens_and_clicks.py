@@ -38,7 +38,7 @@ def test_an_open_changes_the_state_as_the_transitions_allow(reader_in, state, af
     reader.loads_the_pixel()
     assert (reader.recipient.state, reader.email.status) == (after, after)
     assert reader.events() == [
-        ("opened", {"emailId": reader.email.id, "to": "ada@example.com", "machine": False}),
+        ("opened", {"emailId": reader.email.id, "to": "ada@example.com", "machine": False, "first": True}),
     ]
 
 
@@ -48,7 +48,10 @@ def test_a_click_changes_the_state_as_the_transitions_allow(reader_in, state, af
     reader.clicks()
     assert (reader.recipient.state, reader.email.status) == (after, after)
     assert reader.events() == [
-        ("clicked", {"emailId": reader.email.id, "to": "ada@example.com", "url": TARGET, "machine": False}),
+        (
+            "clicked",
+            {"emailId": reader.email.id, "to": "ada@example.com", "url": TARGET, "machine": False, "first": True},
+        ),
     ]
 
 
