@@ -29,6 +29,8 @@ MAX_GIVEN_HEADERS = 100
 MAX_READ_SECONDS = 3.0
 # The HTML of a template that has text only: a template of Postrider always has HTML.
 TEXT_ONLY_HTML = "<!-- text only -->"
+# What RFC 2045 permits in base64: Ruby, PHP and Python fold it into lines.
+FOLDING = str.maketrans("", "", "\r\n\t ")
 
 NativeBody = dict[str, Any]
 V = TypeVar("V")
@@ -70,6 +72,11 @@ def _draft_or_problem(read: Callable[[Any], Draft], item: Any) -> Draft | Proble
         return read(item)
     except (Problem, serializers.ValidationError) as error:
         return to_problem(error)
+
+
+def unfolded_base64(content: Any) -> Any:
+    """Return base64 without its line breaks and blanks; any other value unchanged."""
+    return content.translate(FOLDING) if isinstance(content, str) else content
 
 
 def as_object(value: Any, field: str) -> dict[str, Any]:

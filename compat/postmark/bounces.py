@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from api.errors import NotFound
 from compat.errors import invalid_field
-from compat.postmark import requests, resources
+from compat.postmark import filters, requests, resources
 from compat.postmark.views import PostmarkViewSet
 from compat.views import bounded_count
 from emails.listing.counts import count_by_status
@@ -34,8 +34,8 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
     queryset = Email.objects.all()
 
     def list(self, request: Request) -> Response:
-        page, query = requests.read_slice(request), requests.read_filters(request)
-        emails = requests.filter_emails(self._bounced(), query)
+        page, query = requests.read_slice(request), filters.read_filters(request, known=filters.BOUNCES)
+        emails = filters.filter_emails(self._bounced(), query, known=filters.BOUNCES)
         ids = list(emails.values_list("id", flat=True)[page])
         events = self._events().filter(kind=EventKind.BOUNCED, email__in=ids)
         total = bounded_count(emails) if query else self._count()

@@ -13,6 +13,7 @@ from api.parser import MAX_BODY_BYTES
 from compat.drafts import MAX_GIVEN_HEADERS, as_list, as_object, as_objects, read_drafts, valid_field
 from compat.errors import invalid_field
 from compat.postmark import requests, resources
+from compat.postmark.template_language import translate_sections
 from compat.postmark.views import PostmarkViewSet, Reader
 from emails.accept.batches import create_batch
 from emails.accept.drafts import Draft
@@ -103,7 +104,8 @@ class _MessageWriter:
     def _render(self, model: dict[str, Any]) -> RenderedContent:
         content = self.content
         # Compiled once: the result is cached by its content.
-        compiled = compile_content(TemplateContent(content.subject or "", content.html, content.text))
+        sources = map(translate_sections, (content.subject or "", content.html, content.text))
+        compiled = compile_content(TemplateContent(*sources))
         rendered = render_compiled(compiled, model, field="TemplateModel", budget=self.budget)
         self.characters_left -= len(rendered.subject) + len(rendered.html) + len(rendered.text)
         if self.characters_left < 0:

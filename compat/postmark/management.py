@@ -8,11 +8,10 @@ from rest_framework.response import Response
 
 from api.errors import NotFound
 from compat.drafts import as_objects, read_address
-from compat.postmark import requests, resources
+from compat.postmark import filters, requests, resources
 from compat.postmark.template_requests import read_changes, read_template, validate
 from compat.postmark.views import PostmarkViewSet
 from compat.postmark.webhook_format import STREAM
-from lib.email_addresses import normalize_address
 from suppressions.models import Suppression
 from suppressions.services import delete_suppressions, suppress_addresses
 from templates_app.models import Template
@@ -29,10 +28,8 @@ class PostmarkSuppressionViewSet(PostmarkViewSet[Suppression]):
     queryset = Suppression.objects.all()
 
     def dump(self, request: Request, stream: str) -> Response:
-        rows = self.get_queryset()
-        address = request.query_params.get("EmailAddress") or request.query_params.get("emailAddress")
-        if address:
-            rows = rows.filter(address_key=normalize_address(address))
+        query = filters.read_filters(request, known=filters.SUPPRESSIONS)
+        rows = filters.filter_suppressions(self.get_queryset(), query)
         return Response({"Suppressions": [resources.suppression_resource(row) for row in rows[:MAX_DUMPED]]})
 
     def create(self, request: Request, stream: str) -> Response:

@@ -1,12 +1,10 @@
 """Requests of Postmark's API: emails with and without templates, and the page of a list. null means absent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 
-from api.fields import DateTimeBoundField
 from compat.drafts import (
     MAX_GIVEN_HEADERS,
     NativeBody,
@@ -15,48 +13,20 @@ from compat.drafts import (
     build_draft,
     custom_headers,
     read_choice,
-    validate_field,
+    unfolded_base64,
 )
 from compat.errors import invalid_field
+from compat.postmark.template_language import html_with_links, text_with_links
 from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_FILES
 from emails.accept.rules.fields import MAX_RECIPIENTS
 from emails.errors import TooManyRecipients
-from emails.listing.search import filter_by_text
-from emails.models import Email
-from emails.states import EmailStatus
-from lib.email_addresses import InvalidAddress, normalize_search, parse_recipient, split_address_list
-from lib.ids import from_any_spelling, is_id
+from lib.email_addresses import InvalidAddress, parse_recipient, split_address_list
 
 MAX_BATCH = 500
 MAX_COUNT = 500
 ADDRESS_LIST_LENGTH = 100_000
-# The newest emails, among which a tag or a sender is searched. Two searches, for the page and for the total, took 0.4
-# to 2.2 s together on two cores that other programs used fully.
-MAX_SEARCHED = 100_000
-# Statuses of messages, in any case; an unknown one has no messages.
-QUEUED = (EmailStatus.QUEUED, EmailStatus.SCHEDULED)
-# https://postmarkapp.com/developer/api/messages-api
-STATUS_FILTERS: dict[str, Q] = {
-    "queued": Q(status__in=QUEUED),
-    "sent": ~Q(status__in=QUEUED),
-    "processed": ~Q(status__in=QUEUED),
-}
-FILTERS: dict[str, Callable[[QuerySet[Email], Any], QuerySet[Email]]] = {
-    "recipient": lambda emails, text: filter_by_text(emails, normalize_search(text)),
-    "subject": lambda emails, text: filter_by_text(emails, normalize_search(text)),
-    "tag": lambda emails, tag: emails.filter(tags__contains=[tag]),
-    "fromemail": lambda emails, text: emails.filter(sender__icontains=text),
-    "status": lambda emails, status: emails.filter(STATUS_FILTERS.get(status.lower(), Q(pk__in=()))),
-    "fromdate": lambda emails, start: emails.filter(created_at__gte=start),
-    "todate": lambda emails, end: emails.filter(created_at__lte=end),
-    "messageid": lambda emails, text: emails.filter(pk__in=_ids(text)),
-}
-# The same filter of bounces.
-FILTER_NAMES = {"emailfilter": "recipient"}
-UNINDEXED = frozenset({"tag", "fromemail"})
-DATE_FILTERS = {"fromdate": DateTimeBoundField(is_end=False), "todate": DateTimeBoundField(is_end=True)}
 # https://postmarkapp.com/developer/api/email-api
 TRACKED_LINKS = {"HtmlAndText": True, "HtmlOnly": True, "None": False, "TextOnly": False}
 
@@ -64,7 +34,8 @@ TRACKED_LINKS = {"HtmlAndText": True, "HtmlOnly": True, "None": False, "TextOnly
 def read_email(value: Any) -> Draft:
     """Return the draft of an email. Raises InvalidFields and ValidationError."""
     body = as_object(value, "Body")
-    return build_draft(_fields(body) | {"html": body.get("HtmlBody"), "text": body.get("TextBody")})
+    content = {"html": html_with_links(body.get("HtmlBody")), "text": text_with_links(body.get("TextBody"))}
+    return build_draft(_fields(body) | content)
 
 
 def read_email_with_template(value: Any, *, template_ids: Mapping[str, str]) -> Draft:
@@ -89,26 +60,6 @@ def read_slice(request: Request) -> slice:
     return slice(offset, offset + count)
 
 
-def read_filters(request: Request) -> dict[str, Any]:
-    """Return the filters of a list of messages or bounces by their names in lower case. Raises ValidationError."""
-    sent = {name.lower(): text for name, text in request.query_params.dict().items() if text}
-    filters: dict[str, Any] = {FILTER_NAMES.get(name, name): text for name, text in sent.items()}
-    for name, field in DATE_FILTERS.items():
-        if name in filters:
-            filters[name] = validate_field(field, filters[name], name=name)
-    return {name: value for name, value in filters.items() if name in FILTERS}
-
-
-def filter_emails(emails: QuerySet[Email], filters: Mapping[str, Any]) -> QuerySet[Email]:
-    """Filter emails; those without an index are searched among the newest MAX_SEARCHED."""
-    if filters.keys() & UNINDEXED:
-        newest = emails.order_by("-created_at", "-id").values("id")[:MAX_SEARCHED]
-        emails = emails.filter(id__in=newest)
-    for name, value in filters.items():
-        emails = FILTERS[name](emails, value)
-    return emails
-
-
 def _fields(body: dict[str, Any]) -> NativeBody:
     to, cc, bcc = (_addresses(body, name) for name in ("To", "Cc", "Bcc"))
     if len(to) + len(cc) + len(bcc) > MAX_RECIPIENTS:
@@ -128,7 +79,7 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         ),
         "attachments": [_file(file) for file in as_objects(body.get("Attachments"), "Attachments", at_most=MAX_FILES)],
         "trackOpens": opens,
-        "trackClicks": read_choice(body.get("TrackLinks"), TRACKED_LINKS, field="TrackLinks"),
+        "trackClicks": read_choice(body.get("TrackLinks") or None, TRACKED_LINKS, field="TrackLinks"),
     }
 
 
@@ -168,7 +119,7 @@ def _file(file: dict[str, Any]) -> dict[str, Any]:
     content_id = file.get("ContentID")
     return {
         "filename": file.get("Name"),
-        "content": file.get("Content"),
+        "content": unfolded_base64(file.get("Content")),
         "contentType": file.get("ContentType"),
         "contentId": content_id.removeprefix("cid:") if isinstance(content_id, str) and content_id else None,
     }
@@ -179,9 +130,3 @@ def _number(request: Request, name: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 6:
         raise invalid_field(name, "This must be a number.")
     return int(text)
-
-
-def _ids(text: str) -> list[str]:
-    """Return the id in a text; an empty list for any other text."""
-    email_id = from_any_spelling(text)
-    return [email_id] if is_id(email_id) else []

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from compat.postmark.errors import error_body, partial_message
-from compat.postmark.webhook_format import COMPLAINT, STREAM, event_bounce_type
+from compat.postmark.filters import SUPPRESSION_REASONS
+from compat.postmark.webhook_format import COMPLAINT, STREAM, UNKNOWN_READER, event_bounce_type
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -27,14 +28,6 @@ EVENT_TYPES = {
     EventKind.OPENED: "Opened",
     EventKind.CLICKED: "LinkClicked",
     EventKind.UNSUBSCRIBED: "SubscriptionChanged",
-}
-# Reason and origin of a suppression.
-# https://postmarkapp.com/developer/api/suppressions-api
-SUPPRESSION_REASONS = {
-    Suppression.Reason.BOUNCE: ("HardBounce", "Recipient"),
-    Suppression.Reason.COMPLAINT: ("SpamComplaint", "Recipient"),
-    Suppression.Reason.UNSUBSCRIBE: ("ManualSuppression", "Recipient"),
-    Suppression.Reason.MANUAL: ("ManualSuppression", "Customer"),
 }
 
 
@@ -116,15 +109,10 @@ def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
 
 def tracking_resource(event: Event, email: Email) -> Resource:
     """Return an open or a click; the program and the place of a recipient are not recorded."""
-    unknown = {"Name": "", "Company": "", "Family": ""}
     is_click = event.kind == EventKind.CLICKED
     return {
         "RecordType": "Click" if is_click else "Open",
-        "Client": unknown,
-        "OS": unknown,
-        "Platform": "Unknown",
-        "UserAgent": "",
-        "Geo": {},
+        **UNKNOWN_READER,
         "MessageID": uuid_text(email.id),
         "MessageStream": STREAM,
         "ReceivedAt": format_datetime(event.created_at),

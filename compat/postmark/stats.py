@@ -8,9 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.outcomes import DayOutcomes, read_outcomes
-from compat.drafts import validate_field
 from compat.errors import endpoint_absent, invalid_field
-from compat.postmark.requests import DATE_FILTERS
+from compat.postmark.filters import read_date
 from compat.postmark.views import PostmarkViewSet
 from emails.models import Email
 
@@ -82,4 +81,4 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
 
 
 def _date(query: dict[str, str], name: str) -> date | None:
-    return validate_field(DATE_FILTERS[name], query[name], name=name).date() if name in query else None
+    return read_date(name, query[name]).date() if name in query else None

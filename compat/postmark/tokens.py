@@ -13,8 +13,8 @@ from api.parser import check_body_headers
 from compat.drafts import as_list, as_object, read_drafts
 from compat.postmark import requests
 from compat.postmark.errors import error_body, render_error
+from compat.postmark.names import PostmarkJSONParser
 from compat.postmark.resources import Resource, sent_resource
-from compat.views import AnyJSONParser
 from emails.accept.drafts import Draft
 from lib.datetimes import format_datetime
 from lib.ids import new_id
@@ -46,7 +46,7 @@ class PostmarkTestView(APIView):
 
     authentication_classes = ()
     permission_classes = ()
-    parser_classes = (AnyJSONParser,)
+    parser_classes = (PostmarkJSONParser,)
 
     def get_exception_handler(self) -> Any:
         return render_error

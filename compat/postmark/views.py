@@ -8,8 +8,9 @@ from rest_framework.response import Response
 
 from api.parser import MAX_BODY_BYTES
 from compat.drafts import as_list, read_drafts
-from compat.postmark import requests, resources
+from compat.postmark import filters, requests, resources
 from compat.postmark.errors import render_error
+from compat.postmark.names import PostmarkJSONParser
 from compat.postmark.tokens import TEST_TOKEN, PostmarkTestView, PostmarkTokenAuthentication, given_token
 from compat.views import DialectViewSet, R, bounded_count
 from emails.accept.drafts import Draft
@@ -26,6 +27,7 @@ class PostmarkViewSet(DialectViewSet[R]):
     provider = "postmark"
     render_error = staticmethod(render_error)
     authentication_classes = (PostmarkTokenAuthentication,)
+    parser_classes = (PostmarkJSONParser,)
     suppressed = SuppressionPolicy.REPORT
 
 
@@ -73,8 +75,8 @@ class PostmarkMessageViewSet(PostmarkViewSet[Email]):
     sending_actions = frozenset({"list", "details", "opens", "clicks"})
 
     def list(self, request: Request) -> Response:
-        page, query = requests.read_slice(request), requests.read_filters(request)
-        rows = requests.filter_emails(self.get_queryset(), query).defer("template_data")
+        page, query = requests.read_slice(request), filters.read_filters(request, known=filters.MESSAGES)
+        rows = filters.filter_emails(self.get_queryset(), query, known=filters.MESSAGES).defer("template_data")
         # The counters know no key.
         is_counted = query or self.limits.is_test or self.limits.restricts_emails
         total = bounded_count(rows) if is_counted else count_by_status(self.workspace, statuses=EmailStatus.values)

@@ -18,6 +18,12 @@ BOUNCE_TYPES: dict[str, tuple[str, int]] = {
     "recipient_suppressed": ("ManuallyDeactivated", 100002),
 }
 COMPLAINT = "SpamComplaint"
+BOUNCE_TYPE_NAMES = (
+    "HardBounce", "Transient", "Unsubscribe", "Subscribe", "AutoResponder", "AddressChange", "DnsError",
+    "SpamNotification", "OpenRelayTest", "Unknown", "SoftBounce", "VirusNotification", "ChallengeVerification",
+    "BadEmailAddress", "SpamComplaint", "ManuallyDeactivated", "Unconfirmed", "Blocked", "SMTPApiError", "InboundError",
+    "DMARCPolicy", "TemplateRenderingFailed",
+)  # fmt: skip
 # Types and codes of events whose reason does not matter.
 EVENT_BOUNCE_TYPES = {"complained": (COMPLAINT, 100001), "deferred": ("Transient", 2)}
 # The record type of an event and the name of its time.
@@ -60,11 +66,23 @@ def _payload(event: dict[str, Any]) -> dict[str, Any]:
         time_name: event["createdAt"],
         "Details": data.get("message") or "",
         **(_bounce(event) if is_bounce else {}),
+        **(UNKNOWN_READER if kind in {"opened", "clicked"} else {}),
+        **({"FirstOpen": data.get("first", False), "ReadSeconds": 0} if kind == "opened" else {}),
         **({"OriginalLink": data.get("url"), "ClickLocation": "HTML"} if kind == "clicked" else {}),
         **(UNSUBSCRIBED if kind == "unsubscribed" else {}),
     }
 
 
+# The program and the place of a recipient are not recorded.
+# https://postmarkapp.com/developer/webhooks/open-tracking-webhook
+UNKNOWN_PROGRAM = {"Name": "", "Company": "", "Family": ""}
+UNKNOWN_READER = {
+    "Client": UNKNOWN_PROGRAM,
+    "OS": UNKNOWN_PROGRAM,
+    "Platform": "Unknown",
+    "UserAgent": "",
+    "Geo": {},
+}
 UNSUBSCRIBED = {"SuppressSending": True, "SuppressionReason": "ManualSuppression", "Origin": "Recipient"}
 
 

@@ -2,15 +2,26 @@
 
 import base64
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rest_framework.request import Request
 
-from compat.drafts import NativeBody, as_list, as_object, as_objects, build_draft, custom_headers, valid_field
+from compat.drafts import (
+    NativeBody,
+    as_object,
+    as_objects,
+    build_draft,
+    custom_headers,
+    unfolded_base64,
+    valid_field,
+)
 from compat.errors import invalid_field
+from compat.resend.remote_files import fetch_files, file_name
 from emails.accept.drafts import Draft
-from emails.accept.rules.attachments import MAX_FILES
+from emails.accept.rules.attachments import MAX_FILES, MAX_TOTAL_BYTES, too_large
 from lib.ids import from_any_spelling
 
 MAX_LIMIT = 100
@@ -26,8 +37,9 @@ UNITS = {"sec": "seconds", "second": "seconds", "min": "minutes", "minute": "min
 
 
 def read_email(value: Any) -> Draft:
-    """Return the draft of an email. Raises InvalidFields and ValidationError."""
+    """Return the draft of an email, with the files that it names by URL. Raises InvalidFields and ValidationError."""
     body = as_object(value, "body")
+    files = as_objects(body.get("attachments"), "attachments", at_most=MAX_FILES)
     native: NativeBody = {
         **{name: body.get(name) for name in ("from", "to", "subject", "html", "text")},
         "cc": _addresses(body.get("cc")),
@@ -35,13 +47,25 @@ def read_email(value: Any) -> Draft:
         "replyTo": body.get("reply_to"),
         "tags": [_tag(tag) for tag in as_objects(body.get("tags"), "tags", at_most=MAX_TAGS)],
         "headers": custom_headers(as_object(body.get("headers"), "headers").items()),
-        "attachments": [_file(file) for file in as_list(body.get("attachments"), "attachments", at_most=MAX_FILES)],
+        "attachments": [_file(file) for file in files],
         "scheduledFor": _scheduled(body.get("scheduled_at")),
         **_template(as_object(body.get("template"), "template")),
     }
     if not native["subject"] and "templateId" not in native:
         raise invalid_field("subject", "Missing `subject` field.", code="required")
-    return build_draft(native)
+    return _with_remote_files(build_draft(native), urls=[file.get("path") for file in files])
+
+
+def _with_remote_files(draft: Draft, *, urls: Sequence[Any]) -> Draft:
+    """Return a valid draft with the content of the files that have a URL. Raises InvalidFields, AttachmentsTooLarge."""
+    remote = [index for index, url in enumerate(urls) if url]
+    if not remote:
+        return draft
+    contents = dict(zip(remote, fetch_files([urls[index] for index in remote]), strict=True))
+    files = tuple(replace(file, data=contents.get(index, file.data)) for index, file in enumerate(draft.files))
+    if sum(len(file.data) for file in files) > MAX_TOTAL_BYTES:
+        raise too_large()
+    return replace(draft, files=files)
 
 
 def read_batch_item(value: Any) -> Draft:
@@ -81,23 +105,24 @@ def _tag(tag: dict[str, Any]) -> Any:
     return f"{name}:{value}"
 
 
-def _file(value: Any) -> dict[str, Any]:
-    file = as_object(value, "attachments")
-    if file.get("path"):
-        raise invalid_field("attachments", "Remote files (`path`) are not supported. Send the `content`.")
+def _file(file: dict[str, Any]) -> dict[str, Any]:
+    """Return an attachment; one with a URL has no content yet."""
+    path = file.get("path")
+    if path and (not isinstance(path, str) or file.get("content")):
+        raise invalid_field("attachments", "Provide the `content`, or the `path` as a URL.")
     return {
-        "filename": file.get("filename") or "attachment",
-        "content": _base64(file.get("content")),
+        "filename": file.get("filename") or file_name(path or "") or "attachment",
+        "content": "" if path else _base64(file.get("content")),
         "contentType": file.get("content_type"),
         "contentId": file.get("content_id"),
     }
 
 
 def _base64(content: Any) -> Any:
-    """Return bytes given as a list of numbers, or as a Buffer of Node, in base64; other values unchanged."""
+    """Return bytes given as a list of numbers, or as a Buffer of Node, in base64, and base64 without line breaks."""
     numbers = content.get("data") if isinstance(content, dict) else content
     if not isinstance(numbers, list):
-        return content
+        return unfolded_base64(content)
     try:
         return base64.b64encode(bytes(numbers)).decode()
     except (TypeError, ValueError) as error:

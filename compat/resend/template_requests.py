@@ -7,7 +7,7 @@ from typing import Any
 from api.fields import TextField
 from compat.drafts import as_objects, rename_fields
 from compat.errors import invalid_field
-from templates_app.language.scanner import MAX_TAGS
+from templates_app.language.scanner import MAX_TAGS, TagKind, scan
 from templates_app.models import TemplateVersion
 from templates_app.serializers import MAX_SUBJECT_LENGTH, TemplateInput, new_template
 
@@ -17,6 +17,9 @@ CONTENT = ("subject", "html", "text")
 MAX_VARIABLES = 50
 MAX_FALLBACK_LENGTH = 2000
 VARIABLE = re.compile("[A-Za-z0-9_]{1,50}")
+VALUES = frozenset({TagKind.VALUE, TagKind.RAW_VALUE})
+# A value with its default, if it has one. A backslash escapes the braces.
+TAG = re.compile(r"""(?<!\\)(\{\{\{?)\s*([\w.-]+)\s*(\|\s*"(?:[^"\\]|\\.)*"\s*)?(?=\}\})""")
 
 
 class ResendTemplateInput(TemplateInput):
@@ -36,14 +39,23 @@ def read_template(body: dict[str, Any]) -> dict[str, Any]:
 def read_changes(body: dict[str, Any], *, version: TemplateVersion) -> dict[str, Any]:
     """Return the changes of update_template. Raises ValidationError and InvalidFields.
 
-    version: the content that gets the fallback values, where the request has no other.
+    version: keeps the fallback values of variables that the request does not name, also in new content.
     """
-    fallbacks = _read_fallbacks(body)
-    if body.get("variables") is None:
-        return _changes(_native(body, fallbacks))
+    given = _read_fallbacks(body)
+    kept = {key: default for key, default in read_variables(version).items() if default is not None}
     changed = {name: value for name, value in body.items() if value is not None}
-    content = {name: getattr(version, name) for name in CONTENT}
-    return {**_changes(_native({**content, **changed}, fallbacks)), "strict_variables": bool(body["variables"])}
+    changes = _native(changed, {**kept, **given})
+    if body.get("variables") is None:
+        return _changes(changes)
+    unchanged = {name: getattr(version, name) for name in CONTENT if name not in changed}
+    stored = {FIELDS[name]: _with_new_fallbacks(source, given) for name, source in unchanged.items() if source}
+    return {**_changes(stored | changes), "strict_variables": bool(body["variables"])}
+
+
+def read_variables(version: TemplateVersion) -> dict[str, str | None]:
+    """Return the default of each variable of a template, None for those without one."""
+    pieces = (piece for source in (version.subject, version.html, version.text) for piece in scan(source))
+    return {str(piece.path): piece.default for piece in pieces if not isinstance(piece, str) and piece.kind in VALUES}
 
 
 def _changes(native: dict[str, Any]) -> dict[str, Any]:
@@ -79,14 +91,26 @@ def _read_fallback(value: Any) -> str:
 
 
 def _with_fallbacks(source: Any, fallbacks: dict[str, str]) -> Any:
-    """Return a source in which the variables have their fallback values as defaults: `{{{NAME|"there"}}}`."""
+    """Return a source in which variables without a default have their fallback values: `{{{NAME|"there"}}}`."""
+    return _filled(source, fallbacks, keeps_defaults=True)
+
+
+def _with_new_fallbacks(source: str, fallbacks: dict[str, str]) -> Any:
+    """Return a source in which the fallback values replace the defaults of their variables."""
+    return _filled(source, fallbacks, keeps_defaults=False)
+
+
+def _filled(source: Any, fallbacks: dict[str, str], *, keeps_defaults: bool) -> Any:
     if not fallbacks or not isinstance(source, str):
         return source
-    names = "|".join(fallbacks)
-    # A backslash escapes the braces. A variable that has a default keeps it.
-    tag = re.compile(rf"(?<!\\)(\{{\{{\{{?)\s*({names})\s*(?=\}}\}})")
+
+    def fill(tag: re.Match[str]) -> str:
+        if tag[2] not in fallbacks or (tag[3] and keeps_defaults):
+            return tag[0]
+        return f"{tag[1]}{tag[2]}|{_quoted(fallbacks[tag[2]])}"
+
     # A template with more tags than this is refused; until then, the source grows no further.
-    return tag.sub(lambda match: f"{match[1]}{match[2]}|{_quoted(fallbacks[match[2]])}", source, count=MAX_TAGS)
+    return TAG.sub(fill, source, count=MAX_TAGS)
 
 
 def _quoted(text: str) -> str:

@@ -9,12 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compat.resend.resources import Resource
-from compat.resend.template_requests import read_changes, read_template
+from compat.resend.template_requests import read_changes, read_template, read_variables
 from compat.resend.views import ResendViewSet
 from lib.datetimes import format_datetime
 from lib.ids import from_any_spelling, uuid_text
-from templates_app.language.scanner import TagKind, scan
-from templates_app.models import Template, TemplateVersion
+from templates_app.models import Template
 from templates_app.services import (
     create_template,
     delete_template,
@@ -27,7 +26,6 @@ from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 
 MAX_NAME_LENGTH = 100
 COPY = " (copy)"
-VALUES = frozenset({TagKind.VALUE, TagKind.RAW_VALUE})
 
 
 def template_item(template: Template) -> Resource:
@@ -58,7 +56,7 @@ def template_resource(template: Template) -> Resource:
         "text": version.text or None,
         "variables": [
             {"key": key, "type": "string", "fallback_value": default, **times}
-            for key, default in _variables(version).items()
+            for key, default in read_variables(version).items()
         ],
     }
 
@@ -106,9 +104,3 @@ def _copy(template: Template) -> dict[str, Any]:
         "alias": None,
         "strict_variables": template.strict_variables,
     }
-
-
-def _variables(version: TemplateVersion) -> dict[str, str | None]:
-    """Return the default of each variable of a template, None for those without one."""
-    pieces = (piece for source in (version.subject, version.html, version.text) for piece in scan(source))
-    return {str(piece.path): piece.default for piece in pieces if not isinstance(piece, str) and piece.kind in VALUES}

@@ -1,4 +1,7 @@
-"""SendGrid's API: settings of the event webhook, the workspace's oldest endpoint with the format `sendgrid`."""
+"""SendGrid's API: settings of event webhooks, the workspace's endpoints with the format `sendgrid`.
+
+The paths of the first version of the API have no id; they are about the oldest endpoint.
+"""
 
 from typing import Any
 
@@ -9,12 +12,14 @@ from rest_framework.response import Response
 from api.errors import NotFound
 from compat.errors import invalid_field
 from compat.sendgrid.resources import Resource
-from compat.sendgrid.unsupported import ABSENT_EVENTS
+from compat.sendgrid.unsupported import ABSENT_EVENTS, REFUSED_SETTINGS
 from compat.sendgrid.views import SendGridViewSet
 from compat.sendgrid.webhook_format import EVENTS, FORMAT, verification_key
+from lib.datetimes import format_datetime
+from lib.ids import uuid_text
 from webhooks.models import Webhook
 from webhooks.serializers import WebhookChanges, WebhookInput
-from webhooks.services import create_webhook, lock_webhooks, send_test, update_webhook
+from webhooks.services import MAX_WEBHOOKS, create_webhook, delete_webhook, lock_webhooks, send_test, update_webhook
 
 # The event of each setting, which has the name that the event has in a body, but for one.
 # https://www.twilio.com/docs/sendgrid/api-reference/webhooks
@@ -23,37 +28,58 @@ SETTINGS = {name: kind for kind, name in EVENTS.items() if name != "spamreport"}
 
 class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
     queryset = Webhook.objects.filter(format=FORMAT.name)
+    id_prefix = "wh_"
 
-    def retrieve(self, request: Request) -> Response:
-        return Response(settings_resource(self._webhook()))
+    def list_all(self, request: Request) -> Response:
+        webhooks = [settings_resource(webhook) for webhook in self.get_queryset().order_by("created_at", "id")]
+        return Response({"max_allowed": MAX_WEBHOOKS, "webhooks": webhooks})
 
-    def update(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
+        return Response(settings_resource(self._create()), status=status.HTTP_201_CREATED)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        return Response(settings_resource(self.find(pk)))
+
+    def update(self, request: Request, pk: str) -> Response:
         with lock_webhooks(self.workspace):
-            webhook = self._webhook()
+            return Response(settings_resource(self._change(self.find(pk))))
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        delete_webhook(self.find(pk))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def retrieve_oldest(self, request: Request) -> Response:
+        return Response(settings_resource(self._oldest()))
+
+    def update_oldest(self, request: Request) -> Response:
+        with lock_webhooks(self.workspace):
+            webhook = self._oldest()
             changed = self._change(webhook) if webhook else self._create()
         return Response(settings_resource(changed))
 
-    def retrieve_key(self, request: Request) -> Response:
-        secret = self._existing().secrets.valid().first()
-        return Response({"public_key": verification_key(secret.secret()) if secret else ""})
+    def retrieve_key(self, request: Request, pk: str = "") -> Response:
+        webhook = self._named(pk)
+        return Response({"id": uuid_text(webhook.id, prefix="wh_"), "public_key": _public_key(webhook)})
 
-    def update_key(self, request: Request) -> Response:
+    def update_key(self, request: Request, pk: str = "") -> Response:
         if self.body.get("enabled") is False:
             raise invalid_field("enabled", "Events are always signed.")
-        return self.retrieve_key(request)
+        return self.retrieve_key(request, pk)
 
     def test(self, request: Request) -> Response:
-        webhook = self._existing()
+        given = self.body.get("id")
+        webhook = self._named(given if isinstance(given, str) else "")
         if self.body.get("url") not in (None, "", webhook.url):
             raise invalid_field("url", "The test is sent to the URL of the settings.")
         send_test(webhook)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    def _webhook(self) -> Webhook | None:
+    def _oldest(self) -> Webhook | None:
         return self.get_queryset().order_by("created_at", "id").first()
 
-    def _existing(self) -> Webhook:
-        webhook = self._webhook()
+    def _named(self, pk: str) -> Webhook:
+        """Return the endpoint with an id, the oldest one without an id. Raises NotFound."""
+        webhook = self.find(pk) if pk else self._oldest()
         if webhook is None:
             raise NotFound("There is no event webhook. Set its URL first.")
         return webhook
@@ -72,7 +98,10 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
         return update_webhook(webhook, changes=WebhookChanges().run_validation(native))
 
     def _events(self, current: list[str]) -> list[str]:
-        """Return the events after the request, whose settings may be a part of all."""
+        """Return the events after the request, whose settings may be a part of all. Raises InvalidFields."""
+        for name in REFUSED_SETTINGS:
+            if self.body.get(name):
+                raise invalid_field(name, "OAuth is not supported; verify the signature of the events instead.")
         return [event for name, event in SETTINGS.items() if self.body.get(name, event in current) is True]
 
     def _is_active(self, *, default: bool) -> Any:
@@ -80,10 +109,24 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
 
 
 def settings_resource(webhook: Webhook | None) -> Resource:
+    """Return the settings of an endpoint; disabled ones without an endpoint."""
     events = webhook.events if webhook else []
+    created_at = format_datetime(webhook.created_at) if webhook else None
     return {
         "enabled": bool(webhook and webhook.active),
         "url": webhook.url if webhook else "",
         **{name: event in events for name, event in SETTINGS.items()},
         **dict.fromkeys(ABSENT_EVENTS, False),
+        "friendly_name": None,
+        "id": uuid_text(webhook.id, prefix="wh_") if webhook else "",
+        "created_date": created_at,
+        "updated_date": created_at,
+        "oauth_client_id": None,
+        "oauth_token_url": None,
+        "public_key": _public_key(webhook) if webhook else "",
     }
+
+
+def _public_key(webhook: Webhook) -> str:
+    secret = webhook.secrets.valid().first()
+    return verification_key(secret.secret()) if secret else ""

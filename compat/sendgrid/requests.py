@@ -16,13 +16,17 @@ from compat.drafts import (
     build_draft,
     custom_headers,
     read_drafts,
+    unfolded_base64,
     valid_field,
 )
 from compat.errors import invalid_field
+from compat.sendgrid.template_language import with_unsubscribe_links
 from compat.views import MAX_COUNTED
+from delivery.message.compose import File, Placement
 from emails.accept.drafts import Draft
-from emails.accept.rules.attachments import MAX_FILES
+from emails.accept.rules.attachments import CONTENT_TYPE, MAX_FILES
 from emails.accept.rules.fields import MAX_RECIPIENTS
+from emails.links import MAX_UNSUBSCRIBE_LINKS, UNSUBSCRIBE_PLACEHOLDER
 from lib.email_addresses import quote_name
 from lib.ids import from_any_spelling
 
@@ -34,6 +38,13 @@ MAX_CONTENTS = 10
 TEMPLATE_PREFIX = "d-"
 # https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
 CONTENT_FIELDS = {"text/plain": "text", "text/html": "html"}
+# Other forms of the content, such as an invitation or AMP, and the name of a file of that type.
+ALTERNATIVE = "text/"
+FILE_NAMES = {"text/calendar": "invite.ics", "text/x-amp-html": "amp.html"}
+SUBJECT_REQUIRED = (
+    "The subject is required. You can get around this requirement if you use a template with a subject defined or if "
+    "every personalization has a subject defined."
+)
 # Characters that all substitutions of a request may read, and write into content: up to 1 s and 20 MiB.
 MAX_SCANNED = 200_000_000
 # In texts shorter than this, str.count and str.replace may compare the whole key at each position.
@@ -123,19 +134,57 @@ def _shared(body: dict[str, Any]) -> NativeBody:
 
 def _content(body: dict[str, Any], shared: NativeBody, *, to: Any) -> Draft:
     """Return a draft with the content and attachments, validated once for all personalizations."""
-    parts = as_objects(body.get("content"), "content", at_most=MAX_CONTENTS)
-    by_type = {str(part.get("type")).partition(";")[0].strip().lower(): part.get("value") for part in parts}
+    parts = _parts(body)
     files = as_objects(body.get("attachments"), "attachments", at_most=MAX_FILES)
-    return build_draft(
+    draft = build_draft(
         {
             "from": shared["from"],
             "to": _addresses({"to": to}, "to"),
             "subject": "",
             "templateId": shared["templateId"],
             "attachments": [_file(file) for file in files],
-            **{field: by_type.get(media_type) for media_type, field in CONTENT_FIELDS.items()},
+            **{CONTENT_FIELDS[kind]: value for kind, (_, value) in parts.items() if kind in CONTENT_FIELDS},
         }
     )
+    others = [_alternative(*part) for kind, part in parts.items() if kind not in CONTENT_FIELDS]
+    return replace(draft, files=(*draft.files, *others))
+
+
+def _parts(body: dict[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Return type and text of each part of the content by its media type. Raises InvalidFields."""
+    found: dict[str, tuple[str, Any]] = {}
+    for part in as_objects(body.get("content"), "content", at_most=MAX_CONTENTS):
+        content_type = str(part.get("type")).strip()
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind in found:
+            raise invalid_field("content", f"The content has two parts of the type {kind[:100]}.")
+        found[kind] = content_type, _with_unsubscribe_tag(body, part.get("value"))
+    return found
+
+
+def _with_unsubscribe_tag(body: dict[str, Any], text: Any) -> Any:
+    """Return a text with the places of the unsubscribe link: SendGrid's own, and the tag that the request names."""
+    settings = as_object(body.get("tracking_settings"), "tracking_settings")
+    subscription = as_object(settings.get("subscription_tracking"), "subscription_tracking")
+    tag = subscription.get("substitution_tag") if subscription.get("enable") is True else None
+    if not isinstance(text, str):
+        return text
+    linked = with_unsubscribe_links(text)
+    return (
+        linked.replace(tag, UNSUBSCRIBE_PLACEHOLDER, MAX_UNSUBSCRIBE_LINKS) if isinstance(tag, str) and tag else linked
+    )
+
+
+def _alternative(content_type: str, text: Any) -> File:
+    """Return a part that a mail program may show instead of the HTML. Raises InvalidFields and ValidationError."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if not kind.startswith(ALTERNATIVE) or not CONTENT_TYPE.fullmatch(content_type):
+        raise invalid_field(
+            "content", f"The type {content_type[:100]} is not supported here. Send it as an attachment."
+        )
+    name = FILE_NAMES.get(kind, "alternative.txt")
+    data = (valid_field("text", text) or "").encode()
+    return File(name, content_type, data, placement=Placement.ALTERNATIVE)
 
 
 def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dict[str, Any]) -> NativeBody:
@@ -148,13 +197,21 @@ def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dic
         **shared,
         **({"from": _address(own_from, "from")} if own_from else {}),
         **{name: _addresses(personalization, name) for name in ("to", "cc", "bcc")},
-        "subject": personalization.get("subject") or body.get("subject") or (None if template else ""),
+        "subject": _subject(body, personalization, is_templated=template is not None),
         "html": None if template else PLACEHOLDER,
         "templateData": as_object(data, "dynamic_template_data") if template else None,
         "headers": custom_headers(headers.items()),
         "metadata": {name: value for members in arguments for name, value in members.items()} or None,
         "scheduledFor": _time(personalization.get("send_at") or body.get("send_at")),
     }
+
+
+def _subject(body: dict[str, Any], personalization: dict[str, Any], *, is_templated: bool) -> Any:
+    """Return the subject of an email, None for that of its template. Raises InvalidFields."""
+    subject = personalization.get("subject") or body.get("subject") or None
+    if subject is None and not is_templated:
+        raise invalid_field("subject", SUBJECT_REQUIRED, code="required")
+    return subject
 
 
 def _with_content(draft: Draft, content: Draft, personalization: dict[str, Any], budget: _SubstitutionBudget) -> Draft:
@@ -195,7 +252,7 @@ def _address(value: Any, field: str) -> Any:
 def _file(file: dict[str, Any]) -> dict[str, Any]:
     return {
         "filename": file.get("filename"),
-        "content": file.get("content"),
+        "content": unfolded_base64(file.get("content")),
         "contentType": file.get("type"),
         # The Node library sends its own spelling unchanged.
         "contentId": file.get("content_id") or file.get("contentId") or None,

@@ -13,6 +13,7 @@ from api.errors import NotFound
 from compat.drafts import rename_fields, with_html
 from compat.errors import invalid_field
 from compat.sendgrid import requests, resources
+from compat.sendgrid.template_language import translate
 from compat.sendgrid.views import SendGridViewSet
 from templates_app.errors import TemplateNotFound
 from templates_app.models import Template
@@ -77,7 +78,8 @@ class SendGridTemplateViewSet(SendGridViewSet[Template]):
         """Replace the content of the template. Raises ValidationError."""
         if self.body.get("active") in (0, False):
             raise invalid_field("active", "A template has one version, which is active.")
-        native = with_html(rename_fields(self.body, VERSION_FIELDS))
+        given = {name: translate(self.body.get(name), field=name) for name in VERSION_FIELDS}
+        native = with_html(rename_fields(given, VERSION_FIELDS))
         changes: dict[str, Any] = TemplateInput(partial=True).run_validation(native)
         return Response(resources.version_resource(update_template(self._find(), changes=changes)), status=code)
 

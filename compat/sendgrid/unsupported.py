@@ -30,8 +30,10 @@ ABSENT = {
         "/v3/asm/groups/:id", "/v3/user/webhooks/parse/settings/:hostname", "/v3/whitelabel/links/:id",
     ),
 }  # fmt: skip
-# Settings of events of unsubscribe groups, which do not exist here.
-ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe")
+# Settings of events of unsubscribe groups and accounts, which do not exist here.
+ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe", "account_status_change")
+# Of an event webhook. Ignoring them would leave a receiver without the authentication that it expects.
+REFUSED_SETTINGS = ("oauth_client_id", "oauth_client_secret", "oauth_token_url")
 # Of an endpoint that differs, and of an absent one.
 NOTES = {
     "POST /v3/mail/send": "see above",
@@ -62,7 +64,11 @@ NOTES = {
     "GET /v3/whitelabel/links": "links lead to `PUBLIC_URL`",
     "GET /v3/user/webhooks/event/settings": "the oldest endpoint with the format `sendgrid`",
     "PATCH /v3/user/webhooks/event/settings": "creates it; settings that are left out do not change",
+    "POST /v3/user/webhooks/event/settings": "without OAuth; `friendly_name` is not stored",
+    "PATCH /v3/user/webhooks/event/settings/:id": "settings that are left out do not change",
+    "GET /v3/user/webhooks/event/settings/signed": "of the oldest endpoint",
     "PATCH /v3/user/webhooks/event/settings/signed": "events are always signed",
+    "PATCH /v3/user/webhooks/event/settings/signed/:id": "events are always signed",
     "POST /v3/user/webhooks/event/test": "posts to the URL of the settings only",
     "GET /v3/user/webhooks/parse/settings": "Postrider does not receive email for applications",
     "GET /v3/stats": "by day; each email counts once",

@@ -16,6 +16,7 @@ ALL: Any = {"get": "list", "delete": "clear"}
 ONE: Any = {"get": "retrieve", "delete": "destroy"}
 MANY: Any = {"get": "list", "post": "create"}
 CHANGEABLE: Any = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+KEY: Any = {"get": "retrieve_key", "patch": "update_key"}
 UNSUBSCRIBES = {"name": "unsubscribes"}
 # Unsubscribes are deleted at GLOBAL.
 DELETABLE = [name for name in LISTS if name not in UNSUBSCRIBES.values()]
@@ -60,10 +61,16 @@ urlpatterns = [
     path(f"{DOMAINS}/subuser", SendGridDomainViewSet.as_view({"get": "absent", "delete": "absent"})),
     path(f"{DOMAINS}/<str:number>", SendGridDomainViewSet.as_view(ONE | {"patch": "absent"})),
     path(f"{DOMAINS}/<str:number>/validate", SendGridDomainViewSet.as_view({"post": "verify"})),
-    path(f"{EVENT_WEBHOOK}/settings", SendGridEventWebhookViewSet.as_view({"get": "retrieve", "patch": "update"})),
     path(
-        f"{EVENT_WEBHOOK}/settings/signed",
-        SendGridEventWebhookViewSet.as_view({"get": "retrieve_key", "patch": "update_key"}),
+        f"{EVENT_WEBHOOK}/settings",
+        SendGridEventWebhookViewSet.as_view({"get": "retrieve_oldest", "patch": "update_oldest", "post": "create"}),
+    ),
+    path(f"{EVENT_WEBHOOK}/settings/all", SendGridEventWebhookViewSet.as_view({"get": "list_all"})),
+    path(f"{EVENT_WEBHOOK}/settings/signed", SendGridEventWebhookViewSet.as_view(KEY)),
+    path(f"{EVENT_WEBHOOK}/settings/signed/<str:pk>", SendGridEventWebhookViewSet.as_view(KEY)),
+    path(
+        f"{EVENT_WEBHOOK}/settings/<str:pk>",
+        SendGridEventWebhookViewSet.as_view({"get": "retrieve", "patch": "update", "delete": "destroy"}),
     ),
     path(f"{EVENT_WEBHOOK}/test", SendGridEventWebhookViewSet.as_view({"post": "test"})),
     re_path("", SendGridMailViewSet.as_view(dict.fromkeys(("get", "post", "put", "patch", "delete"), "absent"))),

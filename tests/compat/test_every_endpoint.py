@@ -46,6 +46,7 @@ RESEND_WEBHOOK = {"endpoint": HOOK, "events": ["email.sent"]}
 POSTMARK_WEBHOOK = {"Url": HOOK, "Triggers": {"Open": {"Enabled": True}}}
 POSTMARK_TEMPLATE = {"Name": "Hello", "Alias": "hello", "Subject": "Hi", "TextBody": "Hi"}
 UNSUBSCRIBE = {"recipient_emails": ["unsubscribed@example.com"]}
+EVENT_SETTINGS = {"url": f"{HOOK}/4", "open": True}
 PAUSE = {"batch_id": ":open_batch", "status": "pause"}
 VERSION = {"subject": "Hi", "html_content": "<p>Hi</p>"}
 # Requests and their bodies, which name objects of MAKERS.
@@ -181,6 +182,13 @@ REQUESTS: dict[str, dict[str, Any]] = {
         f"PATCH {SETTINGS}": {"enabled": True, "url": f"{HOOK}/2", "open": True},
         f"GET {SETTINGS}/signed": None,
         f"PATCH {SETTINGS}/signed": {"enabled": True},
+        f"POST {SETTINGS}": {"url": f"{HOOK}/3", "open": True},
+        f"GET {SETTINGS}/all": None,
+        f"GET {SETTINGS}/:event_webhook": None,
+        f"PATCH {SETTINGS}/:event_webhook": {"open": True},
+        f"DELETE {SETTINGS}/:event_webhook": None,
+        f"GET {SETTINGS}/signed/:event_webhook": None,
+        f"PATCH {SETTINGS}/signed/:event_webhook": {"enabled": True},
         f"POST {EVENT_WEBHOOK}/test": {"url": HOOK},
         "GET /v3/stats?start_date=2026-01-01&end_date=2026-01-02": None,
     },
@@ -238,6 +246,7 @@ MAKERS: dict[str, Callable[[Objects], Any]] = {
     "resend_webhook": lambda own: own.made("resend", "POST /webhooks", RESEND_WEBHOOK)["id"],
     "event": webhook_event,
     "postmark_webhook": lambda own: own.made("postmark", "POST /webhooks", POSTMARK_WEBHOOK)["ID"],
+    "event_webhook": lambda own: own.made("sendgrid", f"POST {SETTINGS}", EVENT_SETTINGS)["id"],
     "api_key": lambda own: own.made("resend", "POST /api-keys", {"name": "Old"})["id"],
     "bounced": lambda own: reported(own, EventKind.BOUNCED),
     "bounce": lambda own: own.made("postmark", "GET /bounces?emailFilter=:bounced")["Bounces"][0]["ID"],

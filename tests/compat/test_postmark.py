@@ -270,11 +270,24 @@ class TestReading:
         postmark.post("/email/batch", [mail(Tag="a"), mail(Tag="b"), mail(Tag="a")])
         assert postmark.get(f"/messages/outbound?count=10&offset=0&{query}").json()["TotalCount"] == total
 
+    def test_messages_are_filtered_by_metadata(self, postmark):
+        postmark.post(
+            "/email/batch", [mail(Metadata={"Order": "7", "shop": "a"}), mail(Metadata={"Order": "8"}), mail()]
+        )
+        for query, total in (("metadata_Order=7", 1), ("metadata_Order=7&metadata_shop=b", 0), ("metadata_shop=a", 1)):
+            assert postmark.get(f"/messages/outbound?count=10&offset=0&{query}").json()["TotalCount"] == total
+
+    def test_a_filter_that_does_not_exist_is_refused_by_name(self, postmark):
+        refused = postmark.get("/messages/outbound?count=10&offset=0&emailFilter=a")
+        assert error(refused) == (422, 300)
+        assert "emailFilter" in refused.json()["Message"]
+        assert postmark.get("/messages/outbound?count=10&offset=0&messagestream=outbound&tag=").status_code == 200
+
     def test_a_tag_is_searched_among_the_newest_and_counted_to_a_limit(self, postmark, monkeypatch):
         postmark.post("/email/batch", [mail(Tag="old")])
         Email.objects.update(created_at=datetime.now(UTC) - timedelta(hours=1))
         postmark.post("/email/batch", [mail(Tag="a")] * 4)
-        monkeypatch.setattr("compat.postmark.requests.MAX_SEARCHED", 4)
+        monkeypatch.setattr("compat.postmark.filters.MAX_SEARCHED", 4)
         monkeypatch.setattr("compat.views.MAX_COUNTED", 3)
         assert postmark.get("/messages/outbound?count=10&offset=0&tag=old").json()["TotalCount"] == 0
         body = postmark.get("/messages/outbound?count=10&offset=0&tag=a").json()
@@ -292,6 +305,30 @@ class TestReading:
         assert (opens["TotalCount"], opens["Opens"][0]["Recipient"]) == (1, "ada@example.com")
         (click,) = postmark.get(f"/messages/outbound/clicks/{sent['MessageID']}{page}").json()["Clicks"]
         assert (click["OriginalLink"], click["Tag"], click["RecordType"]) == (details["url"], "a", "Click")
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("", {"bounced", "left", "manual"}),
+            ("SuppressionReason=HardBounce", {"bounced"}),
+            ("SuppressionReason=ManualSuppression", {"left", "manual"}),
+            ("suppressionReason=ManualSuppression&origin=Customer", {"manual"}),
+            ("Origin=Recipient", {"bounced", "left"}),
+            ("Origin=Admin", set()),
+            ("FromDate=2020-01-01&ToDate=2020-01-02", set()),
+            ("FromDate=2020-01-01", {"bounced", "left", "manual"}),
+            ("EmailAddress=Left@example.com", {"left"}),
+        ],
+    )
+    def test_suppressions_are_filtered(self, postmark, alice, query, found):
+        for name, reason in (("bounced", "bounce"), ("left", "unsubscribe"), ("manual", "manual")):
+            suppress_addresses(alice.workspace, addresses=[f"{name}@example.com"], reason=reason)
+        body = postmark.get(f"/message-streams/outbound/suppressions/dump?{query}").json()
+        assert {one["EmailAddress"].partition("@")[0] for one in body["Suppressions"]} == found
+
+    @pytest.mark.parametrize("query", ["SuppressionReason=Bounce", "Origin=Me", "FromDate=soon", "Reason=HardBounce"])
+    def test_a_filter_of_suppressions_that_does_not_exist_is_refused(self, postmark, query):
+        assert error(postmark.get(f"/message-streams/outbound/suppressions/dump?{query}")) == (422, 300)
 
     def test_there_is_one_stream(self, postmark):
         (stream,) = postmark.get("/message-streams").json()["MessageStreams"]

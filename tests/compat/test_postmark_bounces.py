@@ -49,12 +49,32 @@ def test_bounces_are_listed_and_counted(postmark, bounced):
 @pytest.mark.parametrize(
     ("query", "total"),
     [("messageID=%s", 1), ("messageID=x", 0), ("tag=welcome", 1), ("emailFilter=ada", 1), ("emailFilter=bob", 0),
-     ("fromdate=2020-01-01", 1), ("todate=2020-01-01", 0)],
+     ("fromdate=2020-01-01", 1), ("todate=2020-01-01", 0), ("fromdate=2020-1-1", 1), ("type=HardBounce", 1),
+     ("type=hardbounce", 1), ("type=Blocked", 0), ("type=SpamNotification", 0), ("type=Transient", 0),
+     ("inactive=true", 1), ("inactive=false", 0), ("messagestream=outbound", 1)],
 )  # fmt: skip
 def test_bounces_are_filtered(postmark, bounced, query, total):
     message_id = postmark.get("/bounces").json()["Bounces"][0]["MessageID"]
     body = postmark.get(f"/bounces?{PAGE}&{query.replace('%s', message_id)}").json()
     assert (body["TotalCount"], len(body["Bounces"])) == (total, total)
+
+
+@pytest.mark.parametrize("reason", ["spam", "undetermined", None])
+def test_bounces_are_filtered_by_the_type_that_they_have(postmark, reason):
+    postmark.post("/email", mail())
+    report(EventKind.BOUNCED, details={**DETAILS, "reason": reason} if reason else {})
+    type_ = postmark.get("/bounces").json()["Bounces"][0]["Type"]
+    assert type_ == ("SpamNotification" if reason == "spam" else "Blocked")
+    assert postmark.get(f"/bounces?{PAGE}&type={type_}").json()["TotalCount"] == 1
+    assert postmark.get(f"/bounces?{PAGE}&type=HardBounce").json()["TotalCount"] == 0
+    assert postmark.get(f"/bounces?{PAGE}&inactive=true").json()["TotalCount"] == 0
+
+
+@pytest.mark.parametrize("query", ["type=Soft", "inactive=maybe", "recipient=ada", "metadata_a=b", "colour=red"])
+def test_a_filter_that_does_not_exist_is_refused_by_name(postmark, query):
+    refused = postmark.get(f"/bounces?{PAGE}&{query}")
+    assert error(refused) == (422, 300)
+    assert query.partition("=")[0] in refused.json()["Message"]
 
 
 def test_a_bounce_is_found_by_the_number_that_its_webhook_has(postmark, bounced):

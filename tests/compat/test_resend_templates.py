@@ -70,6 +70,27 @@ def test_a_template_is_changed_and_published_at_once(resend):
     assert Template.objects.get().strict_variables
 
 
+def test_a_change_keeps_the_fallback_values_of_variables_that_it_does_not_name(resend):
+    given = create(resend, subject="{{{NAME}}}", variables=VARIABLES)
+    new = "<h1>{{{PRODUCT}}} {{{PRICE}}} {{{NAME}}}</h1>"
+    resend.call("PATCH", f"/templates/{given}", {"html": new})
+    assert sent_html(resend, given, variables={"NAME": "Ada"}) == '<h1>a "thing" 20 Ada</h1>'
+    changed = {"html": new, "variables": [{"key": "PRICE", "type": "number", "fallback_value": 30}]}
+    resend.call("PATCH", f"/templates/{given}", changed)
+    assert sent_html(resend, given, variables={"NAME": "Ada"}) == '<h1>a "thing" 30 Ada</h1>'
+    resend.call(
+        "PATCH", f"/templates/{given}", {"variables": [{"key": "PRICE", "type": "number", "fallback_value": 40}]}
+    )
+    assert sent_html(resend, given, variables={"NAME": "Ada"}) == '<h1>a "thing" 40 Ada</h1>'
+    found = {one["key"]: one["fallback_value"] for one in resend.get(f"/templates/{given}").json()["variables"]}
+    assert found == {"NAME": None, "PRODUCT": 'a "thing"', "PRICE": "40"}
+
+
+def sent_html(resend: Dialect, reference: str, **fields) -> str:
+    response = resend.post("/emails", mail(subject=None, html=None, template={"id": reference, **fields}))
+    return resend.get(f"/emails/{response.json()['id']}").json()["html"]
+
+
 def test_a_copy_has_the_content_and_no_alias(resend):
     given = create(resend, name="N" * 100, alias="order", subject="Hi")
     copy = resend.post(f"/templates/{given}/duplicate").json()["id"]

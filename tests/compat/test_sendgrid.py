@@ -10,6 +10,7 @@ from suppressions.services import suppress_addresses
 from templates_app.services import TemplateContent, create_template
 from tests.compat.conftest import Dialect
 from tests.conftest import make_key
+from tests.emails.api.test_attachments import messages_by_address, parse_message, shape
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +85,37 @@ class TestSend:
             assert sendgrid.post("/v3/mail/send", body).status_code == 202
         assert list(Email.objects.values_list("subject", flat=True)) == ["Hi Ada"] * 2
         assert sendgrid.get(f"/v3/templates/{listed['id']}").json()["versions"][0]["html_content"] == "<p>{{name}}</p>"
+
+    def test_a_calendar_and_amp_are_alternatives(self, sendgrid):
+        invitation, amp = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", "<html amp4email></html>"
+        content = [
+            {"type": "text/plain", "value": "Hi"},
+            {"type": "text/x-amp-html", "value": amp},
+            {"type": "text/html", "value": "<p>Hi</p>"},
+            {"type": "text/calendar; method=REQUEST", "value": invitation},
+        ]
+        assert sendgrid.post("/v3/mail/send", mail(content=content)).status_code == 202
+        (source,) = messages_by_address().values()
+        assert shape(parse_message(source)) == (
+            "alternative", "text/plain", "text/x-amp-html", "text/html", "text/calendar",
+        )  # fmt: skip
+        calendar = Attachment.objects.get(filename="invite.ics")
+        assert (calendar.content_type, bytes(calendar.data)) == (content[3]["type"], invitation.encode())
+
+    @pytest.mark.parametrize(
+        "parts", [["text/html", "text/html"], ["text/html", "TEXT/HTML; charset=utf-8"], ["text/html", "image/png"]]
+    )
+    def test_content_that_would_be_lost_is_refused(self, sendgrid, parts):
+        content = [{"type": type_, "value": "Hi"} for type_ in parts]
+        assert error(sendgrid.post("/v3/mail/send", mail(content=content))) == (400, "content")
+        assert not Email.objects.exists()
+
+    def test_a_subject_is_required_of_the_request_or_of_every_personalization(self, sendgrid):
+        own = [{"to": [{"email": "ada@example.com"}], "subject": "Mine"}]
+        for change in ({"subject": None}, {"subject": ""}):
+            assert error(sendgrid.post("/v3/mail/send", mail(**change))) == (400, "subject")
+            assert sendgrid.post("/v3/mail/send", mail(personalizations=own, **change)).status_code == 202
+        assert [*Email.objects.values_list("subject", flat=True)] == ["Mine", "Mine"]
 
     def test_substitutions_replace_text_of_each_personalization(self, sendgrid):
         to = [{"to": [{"email": f"{name}@example.com"}], "substitutions": {"-name-": name}} for name in ("ada", "bob")]

@@ -84,7 +84,7 @@ class TestEventWebhook:
             sendgrid.get(f"{SETTINGS}/signed"),
             sendgrid.call("PATCH", f"{SETTINGS}/signed", {"enabled": True}),
         ):
-            assert response.json() == {"public_key": verification_key(secret)}
+            assert response.json()["public_key"] == verification_key(secret)
         assert error(sendgrid.call("PATCH", f"{SETTINGS}/signed", {"enabled": False})) == (400, "enabled")
 
     def test_a_test_event_is_posted_to_the_endpoint_only(self, sendgrid):
@@ -93,6 +93,32 @@ class TestEventWebhook:
         assert error(sendgrid.post("/v3/user/webhooks/event/test", {"url": "https://a.example/"})) == (400, "url")
         assert sendgrid.post("/v3/user/webhooks/event/test", {"url": URL}).status_code == 204
         assert WebhookDelivery.objects.get().is_test
+
+    def test_several_webhooks_have_settings_by_id(self, sendgrid):
+        first, second = (sendgrid.post(SETTINGS, self.settings(url=f"{URL}/{n}")) for n in (1, 2))
+        assert (first.status_code, second.status_code) == (201, 201)
+        listed = sendgrid.get(f"{SETTINGS}/all").json()
+        assert listed == {"max_allowed": 20, "webhooks": [first.json(), second.json()]}
+        path = f"{SETTINGS}/{second.json()['id']}"
+        assert sendgrid.get(path).json() == second.json()
+        changed = sendgrid.call("PATCH", path, {"url": f"{URL}/3", "open": True}).json()
+        assert (changed["url"], changed["open"], changed["delivered"]) == (f"{URL}/3", True, True)
+        assert sendgrid.get(SETTINGS).json() == first.json()
+        key = sendgrid.get(f"{SETTINGS}/signed/{second.json()['id']}").json()
+        assert key == {"id": second.json()["id"], "public_key": second.json()["public_key"]}
+        secret = Webhook.objects.get(url=f"{URL}/3").secrets.get().secret()
+        assert key["public_key"] == verification_key(secret)
+        test = {"id": second.json()["id"], "url": f"{URL}/3"}
+        assert sendgrid.post("/v3/user/webhooks/event/test", test).status_code == 204
+        assert WebhookDelivery.objects.get().webhook.url == f"{URL}/3"
+        assert sendgrid.call("DELETE", path).status_code == 204
+        assert error(sendgrid.get(path)) == (404, None)
+        assert [one["id"] for one in sendgrid.get(f"{SETTINGS}/all").json()["webhooks"]] == [first.json()["id"]]
+
+    def test_oauth_is_refused_by_name(self, sendgrid):
+        refused = sendgrid.post(SETTINGS, self.settings(oauth_client_id="a"))
+        assert error(refused) == (400, "oauth_client_id")
+        assert not Webhook.objects.exists()
 
     @pytest.mark.parametrize("change", [{"url": "ftp://a"}, {"url": None}, {"delivered": False, "bounce": False}])
     def test_invalid_settings_are_refused(self, sendgrid, change):

@@ -127,6 +127,19 @@ def test_details_of_resends_events_have_the_members_that_its_clients_declare():
     assert (added["email"], added["origin"], added["source_id"]) == ("ada@example.com", "manual", ANYMAIL_ID)
 
 
+def test_opens_and_clicks_in_postmarks_format_have_its_members():
+    opened, again, clicked = (
+        json.loads(posted(kind, "postmark", new_secret(), **fields)[0])
+        for kind, fields in (("opened", {}), ("opened", {"first": False}), ("clicked", {}))
+    )
+    program = {"Name": "", "Company": "", "Family": ""}
+    reader = {"Client": program, "OS": program, "Platform": "Unknown", "UserAgent": "", "Geo": {}}
+    for payload in (opened, clicked):
+        assert reader.items() <= payload.items()
+    assert (opened["FirstOpen"], again["FirstOpen"], opened["ReadSeconds"]) == (True, False, 0)
+    assert "FirstOpen" not in clicked
+
+
 def test_a_suppressed_recipient_is_named_as_each_service_does():
     reason = {"reason": "recipient_suppressed"}
     resend, postmark, sendgrid = (

@@ -1,0 +1,85 @@
+"""Templates in Postmark's language, Mustachio, in the template language of Postrider.
+
+`{{#person}}` is a section of its own there, and `{{^person}}` its opposite: `{{#with person}}` and
+`{{#unless person}}` here (docs/decisions/0192). The places of the unsubscribe link are translated with them.
+See https://postmarkapp.com/support/article/1077-template-syntax.
+"""
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from compat.errors import invalid_field
+from emails.links import UNSUBSCRIBE_PLACEHOLDER
+from templates_app.language.scanner import SECTION_WORDS
+
+# The place of the unsubscribe link, as the value of an attribute or as text.
+# https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
+UNSUBSCRIBE_TAG = re.compile(
+    r"""(?P<attribute>=\s{0,9}["']?\s{0,9})?"""
+    r"""\{\{\{?\s*pm:unsubscribe(?:\s+label="(?P<label>[^"{}]{0,200})")?\s*\}?\}\}"""
+)
+# A tag that has another form here: a section, its end, and the value of the scope. A backslash escapes the braces.
+TAG = re.compile(
+    r"(?<!\\)\{\{\s*(?P<sign>[#^/])\s*(?P<name>[\w./-]{1,255})\s*\}\}|(?<!\\)(?P<open>\{\{\{?)\s*\.\s*(?=\}\})"
+)
+LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
+OPENED = {"#": "with", "^": "unless"}
+FIELDS = ("Subject", "HtmlBody", "TextBody")
+
+
+def translate_content(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a template that a request has, in the language of Postrider. Raises InvalidFields."""
+    if body.get("TemplateType") == "Layout" or body.get("LayoutTemplate"):
+        raise invalid_field("TemplateType", "Layouts are not supported here. Put the layout into the template.")
+    return {name: _translate(body[name], name) for name in FIELDS if name in body}
+
+
+def _translate(text: Any, name: str) -> Any:
+    if not isinstance(text, str):
+        return text
+    if LAYOUT_CONTENT.search(text):
+        raise invalid_field(name, "{{{@content}}} belongs to a layout, and layouts are not supported here.")
+    return translate_sections(html_with_links(text) if name == "HtmlBody" else text_with_links(text))
+
+
+def translate_sections(text: str) -> str:
+    """Return a text whose sections are those of Postrider. An end without a beginning stays, and does not compile."""
+    open_sections: list[tuple[str, str]] = []
+
+    def translate(tag: re.Match[str]) -> str:
+        if tag["open"]:
+            return f"{tag['open']}this"
+        sign, name = tag["sign"], "this" if tag["name"] == "." else tag["name"]
+        if sign in OPENED:
+            open_sections.append((name, OPENED[sign]))
+            return f"{{{{#{OPENED[sign]} {name}}}}}"
+        if name in SECTION_WORDS or not open_sections or open_sections[-1][0] != name:
+            return tag[0]
+        return f"{{{{/{open_sections.pop()[1]}}}}}"
+
+    return TAG.sub(translate, text)
+
+
+def html_with_links(html: Any) -> Any:
+    """Return HTML with the places of the unsubscribe link in the form of Postrider; any other value unchanged.
+
+    In the value of an attribute the placeholder is the link's URL, elsewhere the whole link.
+    """
+    return UNSUBSCRIBE_TAG.sub(_link, html) if isinstance(html, str) else html
+
+
+def text_with_links(text: Any) -> Any:
+    """Return a text with the places of the unsubscribe link in the form of Postrider; any other value unchanged."""
+    return UNSUBSCRIBE_TAG.sub(_url, text) if isinstance(text, str) else text
+
+
+def _link(tag: re.Match[str]) -> str:
+    if tag["attribute"]:
+        return _url(tag)
+    return f'<a href="{UNSUBSCRIBE_PLACEHOLDER}">{escape(tag["label"] or "Unsubscribe")}</a>'
+
+
+def _url(tag: re.Match[str]) -> str:
+    return (tag["attribute"] or "") + UNSUBSCRIBE_PLACEHOLDER
