@@ -54,3 +54,14 @@ class ManagementResponse(models.Model):
         """Return the stored response."""
         body: dict[str, Any] = json.loads(unseal(self.sealed_body, purpose=self.SEAL_PURPOSE, row=str(self.pk)))
         return body
+
+
+class ConfigurationLease(models.Model):
+    """The right of one run to change a configuration until it expires. It outlives no workspace by more than that."""
+
+    subject = models.CharField(primary_key=True, max_length=40, help_text="the id of a workspace, or `workspaces`")
+    token = models.CharField(max_length=100, help_text="chosen by the run")
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.subject

@@ -9,6 +9,7 @@ from api.errors import NotFound, RateLimitExceeded
 from api.fields import DeletedSerializer
 from api.schema import ID, Access, Operation, describe_view, response
 from emails.api.openapi import IDEMPOTENCY, IDEMPOTENCY_KEY
+from provisioning.leases import ConfigurationInProgress
 from provisioning.serializers import (
     ApiKeyInput,
     AuditEntrySerializer,
@@ -16,6 +17,8 @@ from provisioning.serializers import (
     ConfigurationSerializer,
     InvitationInput,
     InvitationSerializer,
+    LeaseInput,
+    LeaseSerializer,
     ManagedKeySerializer,
     ManagedWorkspaceSerializer,
     MemberSerializer,
@@ -86,6 +89,7 @@ CONFIGURATION = {
     "domains": [{"name": "mail.example.com", "tls": "required"}],
     "webhooks": [{"url": "https://shop.example.com/events", "events": ["bounced", "complained"]}],
 }
+LEASE = {"token": "8fK2mQ0vZr5sT7uWxYzAbCdEf", "workspaceId": WORKSPACE["id"]}
 WORKSPACE_ID = OpenApiParameter(
     "workspace_id", {"type": "string", "pattern": f"^ws_{ID}$"}, OpenApiParameter.PATH, description="The workspace."
 )
@@ -121,9 +125,10 @@ def _access(view: Any, name: str) -> Access:
     )
 
 
-def _reading_access(view: Any, name: str) -> Access:
+def _configuration_access(view: Any, name: str) -> Access:
     problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceSuspended)
-    return Access("Requires a management key, or an API key that may read its workspace.", problems)
+    scope = "may read its workspace" if name == "check" else "has the scope `full_access` or `workspace_admin`"
+    return Access(f"Requires a management key, or an API key that {scope}.", problems)
 
 
 def managed_view(**operations: Operation) -> Any:
@@ -295,7 +300,7 @@ audit = managed_view(
     )
 )
 configuration = describe_view(
-    _reading_access,
+    _configuration_access,
     check=Operation(
         "checkConfiguration",
         "Check a configuration",
@@ -305,5 +310,24 @@ configuration = describe_view(
         response(ConfigurationSerializer, "The configuration is valid.", {"domainNames": ["mail.example.com"]}),
         body=ConfigurationInput,
         bodies={"A workspace": CONFIGURATION},
+    ),
+    lease=Operation(
+        "leaseConfiguration",
+        "Lease a configuration",
+        "Takes the lease of a workspace for two minutes, or renews it with the same token. `postrider apply` makes its "
+        "plan and its changes with the lease, so that two runs do not create the same objects. Other requests are not "
+        "restricted by it.",
+        response(LeaseSerializer, "The lease was taken.", {"expiresAt": CREATED_AT}),
+        body=LeaseInput,
+        bodies={"A workspace": LEASE},
+        problems=[ConfigurationInProgress],
+    ),
+    release=Operation(
+        "releaseConfiguration",
+        "Release a configuration",
+        "Ends the lease with this token. A lease of another run stays.",
+        response(LeaseSerializer, "The lease has ended.", {"expiresAt": None}),
+        body=LeaseInput,
+        bodies={"A workspace": LEASE},
     ),
 )

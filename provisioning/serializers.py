@@ -201,6 +201,25 @@ class ConfigurationInput(StrictSerializer):
     )
 
 
+class LeaseInput(StrictSerializer):
+    token = TextField(
+        min_length=22, max_length=100, help_text="A random text that the run keeps: with it, it renews its lease."
+    )
+    workspaceId = TextField(
+        **OPTIONAL,
+        max_length=40,
+        help_text="The workspace. For an API key, its own; for a management key without one, the list of workspaces.",
+    )
+
+
+class LeaseSerializer(serializers.Serializer[Any]):
+    """A lease."""
+
+    expiresAt = serializers.CharField(
+        allow_null=True, help_text="The time at which the lease ends, unless it is renewed; null after its release."
+    )
+
+
 class ConfigurationSerializer(serializers.Serializer[Any]):
     """The response to a valid configuration."""
 

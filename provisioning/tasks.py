@@ -4,12 +4,14 @@ from celery import shared_task
 
 from provisioning.erasure import erase_workspace
 from provisioning.idempotency import delete_expired_responses
+from provisioning.leases import delete_expired_leases
 from workspaces.deletion import ended_workspaces
 from workspaces.retention import sweep
 
 
 @shared_task(name="provisioning.tasks.erase", ignore_result=True)
 def erase() -> None:
-    """Delete the data of deleted workspaces whose grace period has ended, and stored responses after a day."""
+    """Delete the data of deleted workspaces whose grace period has ended, and responses and leases that ended."""
     delete_expired_responses()
+    delete_expired_leases()
     sweep("deleted workspaces", erase_workspace, workspaces=ended_workspaces())

@@ -24,6 +24,7 @@ from provisioning.access import (
     managing_key,
 )
 from provisioning.idempotency import idempotent
+from provisioning.leases import ALL_WORKSPACES, end_lease, take_lease
 from provisioning.models import ManagementKey
 from provisioning.serializers import (
     ApiKeyInput,
@@ -32,6 +33,8 @@ from provisioning.serializers import (
     ConfigurationSerializer,
     InvitationInput,
     InvitationSerializer,
+    LeaseInput,
+    LeaseSerializer,
     ManagedKeySerializer,
     ManagedWorkspaceSerializer,
     MemberSerializer,
@@ -220,3 +223,23 @@ class ConfigurationViewSet(ManagementViewSet[Workspace]):
     def check(self, request: Request) -> Response:
         domains = self.valid(ConfigurationInput).get("domains", [])
         return Response(ConfigurationSerializer({"domainNames": [domain["name"] for domain in domains]}).data)
+
+    @action(detail=False, methods=["post"])
+    def lease(self, request: Request) -> Response:
+        values = self.valid(LeaseInput)
+        expires_at = take_lease(self._subject(values), token=values["token"])
+        return Response(LeaseSerializer({"expiresAt": expires_at}).data)
+
+    @action(detail=False, methods=["post"])
+    def release(self, request: Request) -> Response:
+        values = self.valid(LeaseInput)
+        end_lease(self._subject(values), token=values["token"])
+        return Response(LeaseSerializer({"expiresAt": None}).data)
+
+    def _subject(self, values: dict[str, Any]) -> str:
+        """Return what a lease is about: a managed workspace, or the list of workspaces."""
+        key, workspace_id = managing_key(self.request), values.get("workspaceId")
+        if isinstance(key, ManagementKey) and workspace_id is None:
+            return ALL_WORKSPACES
+        managed = managed_workspaces(key)
+        return get_object_or_404(managed, id=workspace_id).id if workspace_id else managed.get().id

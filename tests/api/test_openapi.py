@@ -25,7 +25,17 @@ OPERATIONS = [
 BY_NAME = pytest.mark.parametrize(
     ("path", "method", "operation"), OPERATIONS, ids=[operation["operationId"] for _, _, operation in OPERATIONS]
 )
-PROJECT = ("api.", "workspaces.", "emails.", "templates_app.", "suppressions.", "domains.", "webhooks.", "analytics.")
+PROJECT = (
+    "api.",
+    "workspaces.",
+    "emails.",
+    "templates_app.",
+    "suppressions.",
+    "domains.",
+    "webhooks.",
+    "analytics.",
+    "provisioning.",
+)
 
 
 def routes(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:

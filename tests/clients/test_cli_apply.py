@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,31 @@ def test_an_empty_workspace_is_made_to_match_the_file_and_a_second_run_changes_n
     assert shop.apply("--yes").json == {"changes": [], "unmanaged": [], "secrets": []}
     assert shop.apply("--dry-run").code == 0
     assert shop.state() == before
+
+
+def test_three_runs_at_once_create_each_object_once(shop):
+    with ThreadPoolExecutor(3) as pool:
+        results = [*pool.map(lambda _: shop.apply("--yes"), range(3))]
+    assert [(result.code, result.errors) for result in results if result.code] == []
+    assert sum(len(json.loads(result.output)["secrets"]) for result in results) == 2
+    client = shop.client
+    lists = (client.domains.list(), client.templates.list(), client.webhooks.list())
+    assert [len([*items]) for items in lists] == [2, 1, 1]
+    assert [key.name for key in client.workspaces.keys.list(shop.workspace_id)].count("Website") == 1
+    assert shop.plan() == []
+
+
+def test_duplicates_are_reported_and_deleted_only_with_prune(shop):
+    shop.apply("--yes")
+    url = f"https://example.com/events?token={TOKEN}"
+    shop.client.webhooks.create(url=url, events=["bounced"])
+    shop.client.webhooks.create(url="https://example.com/other", events=["bounced"])
+    unmanaged = json.loads(shop.apply("--dry-run").output)["unmanaged"]
+    found = {(one["action"], one["name"], one.get("duplicate", False)) for one in unmanaged}
+    assert found == {("keep", "https://example.com/events?…", True), ("keep", "https://example.com/other", False)}
+    assert shop.apply("--yes", "--prune").code == 0
+    (webhook,) = shop.client.webhooks.list()
+    assert (webhook.url, webhook.events) == (url, ["bounced", "complained"])
 
 
 def test_drift_by_hand_is_shown_in_the_plan_and_undone(shop):

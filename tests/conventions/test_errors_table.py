@@ -207,6 +207,14 @@ def _(caller: Caller):
     return caller.api.post("/emails/send", mail(subject="Other"), Idempotency_Key="k")
 
 
+@row(409, "configuration_in_progress")
+def _(caller: Caller):
+    admin = Api(make_key(caller.workspace, "workspace_admin"))
+    for token in ("a" * 22, "b" * 22):
+        response = admin.post("/admin/configuration/lease", {"token": token})
+    return response
+
+
 @row(409, "idempotency_in_progress")
 def _(caller: Caller):
     """Another connection locks the key for as long as this one waits."""
@@ -379,6 +387,7 @@ HEADERS = {
     "WWW-Authenticate": {row for row in ROWS if row[0] == 401},
     "Allow": {(405, "method_not_allowed")},
     "Retry-After": {
+        (409, "configuration_in_progress"),
         (409, "idempotency_in_progress"),
         (429, "rate_limit_exceeded"),
         (503, "overloaded"),

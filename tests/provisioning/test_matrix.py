@@ -23,6 +23,8 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "/admin/workspaces"): (None, ""),
     ("POST", "/admin/workspaces"): ({"name": "New"}, ""),
     ("POST", "/admin/configuration/check"): ({"name": "Shop"}, ""),
+    ("POST", "/admin/configuration/lease"): ({"token": "t" * 22}, ""),
+    ("POST", "/admin/configuration/release"): ({"token": "t" * 22}, ""),
     ("GET", WORKSPACE): (None, ""),
     ("PATCH", WORKSPACE): ({"name": "Renamed"}, ""),
     ("GET", f"{WORKSPACE}/usage"): (None, ""),
@@ -50,8 +52,8 @@ MANAGEMENT = {
     *(("POST", f"{WORKSPACE}/{action}") for action in ("suspend", "resume", "restore")),
 }
 WITH_ID = sorted(operation for operation in TABLE if "{}" in operation[1])
-# A check changes nothing.
-READING = {("POST", "/admin/configuration/check")}
+# A check changes nothing, and a lease restricts no other request.
+FOR_OTHER_SCOPES = {("POST", f"/admin/configuration/{action}") for action in ("check", "lease", "release")}
 OTHER_KINDS = [kind for kind in KEY_KINDS if scope_of(kind) != "workspace_admin"]
 OWNER_KINDS = [kind for kind in KEY_KINDS if scope_of(kind) == "workspace_admin"]
 
@@ -123,7 +125,7 @@ def test_an_owners_key_has_no_access_to_the_operations_of_management(
 
 
 @pytest.mark.parametrize("kind_of_key", OTHER_KINDS)
-@pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - READING))
+@pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - FOR_OTHER_SCOPES))
 def test_other_api_keys_have_no_access(alice: Account, bob: Account, objects, method, path, kind_of_key):
     body, kind = TABLE[method, path]
     api = api_of_kind(kind_of_key, alice.workspace)

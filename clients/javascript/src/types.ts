@@ -407,6 +407,17 @@ export interface CheckedConfiguration {
   domainNames: string[];
 }
 
+/** The lease of a configuration. `token`: a random text that the run keeps. */
+export interface LeaseRequest {
+  token: string;
+  workspaceId?: string;
+}
+
+/** expiresAt: null after the release. */
+export interface ConfigurationLease {
+  expiresAt: Timestamp | null;
+}
+
 export interface ManagedWorkspace {
   id: string;
   name: string;

@@ -3,9 +3,11 @@ import type { IdempotentOptions, RequestOptions, Transport } from "../transport.
 import type {
   AuditEntry,
   CheckedConfiguration,
+  ConfigurationLease,
   CreatedKey,
   Deleted,
   Invitation,
+  LeaseRequest,
   ManagedKey,
   ManagedWorkspace,
   Member,
@@ -83,6 +85,21 @@ export class Workspaces {
   ): Promise<CheckedConfiguration> {
     const path = ["admin", "configuration", "check"];
     return this.#transport.json({ method: "POST", path, body: configuration, isRepeatable: true, options });
+  }
+
+  /**
+   * Take the lease of a workspace for two minutes, or renew it with the same token, a random text of 22 to 100
+   * characters. Without `workspaceId`: of the key's own workspace, or for a management key of the list of workspaces.
+   */
+  leaseConfiguration(lease: LeaseRequest, options?: RequestOptions): Promise<ConfigurationLease> {
+    const path = ["admin", "configuration", "lease"];
+    return this.#transport.json({ method: "POST", path, body: lease, isRepeatable: true, options });
+  }
+
+  /** End the lease with this token. */
+  releaseConfiguration(lease: LeaseRequest, options?: RequestOptions): Promise<ConfigurationLease> {
+    const path = ["admin", "configuration", "release"];
+    return this.#transport.json({ method: "POST", path, body: lease, isRepeatable: true, options });
   }
 }
 

@@ -47,6 +47,14 @@ class CheckedConfiguration:
 
 
 @dataclass(frozen=True)
+class ConfigurationLease:
+    """`expires_at`: the end of the lease; None after its release."""
+
+    expires_at: Optional[datetime]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class ManagedKey:
     """`key`: the API key, only in the response of create, otherwise None."""
 

@@ -16,6 +16,7 @@ from postrider_client.wire import body_of, read
 from postrider_client.workspace_answers import (
     AuditEntry,
     CheckedConfiguration,
+    ConfigurationLease,
     Invitation,
     ManagedKey,
     ManagedWorkspace,
@@ -89,6 +90,22 @@ class AsyncWorkspaces:
         """Check a description of a workspace, with the names of the API, and change nothing."""
         call = Call("POST", ["admin", "configuration", "check"], body=configuration, is_repeatable=True)
         return read(CheckedConfiguration, await self._transport.json(call))
+
+    async def lease_configuration(self, *, token: str, workspace_id: Optional[str] = None) -> ConfigurationLease:
+        """Take the lease of a workspace for two minutes, or renew it with the same token.
+
+        token: a random text of 22 to 100 characters. Without workspace_id: of the key's own workspace, or for a
+        management key of the list of workspaces.
+        """
+        body = body_of(token=token, workspace_id=workspace_id)
+        call = Call("POST", ["admin", "configuration", "lease"], body=body, is_repeatable=True)
+        return read(ConfigurationLease, await self._transport.json(call))
+
+    async def release_configuration(self, *, token: str, workspace_id: Optional[str] = None) -> ConfigurationLease:
+        """End the lease with this token."""
+        body = body_of(token=token, workspace_id=workspace_id)
+        call = Call("POST", ["admin", "configuration", "release"], body=body, is_repeatable=True)
+        return read(ConfigurationLease, await self._transport.json(call))
 
 
 class AsyncWorkspaceKeys:

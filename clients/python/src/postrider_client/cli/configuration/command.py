@@ -13,6 +13,7 @@ from postrider_client.cli.configuration.applying import Applier, secrets_file
 from postrider_client.cli.configuration.checking import check_values
 from postrider_client.cli.configuration.faults import Fault, InvalidFile
 from postrider_client.cli.configuration.initial import describe_workspace
+from postrider_client.cli.configuration.leases import RunLease, hold_lease
 from postrider_client.cli.configuration.planning import Plan, WorkspacePlan, combine_plans, plan_workspace
 from postrider_client.cli.configuration.report import DONE, FAILED, PENDING, Report, confirm_plan, show_faults
 from postrider_client.cli.configuration.session import Session, open_session
@@ -73,9 +74,11 @@ def _apply(invocation: Invocation, options: ApplyOptions) -> int:
         if options.is_dry_run or not plan.steps:
             report.show_result()
             return CHANGES if plan.steps else 0
-        if not options.is_confirmed and not _is_agreed(source, session, report, prune=options.prune):
+        if not options.is_confirmed and not _is_agreed(report):
             return DECLINED
-        _make_changes(session, report, secrets_path=options.secrets_path)
+        with hold_lease(session.manager, workspaces=_leased(plan, session)) as lease:
+            report = _renewed(source, session, report, options)
+            _make_changes(session, report, lease, secrets_path=options.secrets_path)
         return 0
 
 
@@ -119,20 +122,37 @@ def make_plan(source: ConfigurationFile, session: Session, *, prune: bool) -> Pl
     return combine_plans(plans, prune=prune)
 
 
-def _is_agreed(source: ConfigurationFile, session: Session, report: Report, *, prune: bool) -> bool:
-    """Ask on a terminal. Raises click.ClickException without a terminal, or if the service changed meanwhile."""
+def _leased(plan: Plan, session: Session) -> list[Optional[str]]:
+    """Return the workspaces that a plan changes, and None for the list of workspaces of a management key."""
+    changed = dict.fromkeys(step.target.workspace_id for step in plan.steps if step.target.workspace_id)
+    return [*changed, None] if session.is_management else [*changed]
+
+
+def _renewed(source: ConfigurationFile, session: Session, report: Report, options: ApplyOptions) -> Report:
+    """Return the report of a plan that was made with the lease: another run may have made the same changes.
+
+    Raises click.ClickException if it is not the plan that the user agreed to.
+    """
+    plan = make_plan(source, session, prune=options.prune)
+    if [step.raw for step in plan.steps] == [step.raw for step in report.plan.steps]:
+        return report
+    if not options.is_confirmed:
+        raise click.ClickException("The service was changed since the plan was made. Nothing was changed; try again.")
+    note("The service was changed since the plan was made. This is the new plan.")
+    renewed = Report(report.output, report.hide, plan)
+    renewed.show_plan()
+    return renewed
+
+
+def _is_agreed(report: Report) -> bool:
+    """Ask on a terminal. Raises click.ClickException without a terminal."""
     if not (report.output.is_table and sys.stdin.isatty()):
         report.show_result()
         raise click.ClickException("Nothing was changed. Without a terminal, pass --yes, or --dry-run for the plan.")
-    if not confirm_plan():
-        return False
-    again = make_plan(source, session, prune=prune)
-    if [step.raw for step in again.steps] != [step.raw for step in report.plan.steps]:
-        raise click.ClickException("The service was changed since the plan was made. Nothing was changed; try again.")
-    return True
+    return confirm_plan()
 
 
-def _make_changes(session: Session, report: Report, *, secrets_path: Optional[str]) -> None:
+def _make_changes(session: Session, report: Report, lease: RunLease, *, secrets_path: Optional[str]) -> None:
     """Make the changes in order. The first error ends the run, after a report of the changes that were made."""
     with ExitStack() as resources:
         keep = resources.enter_context(secrets_file(secrets_path)) if secrets_path else report.show_secret
@@ -142,6 +162,7 @@ def _make_changes(session: Session, report: Report, *, secrets_path: Optional[st
         for number, step in enumerate(report.plan.steps):
             report.statuses[number] = FAILED
             try:
+                lease.renew()
                 applier.perform(step)
             except BaseException:  # also when the user interrupts the run
                 report.show_failure()

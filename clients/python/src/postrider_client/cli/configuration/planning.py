@@ -1,14 +1,14 @@
 """Compares a file with the service. The result is the list of changes that make the service match the file."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values
 from postrider_client.cli.configuration.source import WorkspaceSource
 from postrider_client.cli.configuration.targets import Target
 
-CREATE, UPDATE, DELETE = "create", "update", "delete"
+CREATE, UPDATE, DELETE, KEEP = "create", "update", "delete", "keep"
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FieldChange:
 class Step:
     """One change of the service. kind: None for a workspace. object_id: of an existing object.
 
-    values: the fields to send.
+    values: the fields to send. is_duplicate: another object of the service is the same in the file.
     """
 
     action: str
@@ -32,6 +32,7 @@ class Step:
     values: Values
     object_id: str = ""
     changes: tuple[FieldChange, ...] = ()
+    is_duplicate: bool = False
 
     @property
     def kind_name(self) -> str:
@@ -46,12 +47,13 @@ class Step:
             "name": self.label,
             "workspace": self.target.label,
             "fields": {change.name: {"from": change.old, "to": change.new} for change in self.changes},
+            **({"duplicate": True} if self.is_duplicate else {}),
         }
 
 
 @dataclass(frozen=True)
 class Plan:
-    """steps: the changes, in order. unmanaged: deletions of objects that only the service has, without `--prune`."""
+    """steps: the changes, in order. unmanaged: the objects that only the service has, which stay without `--prune`."""
 
     steps: tuple[Step, ...]
     unmanaged: tuple[Step, ...]
@@ -69,7 +71,11 @@ def combine_plans(plans: Iterable[WorkspacePlan], *, prune: bool) -> Plan:
     steps = [step for plan in plans for step in plan.steps]
     surplus = [step for plan in plans for step in plan.deletions]
     surplus.sort(key=lambda step: KINDS.index(step.kind) if step.kind else -1, reverse=True)
-    return Plan((*steps, *surplus), ()) if prune else Plan(tuple(steps), tuple(surplus))
+    return (
+        Plan((*steps, *surplus), ())
+        if prune
+        else Plan(tuple(steps), tuple(replace(step, action=KEEP) for step in surplus))
+    )
 
 
 def plan_workspace(source: WorkspaceSource, target: Target, place: Optional[Place]) -> WorkspacePlan:
@@ -108,12 +114,21 @@ def _compare_section(
     for item in sorted(items, key=lambda one: one.created_at):
         present.setdefault(kind.identity_of(item.raw), item)
     steps, known = list[Step](), set[str]()
+    described = {kind.identity_of(entry) for entry in source.entries(kind.section)}
     for entry in source.entries(kind.section):
         item = present.get(kind.identity_of(entry))
         known.add(item.id if item else "")
         steps += _entry_steps(kind, entry, target, _read(kind, place, item))
     surplus = [
-        Step(DELETE, kind, target, kind.label(item.raw), {}, item.id)
+        Step(
+            DELETE,
+            kind,
+            target,
+            kind.label(item.raw),
+            {},
+            item.id,
+            is_duplicate=kind.identity_of(item.raw) in described,
+        )
         for item in items
         if item.id not in known and item.id != target.key_id
     ]

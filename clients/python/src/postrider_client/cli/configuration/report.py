@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
@@ -43,8 +43,8 @@ class Report:
                 self._show_step(step)
         self._print(_summary(self.plan), "bold")
         if self.plan.unmanaged:
-            names = ", ".join(f"{step.kind_name} {step.label}" for step in self.plan.unmanaged)
-            self._print(f"Not in the file, and deleted only with --prune: {names}.", "dim")
+            self._show_kept("Not in the file", [step for step in self.plan.unmanaged if not step.is_duplicate])
+            self._show_kept("Twice in the service", [step for step in self.plan.unmanaged if step.is_duplicate])
 
     def show_progress(self, step: Step) -> None:
         if self.output.is_table:
@@ -82,6 +82,11 @@ class Report:
             # Secrets are found before the values are cut, escaped or split into lines.
             for line in _change_lines(FieldChange(change.name, self.hide(change.old), self.hide(change.new))):
                 self._print(f"      {line}", _line_style(change, line))
+
+    def _show_kept(self, reason: str, steps: Sequence[Step]) -> None:
+        if steps:
+            names = ", ".join(f"{step.kind_name} {step.label}" for step in steps)
+            self._print(f"{reason}, and deleted only with --prune: {names}.", "dim")
 
     def _print(self, text: str, style: str = "") -> None:
         self.output.console.print(Text(plain_text(self.hide(text)), style))
