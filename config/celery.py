@@ -28,6 +28,7 @@ SCHEDULE = {
     "reputation": ("reputation.tasks.judge", 60),
     "expire-accounts": ("workspaces.tasks.expire", 3600),
     "erase-workspaces": ("provisioning.tasks.erase", 3600),
+    "expire-tracking-hosts": ("domains.tasks.expire", 3600),
     "old reports": ("inbound.tasks.purge", 3600),
 }
 

@@ -12,6 +12,7 @@ from config import env
 from config.postgres.database_url import database_url_errors
 from delivery.transports.provider_messages import BackendUnsuitable, check_backend
 from delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
+from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
 from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
 from lib.email_addresses import InvalidAddress, parse_address
@@ -79,6 +80,11 @@ def _addresses() -> Iterator[str]:
     url = urlsplit(settings.PUBLIC_URL)
     if url.scheme not in {"http", "https"} or not url.hostname or url.path or url.query or url.fragment:
         yield f"PUBLIC_URL must be https://host without a path, not {settings.PUBLIC_URL!r}."
+    if env.is_set("TRACKING_HOST"):
+        try:
+            to_a_label(settings.TRACKING_HOST)
+        except InvalidDomainName as error:
+            yield f"TRACKING_HOST must be a host name such as links.example.com: {error}"
     database = urlsplit(settings.DATABASE_URL).scheme
     if database and database not in {"postgres", "postgresql"}:
         yield f"DATABASE_URL must begin with postgres://; {database} is not supported."

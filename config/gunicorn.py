@@ -88,10 +88,12 @@ def post_worker_init(worker: Any) -> None:
     from api import latency  # noqa: PLC0415 - as in when_ready
     from api.parser import MAX_BODY_BYTES  # noqa: PLC0415
     from config.web.shares import share_of  # noqa: PLC0415
+    from tracking.hosts import tracking_hosts  # noqa: PLC0415
     from workspaces.api.throttling import is_computing  # noqa: PLC0415
 
     worker.share_of, worker.is_computing = share_of, is_computing
     worker.observe, worker.max_body_bytes = latency.observe, MAX_BODY_BYTES
+    tracking_hosts.keep_current()
 
 
 def defer_accept(listener: socket.socket) -> None:

@@ -56,7 +56,7 @@ def check_worker() -> str | None:
     return "No worker is running."
 
 
-ANY_HOST_PATHS = frozenset({"/healthz", "/servingz"})
+ANY_HOST_PATHS = frozenset({"/healthz", "/servingz", "/internal/tls"})
 # Each returns a complaint that makes the service not ready, or None.
 READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_events, check_transport, check_worker)
 
@@ -64,12 +64,15 @@ READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_e
 class HostMiddleware(CommonMiddleware):
     """Django's check of the host name, except for probes: they send the address of the process as the host.
 
+    Nor for requests to tracking hosts, which TrackingHostMiddleware has checked.
+
     The other pages need the check, also `/readyz` and `/metrics`: a page of a foreign site whose name resolves to this
     machine could otherwise read their details (docs/decisions/0101).
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
-        return None if request.path in ANY_HOST_PATHS else super().process_request(request)
+        is_checked = request.path in ANY_HOST_PATHS or hasattr(request, "tracking_host")
+        return None if is_checked else super().process_request(request)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:

@@ -5,10 +5,7 @@ import hmac
 from django.conf import settings
 from django.http import HttpRequest
 
-from lib.network.client_address import client_address
-
-# Added by proxies: one on this machine would make external clients look local.
-FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA")
+from lib.network.client_address import FORWARDED, client_address
 
 
 def has_internal_access(request: HttpRequest) -> bool:

@@ -18,6 +18,7 @@ from api.latency import observed
 from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from counters import counters, smtp_usage
+from domains.tracking_hosts import count_tracking_hosts
 from emails.sending import delivery_health
 from events import sequencer
 from submission.metrics import read_reply_counts
@@ -93,6 +94,13 @@ def event_delay() -> Metric:
     return family
 
 
+def tracking_hosts() -> Metric:
+    family = GaugeMetricFamily("postrider_tracking_hosts", "Tracking hosts of sending domains.", labels=["status"])
+    for status, count in count_tracking_hosts().items():
+        family.add_metric([status], count)
+    return family
+
+
 def unfolded_deltas() -> Metric:
     description = "Counter deltas not yet folded into counters."
     return GaugeMetricFamily("postrider_tally_deltas_unfolded", description, value=counters.count_unfolded())
@@ -109,6 +117,7 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     smtp_refusals,
     webhook_lag,
     event_delay,
+    tracking_hosts,
     unfolded_deltas,
 )
 

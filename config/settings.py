@@ -1,6 +1,7 @@
 """Every setting, read from the environment; `.env.example` lists them with their defaults."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from config import env
 from config.postgres.database_url import parse_database_url
@@ -18,6 +19,9 @@ APP_KEYS = env.key_ring("APP_KEYS")
 PUBLIC_URL = env.text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = env.string_list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
+# The target of the CNAMEs of tracking hosts, and the authority that issues their certificates.
+TRACKING_HOST = (env.text("TRACKING_HOST") or urlsplit(PUBLIC_URL).hostname or "").lower().rstrip(".")
+TRACKING_CA = env.text("TRACKING_CA", "letsencrypt.org").lower()
 
 # Accounts and plans
 SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
@@ -157,6 +161,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "tracking.middleware.TrackingHostMiddleware",
     "compat.root.CompatAtRootMiddleware",
     "api.request_ids.RequestIdMiddleware",
     "api.admission.AdmissionMiddleware",

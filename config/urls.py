@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 from api.exception_handler import bad_request, forbidden, not_found, server_error
 from config import health, metrics
 from dashboard.site import dashboard_site
+from tracking import host_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # Busiest first: Django tries the patterns in order.
@@ -35,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("servingz", health.servingz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
+    path("internal/tls", host_views.may_have_certificate),
 ]
 
 handler400 = bad_request

@@ -31,6 +31,7 @@ CHECKS = (
     DoctorCheck("queue", installation.check_queue, needs="migrations"),
     DoctorCheck("public_url", web.check_public_url),
     DoctorCheck("proxy", web.check_proxy, needs="public_url"),
+    DoctorCheck("tracking_hosts", web.check_tracking_hosts, needs="migrations"),
     DoctorCheck("port_25", mail.check_port_25),
     DoctorCheck("ehlo_name", mail.check_ehlo_forward),
     DoctorCheck("reverse_dns", mail.check_ehlo_reverse, needs="ehlo_name"),

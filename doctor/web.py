@@ -10,10 +10,13 @@ from urllib.parse import urlsplit
 from aiohttp import ClientConnectorCertificateError, ClientError, ClientTimeout
 from django.conf import settings
 
-from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok
+from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
 from doctor.web_probe import HEADER, sign_probe
+from domains.models import TrackingHost
+from domains.records import find_tracking_error
+from domains.tracking_hosts import count_tracking_hosts
 from lib.network.address_guard import Guard, TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.network.guarded_http import CheckedResolver, GuardedSession, NoAddress, UrlRules
 from lib.network.resolver import DnsError, Resolver
 
 TIMEOUT = ClientTimeout(total=15)
@@ -87,6 +90,30 @@ def check_proxy(_: DoctorOptions) -> Diagnosis:
             remedy="Make the proxy set the header X-Forwarded-For to the address of the client.",
         )
     return ok(f"The proxy at {peer} is trusted.")
+
+
+def check_tracking_hosts(_: DoctorOptions) -> Diagnosis:
+    counts = count_tracking_hosts()
+    if not sum(counts.values()):
+        return ok("No sending domain has a tracking host.")
+    try:
+        asyncio.run(
+            CheckedResolver(Resolver(settings.DNS_SERVERS), guard=RULES.guard).addresses(settings.TRACKING_HOST)
+        )
+    except (NoAddress, DnsError, TargetRefused) as error:
+        return failed(
+            f"The target of the CNAMEs of tracking hosts, {settings.TRACKING_HOST}, has no usable address: {error}",
+            remedy="Publish A or AAAA records for it that lead to the reverse proxy, or correct TRACKING_HOST.",
+        )
+    failing = TrackingHost.objects.filter(retired_at=None, status=TrackingHost.HostStatus.FAILED)
+    broken = failing.order_by("-created_at").first()
+    if broken:
+        return warning(
+            f"{counts['failed']} of {sum(counts.values())} tracking hosts fail. The newest is {broken.name}: "
+            f"{find_tracking_error(broken)}",
+            remedy="If all fail, see docs/domains.md about the proxy. Otherwise their workspaces have to correct them.",
+        )
+    return ok(f"{counts['active']} of {sum(counts.values())} tracking hosts are active, and none fails.")
 
 
 async def _call() -> tuple[int, dict[str, Any]]:

@@ -13,8 +13,9 @@ from django.db.models.functions import Coalesce, Now
 
 from api.errors import RateLimitExceeded
 from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
-from domains.models import SENDING_STATUSES, Domain
-from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
+from domains.models import SENDING_STATUSES, Domain, TrackingHost
+from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, VerificationResult, to_json
+from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from lib.coded_texts import CodedText
@@ -81,8 +82,11 @@ def claim_due_checks(limit: int) -> list[CheckClaim]:
 
 
 @transaction.atomic
-def record_check(claim: CheckClaim, result: VerificationResult) -> None:
-    """Record the result of a check; nothing if the domain is deleted or a newer check is recorded."""
+def record_check(claim: CheckClaim, result: VerificationResult, host_check: HostCheck | None = None) -> None:
+    """Record the result of a check; nothing if the domain is deleted or a newer check is recorded.
+
+    host_check: that of its tracking host, if it has one.
+    """
     older = Domain.objects.filter(id=claim.domain_id, checks_recorded__lt=claim.number)
     domain = older.select_for_update(no_key=True, of=("self",)).annotate(clock=Now()).first()
     if domain is None:
@@ -102,6 +106,8 @@ def record_check(claim: CheckClaim, result: VerificationResult) -> None:
         return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
         **changes,
     )
+    if host_check:
+        record_host_check(domain, host_check, status=changes["status"])
     _record_transition(domain, changes["status"])
     failpoint("domains.before_record_commit")
 
@@ -124,7 +130,10 @@ def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dic
     }[outcome]
     before = Domain.DomainStatus(domain.status)
     status = next_status(before, outcome, missing_for=now - (missing_since or now), absences=absences)
-    is_waiting = domain.dkim_keys.filter(seen_at=None, retired_at=None).exists()
+    is_waiting = (
+        domain.dkim_keys.filter(seen_at=None, retired_at=None).exists()
+        or TrackingHost.objects.filter(domain=domain).exclude(status=TrackingHost.HostStatus.ACTIVE).exists()
+    )
     interval = next_interval(status, outcome, watched_for=now - domain.watched_since, is_waiting=is_waiting)
     is_newly_verified = status is Domain.DomainStatus.VERIFIED and before not in SENDING_STATUSES
     return {

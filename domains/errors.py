@@ -15,6 +15,28 @@ class DomainAlreadyExists(Problem):
     example = "demo.example is already registered in this workspace."
 
 
+class TrackingHostTaken(Problem):
+    """Another workspace uses this host for its links; `host` names it.
+
+    One host belongs to one workspace. Choose another subdomain, or remove the host there first.
+    """
+
+    status, code, title = 409, "tracking_host_taken", "Tracking host taken"
+    example = "links.demo.example belongs to another workspace."
+    added_members: ClassVar = {"host": Member("The name of the host.", "links.demo.example")}
+
+
+class TrackingUnavailable(Problem):
+    """The links of this domain cannot have this host.
+
+    The operator has to set `TRACKING_HOST` to the public name of the service. Its own names cannot be hosts of
+    links.
+    """
+
+    status, code, title = 422, "tracking_unavailable", "Tracking host unavailable"
+    example = "The operator of this service has not set TRACKING_HOST to a public name, so links have no other host."
+
+
 class DomainNotRegistered(Problem):
     """The domain of `from` is not registered in this workspace; `domain` names it.
 

@@ -84,7 +84,8 @@ def next_interval(
 ) -> timedelta:
     """Return the time until the next check.
 
-    watched_for: time since the owner last changed or verified the domain. is_waiting: a new key is not published yet.
+    watched_for: time since the owner last changed or verified the domain. is_waiting: a new key is not
+    published yet, or the tracking host not active.
     """
     watch = next(wait for limit, wait in WATCH_INTERVALS if watched_for < limit)
     wait = STATUS_INTERVALS.get(status, watch)

@@ -1,4 +1,4 @@
-"""Sending domains and the DKIM keys that sign for them."""
+"""Sending domains, the DKIM keys that sign for them, and the host names of their links."""
 
 from typing import Self
 
@@ -38,6 +38,8 @@ class Domain(models.Model):
     name = models.CharField(max_length=253)
     status = models.CharField(max_length=20, choices=DomainStatus.choices, default=DomainStatus.PENDING)
     tls = models.CharField(max_length=16, choices=TlsPolicy.choices, db_default=TlsPolicy.OPPORTUNISTIC.value)
+    open_tracking = models.BooleanField(db_default=True, help_text="of emails without the option")
+    click_tracking = models.BooleanField(db_default=True, help_text="of emails without the option")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     verified_at = models.DateTimeField(null=True, editable=False)
     last_checked_at = models.DateTimeField(null=True, editable=False)
@@ -59,6 +61,11 @@ class Domain(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def links_host(self) -> "TrackingHost | None":
+        """The host of its links, if it has chosen one."""
+        return getattr(self, "tracking_host", None)
 
 
 # A temporary failure of DNS does not stop sending.
@@ -94,3 +101,42 @@ class DkimKey(models.Model):
     def private_key(self) -> bytes:
         """Return the private key in PEM. Raises InvalidTag if it was sealed for another row."""
         return unseal(self.sealed_private_key, purpose=SEAL_PURPOSE, row=self.id)
+
+
+class TrackingHost(models.Model):
+    """The host name of the links in a domain's emails (docs/decisions/0205).
+
+    status: new emails use the host while it is active. seen_at: since when DNS leads to TRACKING_HOST, which permits a
+    certificate. proven_at: when it became active for the first time, which gives it to the workspace. retired_at: since
+    when the domain is deleted or has another host or none; the links in emails that were sent work for some time.
+    findings and finding_codes: the last check, as those of Domain.
+    """
+
+    class HostStatus(models.TextChoices):
+        PENDING = "pending"
+        ACTIVE = "active"
+        FAILED = "failed"
+
+    id = IdField("th_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tracking_hosts")
+    domain = models.OneToOneField(Domain, on_delete=models.SET_NULL, null=True, related_name="tracking_host")
+    name = models.CharField(max_length=253)
+    status = models.CharField(max_length=16, choices=HostStatus.choices, db_default=HostStatus.PENDING.value)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    seen_at = models.DateTimeField(null=True, editable=False)
+    proven_at = models.DateTimeField(null=True, editable=False)
+    retired_at = models.DateTimeField(null=True, editable=False)
+    findings = models.JSONField(db_default=models.Value({}, models.JSONField()), editable=False)
+    finding_codes = models.JSONField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"],
+                condition=models.Q(proven_at__isnull=False, retired_at__isnull=True),
+                name="one_workspace_a_tracking_host",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 
 from domains.lifecycle import OLD_KEY_RETENTION
-from domains.models import DkimKey, Domain
+from domains.models import DkimKey, Domain, TrackingHost
 from domains.record_checks.dkim import build_dkim_record
 from domains.record_checks.dmarc import build_dmarc_record
-from domains.record_checks.results import RecordCheck, RecordStatus, from_json
+from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, from_json, host_from_json
 from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
 from domains.signing_identities import return_path_name
 from lib.coded_texts import CodedText, join_sentences
@@ -46,7 +46,24 @@ class DnsRecord:
 
 
 def list_records(domain: Domain) -> list[DnsRecord]:
-    """Return the records, starting with the DKIM keys, oldest first. Queries only the keys."""
+    """Return the records, starting with the DKIM keys, oldest first. Queries only the keys and the tracking host."""
+    return [*_domain_records(domain), *_tracking_records(domain)]
+
+
+def list_missing_records(domain: Domain) -> list[DnsRecord]:
+    """Return the required records that are not verified."""
+    return [
+        record for record in list_records(domain) if record.required and record.status != Domain.DomainStatus.VERIFIED
+    ]
+
+
+def find_tracking_error(host: TrackingHost) -> str | None:
+    """Return the reason why emails do not use a host, as the last check found it."""
+    check = _host_check(host)
+    return check.decisive.error if check else None
+
+
+def _domain_records(domain: Domain) -> list[DnsRecord]:
     result = from_json(domain.findings, domain.finding_codes)
     keys = sorted(domain.dkim_keys.all(), key=lambda key: (key.created_at, key.id))
     dkim = [_dkim(domain, key, select_signing_key(keys)) for key in keys]
@@ -55,13 +72,6 @@ def list_records(domain: Domain) -> list[DnsRecord]:
         return records
     checks = [result.keys.get(key.selector) for key in keys] + [result.spf, result.dmarc, result.return_path]
     return [_with_check(record, check, domain) for record, check in zip(records, checks, strict=True)]
-
-
-def list_missing_records(domain: Domain) -> list[DnsRecord]:
-    """Return the required records that are not verified."""
-    return [
-        record for record in list_records(domain) if record.required and record.status != Domain.DomainStatus.VERIFIED
-    ]
 
 
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
@@ -139,3 +149,30 @@ def _return_path(domain: Domain) -> DnsRecord:
     name = fqdn.removesuffix(f".{domain.name}")
     value = settings.RETURN_PATH_DOMAIN
     return DnsRecord(record="ReturnPath", type="CNAME", name=name, fqdn=fqdn, value=value, required=False)
+
+
+def _host_check(host: TrackingHost) -> HostCheck | None:
+    return host_from_json(host.findings, host.finding_codes)
+
+
+def _tracking_records(domain: Domain) -> list[DnsRecord]:
+    """Return the CNAME of the tracking host, and the CAA record without which it gets no certificate."""
+    host = domain.links_host
+    if host is None:
+        return []
+    name = _relative_name(host.name, domain)
+    record = DnsRecord("Tracking", "CNAME", name, host.name, settings.TRACKING_HOST, required=False)
+    check = _host_check(host)
+    if check is None:
+        return [record]
+    records = [_with_check(record, check.name, domain)]
+    if check.authority:
+        fqdn, value = check.authority_name, f'0 issue "{settings.TRACKING_CA}"'
+        caa = DnsRecord("TrackingCAA", "CAA", _relative_name(fqdn, domain), fqdn, value, required=False)
+        records.append(_with_check(caa, check.authority, domain))
+    return records
+
+
+def _relative_name(fqdn: str, domain: Domain) -> str:
+    """Return a name relative to the domain; one above it stays complete."""
+    return "@" if fqdn == domain.name else fqdn.removesuffix(f".{domain.name}")

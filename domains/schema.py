@@ -2,7 +2,7 @@
 
 from api.fields import DeletedSerializer
 from api.schema import Operation, response
-from domains.errors import DomainAlreadyExists
+from domains.errors import DomainAlreadyExists, TrackingHostTaken, TrackingUnavailable
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
@@ -27,6 +27,9 @@ DOMAIN = {
     "name": "demo.example",
     "status": "pending",
     "tls": "opportunistic",
+    "openTracking": True,
+    "clickTracking": True,
+    "tracking": None,
     "records": [
         RECORD,
         {
@@ -45,6 +48,12 @@ DOMAIN = {
     "createdAt": "2026-11-19T14:02:11.093Z",
     "verifiedAt": None,
     "lastCheckedAt": None,
+}
+
+TRACKING_HOST = {
+    "host": "links.demo.example",
+    "status": "pending",
+    "error": "No CNAME record found at links.demo.example.",
 }
 
 domains_schema = keyed_view(
@@ -74,13 +83,21 @@ domains_schema = keyed_view(
     partial_update=Operation(
         "updateDomain",
         "Change a domain",
-        "Sets whether emails of the domain require TLS. With `required`, a message is sent only over TLS 1.2 or newer, "
+        "Changes the settings of a domain; fields that are left out stay as they are. With `tls` `required`, a message "
+        "is sent only over TLS 1.2 or newer, "
         "to a host with a certificate valid for its name; otherwise it is deferred with the reason `tls` and fails in "
-        "the end. It applies to the connection to the mail host or relay, not to providers. Emails claimed after the "
-        "change follow it.",
-        response(DomainSerializer, "The changed domain.", {**DOMAIN, "tls": "required"}),
+        "the end. It applies to the connection to the mail host or relay, not to providers. `tracking` gives the links "
+        "in emails a host of the domain: publish the record `Tracking`, which `records` then has, and the host becomes "
+        "`active` when the service answers there over https. One host belongs to one workspace. Emails claimed after "
+        "the change follow it; links in earlier emails work for 30 more days after a host is removed.",
+        response(DomainSerializer, "The changed domain.", {**DOMAIN, "tls": "required", "tracking": TRACKING_HOST}),
+        problems=[TrackingHostTaken, TrackingUnavailable],
         body=DomainChanges,
-        bodies={"Require TLS": {"tls": "required"}},
+        bodies={
+            "Require TLS": {"tls": "required"},
+            "A host for links": {"tracking": {"subdomain": "links"}},
+            "No tracking": {"openTracking": False, "clickTracking": False},
+        },
     ),
     destroy=Operation(
         "deleteDomain",

@@ -1,5 +1,6 @@
 """Serializers of sending domains."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -8,19 +9,36 @@ from rest_framework.fields import empty
 
 from api.fields import (
     AttributesSerializer,
+    FieldErrors,
     OptionField,
+    StrictBooleanField,
     StrictSerializer,
     TextField,
     UtcDateTimeField,
 )
-from domains.models import Domain
+from domains.models import Domain, TrackingHost
 from domains.names import InvalidDomainName, parse_registrable_name
-from domains.records import DnsRecord, list_records, list_warnings
+from domains.records import DnsRecord, find_tracking_error, list_records, list_warnings
 
 TLS = (
     "`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS is used where "
     "a host offers it."
 )
+
+
+OPEN_TRACKING = (
+    "Whether opens are tracked with a pixel, if the stream has it so; the option of an email takes precedence."
+)
+CLICK_TRACKING = (
+    "Whether clicks are tracked by rewriting links, if the stream has it so; the option of an email takes precedence."
+)
+TRACKING = (
+    "The host of the links in emails of the domain, in place of that of the service: tracked links, the pixel, and the "
+    "unsubscribe link. null without one."
+)
+SUBDOMAIN = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
+# Names of other records of the domain.
+RESERVED_SUBDOMAINS = ("bounce", "mta-sts")
 
 
 @extend_schema_field({"type": "string", "format": "idn-hostname"})
@@ -39,14 +57,59 @@ class DomainInput(StrictSerializer):
     name = DomainNameField(max_length=253, help_text="A domain such as `mail.example.com`.")
 
 
-class DomainChanges(StrictSerializer):
-    tls = OptionField(Domain.TlsPolicy.values, help_text=TLS)
+class SubdomainField(serializers.RegexField):
+    """The first label of a tracking host."""
+
+    default_error_messages = {
+        "invalid": "This must be one label of a host name, such as links: 1 to 63 characters of a-z, 0-9 and hyphens, "
+        "the first and the last of them no hyphen.",
+        "reserved": "{name} is the name of another DNS record of the domain. Choose another one, such as links.",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(rf"^{SUBDOMAIN}\Z", trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if data in RESERVED_SUBDOMAINS:
+            self.fail("reserved", name=data)
+        return str(super().to_internal_value(data))
+
+
+class TrackingInput(StrictSerializer):
+    subdomain = SubdomainField(help_text="The host is this label and the name of the domain, such as `links`.")
+
+
+class DomainSettingsInput(StrictSerializer):
+    """What the owner of a domain decides about it."""
+
+    tls = OptionField(Domain.TlsPolicy.values, required=False, help_text=TLS)
+    openTracking = StrictBooleanField(source="open_tracking", required=False, help_text=OPEN_TRACKING)
+    clickTracking = StrictBooleanField(source="click_tracking", required=False, help_text=CLICK_TRACKING)
+    tracking = TrackingInput(
+        required=False,
+        allow_null=True,
+        help_text="The host of the links in emails of the domain; null for that of the service.",
+    )
+
+
+class DomainChanges(DomainSettingsInput):
+    """Changes of a domain: at least one."""
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        if data:
+            return {}
+        names = ", ".join(self.fields)
+        return {"non_field_errors": [serializers.ErrorDetail(f"Give one of {names}.", code="required")]}
 
 
 class RecordSerializer(serializers.Serializer[DnsRecord]):
     """One DNS record to publish."""
 
-    record = serializers.ChoiceField(["DKIM", "SPF", "DMARC", "ReturnPath"], help_text="Purpose of the record.")
+    record = serializers.ChoiceField(
+        ["DKIM", "SPF", "DMARC", "ReturnPath", "Tracking", "TrackingCAA"], help_text="Purpose of the record."
+    )
     type = serializers.CharField(help_text="DNS record type.")
     name = serializers.CharField(help_text="Record name relative to the domain; `@` for the domain itself.")
     fqdn = serializers.CharField(help_text="Full record name.")
@@ -71,9 +134,25 @@ class DomainWarningSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(help_text="An explanation for people.")
 
 
+class TrackingSerializer(serializers.Serializer[TrackingHost]):
+    """The host of a domain's links."""
+
+    host = serializers.CharField(source="name", help_text="The name of the host.")
+    status = serializers.ChoiceField(
+        TrackingHost.HostStatus.values,
+        help_text="New emails use the host while it is `active`. `pending`: its CNAME or its certificate is not there "
+        "yet. `failed`: it was found to be wrong, or is no longer there; links in new emails lead to the service.",
+    )
+    error = serializers.SerializerMethodField(help_text="The reason why emails do not use the host, and how to fix it.")
+
+    def get_error(self, host: TrackingHost) -> str | None:
+        return find_tracking_error(host)
+
+
 # Created once: instantiation copies every field, and rendering keeps no state in them.
 RECORDS: Any = RecordSerializer(many=True)
 WARNINGS: Any = DomainWarningSerializer(many=True)
+HOST: Any = TrackingSerializer(allow_null=True)
 
 
 class DomainSerializer(AttributesSerializer[Domain]):
@@ -84,6 +163,9 @@ class DomainSerializer(AttributesSerializer[Domain]):
         help_text="`verified` once DKIM and SPF are found; `temporary_failure` if DNS did not answer.",
     )
     tls = serializers.ChoiceField(Domain.TlsPolicy.values, help_text=TLS)
+    openTracking = serializers.BooleanField(help_text=OPEN_TRACKING)
+    clickTracking = serializers.BooleanField(help_text=CLICK_TRACKING)
+    tracking = serializers.SerializerMethodField(help_text=TRACKING)
     records = serializers.SerializerMethodField(
         help_text="The DNS records to publish, and the results of the last check."
     )
@@ -95,6 +177,11 @@ class DomainSerializer(AttributesSerializer[Domain]):
     @extend_schema_field(RECORDS)
     def get_records(self, domain: Domain) -> Any:
         return RECORDS.to_representation(list_records(domain))
+
+    @extend_schema_field(HOST)
+    def get_tracking(self, domain: Domain) -> Any:
+        host = domain.links_host
+        return host and HOST.to_representation(host)
 
     @extend_schema_field(WARNINGS)
     def get_warnings(self, domain: Domain) -> Any:

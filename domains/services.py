@@ -2,7 +2,9 @@
 
 import base64
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
@@ -10,10 +12,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from api.errors import Problem
+from api.errors import NotFound, Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
 from domains.records import list_missing_records
+from domains.tracking_hosts import remove_tracking_host, retire_tracking_host, set_tracking_host
 from lib.coded_texts import CodedText
 from lib.ids import to_uuid
 from lib.sql import run
@@ -24,14 +27,29 @@ from workspaces.models import Workspace
 
 KEY_BITS = 2048
 SELECTOR_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
-# Domains that are allowed to send. A deleted domain is rejected within a second, like a revoked API key.
-sending_domain_cache: TTLCache[tuple[str, str], bool] = TTLCache()
-STATUSES = "SELECT name, status FROM domains_domain WHERE workspace_id = %s AND name = ANY(%s)"
+STATUSES = """
+SELECT name, status, open_tracking, click_tracking FROM domains_domain WHERE workspace_id = %s AND name = ANY(%s)
+"""
 
 
-def register_domain(workspace: Workspace, *, name: str) -> Domain:
+@dataclass(frozen=True)
+class SendingDomain:
+    """A domain that is allowed to send, and what its emails track by default."""
+
+    open_tracking: bool
+    click_tracking: bool
+
+
+# A deleted domain is rejected within a second, like a revoked API key.
+sending_domain_cache: TTLCache[tuple[str, str], SendingDomain] = TTLCache()
+# The columns of a domain that its owner sets, and their names in the audit log.
+DOMAIN_SETTINGS = {"tls": "TLS", "open_tracking": "openTracking", "click_tracking": "clickTracking"}
+
+
+def register_domain(workspace: Workspace, *, name: str, changes: Mapping[str, Any] | None = None) -> Domain:
     """Register a domain (an A-label) with a new DKIM key pair.
 
+    changes: of its settings, as in change_domain, whose errors it raises too.
     Raises DomainAlreadyExists, and PlanLimitReached if the plan allows no more domains.
     """
     # Before the transaction: generating two primes can take half a second.
@@ -43,25 +61,58 @@ def register_domain(workspace: Workspace, *, name: str) -> Domain:
         domain.save(force_insert=True)
         key.save(force_insert=True)
         record_action(workspace, AuditAction.DOMAIN_ADDED, about=name)
+        if changes:
+            change_domain(domain, changes)
     domain.refresh_from_db()
     return domain
 
 
 def delete_domain(domain: Domain) -> None:
-    """Delete a domain with its keys. Email that is not sent yet fails with domain_not_registered."""
+    """Delete a domain with its keys. Email that is not sent yet fails with domain_not_registered.
+
+    The links in sent emails work for some more time (domains.tracking_hosts).
+    """
     with transaction.atomic():
         # Lock the domain before its keys, in the same order as record_check.
         Domain.objects.select_for_update().filter(id=domain.id).first()
+        retire_tracking_host(domain)
         if domain.delete()[0]:
             record_action(domain.workspace, AuditAction.DOMAIN_DELETED, about=domain.name)
 
 
-def set_tls_policy(domain: Domain, *, tls: str) -> None:
-    """Set whether emails of the domain require TLS, from the next claim on."""
-    with transaction.atomic():
-        if Domain.objects.filter(id=domain.id).exclude(tls=tls).update(tls=tls):
-            about = CodedText("workspaces.tls_change", about=domain.name, words=[tls])
-            record_action(domain.workspace, AuditAction.DOMAIN_CHANGED, about=about)
+@transaction.atomic
+def change_domain(domain: Domain, changes: Mapping[str, Any]) -> Domain:
+    """Change a domain and return it; emails claimed afterwards follow the change.
+
+    changes: tls, open_tracking, click_tracking, and tracking: a mapping with the subdomain of its host, or None.
+    Raises TrackingHostTaken, TrackingUnavailable, and NotFound if the domain was deleted in the meantime.
+    """
+    locked = Domain.objects.select_for_update(no_key=True).filter(id=domain.id).first()
+    if locked is None:
+        raise NotFound
+    for name in DOMAIN_SETTINGS:
+        if name in changes and changes[name] != getattr(locked, name):
+            _change_setting(locked, name, value=changes[name])
+    if "tracking" in changes:
+        _change_tracking_host(locked, changes["tracking"])
+    sending_domain_cache.clear()
+    return locked
+
+
+def _change_setting(domain: Domain, name: str, *, value: str | bool) -> None:
+    Domain.objects.filter(id=domain.id).update(**{name: value})
+    words = [f"{DOMAIN_SETTINGS[name]}={str(value).lower()}"]
+    about = CodedText("workspaces.change", about=domain.name, words=words)
+    if name == "tls":
+        about = CodedText("workspaces.tls_change", about=domain.name, words=[value])
+    record_action(domain.workspace, AuditAction.DOMAIN_CHANGED, about=about)
+
+
+def _change_tracking_host(domain: Domain, tracking: Mapping[str, str] | None) -> None:
+    if tracking is None:
+        remove_tracking_host(domain)
+    else:
+        set_tracking_host(domain, subdomain=tracking["subdomain"])
 
 
 def rotate_dkim_key(domain: Domain) -> None:
@@ -100,14 +151,15 @@ def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey
     return key.with_private_key(pem)
 
 
-def check_sending_domain(workspace: Workspace, *, name: str) -> None:
-    """Check that the workspace can send from exactly this domain.
+def check_sending_domain(workspace: Workspace, *, name: str) -> SendingDomain:
+    """Return exactly this domain of the workspace, if it can send.
 
     Raises DomainNotRegistered, and DomainNotVerified if SENDING_DOMAIN_POLICY requires it.
     """
-    problem = find_domain_problems(workspace, [name]).get(name)
-    if problem:
-        raise problem
+    found = find_sending_domains(workspace, [name])[name]
+    if isinstance(found, Problem):
+        raise found
+    return found
 
 
 def is_dns_optional() -> bool:
@@ -115,20 +167,20 @@ def is_dns_optional() -> bool:
     return settings.DELIVERY_TRANSPORT == "inbox" and settings.SENDING_DOMAIN_POLICY == "registered"
 
 
-def find_domain_problems(workspace: Workspace, names: Collection[str]) -> dict[str, Problem]:
-    """Return the problems of the domains that the workspace cannot send from, by name, in one query."""
-    unknown = [name for name in names if not sending_domain_cache.get((workspace.id, name))]
-    if not unknown:
-        return {}
-    statuses = dict(run(STATUSES, [to_uuid(workspace.id, prefix="ws_"), unknown]))
-    problems: dict[str, Problem] = {}
+def find_sending_domains(workspace: Workspace, names: Collection[str]) -> dict[str, SendingDomain | Problem]:
+    """Return the domains by name, or the reasons why the workspace cannot send from them, in one query."""
+    found: dict[str, SendingDomain | Problem] = {
+        name: domain for name in names if (domain := sending_domain_cache.get((workspace.id, name)))
+    }
+    unknown = [name for name in names if name not in found]
+    rows = run(STATUSES, [to_uuid(workspace.id, prefix="ws_"), unknown]) if unknown else []
+    statuses = {name: status for name, status, *_ in rows}
+    registered = {name: SendingDomain(*tracking) for name, _, *tracking in rows}
     for name in unknown:
-        problem = _domain_problem(workspace, name, statuses.get(name))
-        if problem:
-            problems[name] = problem
-        else:
-            sending_domain_cache.set((workspace.id, name), True)
-    return problems
+        found[name] = _domain_problem(workspace, name, statuses.get(name)) or registered[name]
+        if found[name] is registered.get(name):
+            sending_domain_cache.set((workspace.id, name), registered[name])
+    return found
 
 
 def _domain_problem(workspace: Workspace, name: str, status: str | None) -> Problem | None:

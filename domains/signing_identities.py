@@ -1,4 +1,4 @@
-"""Signing identities: the DKIM key, the return path domain and the TLS policy of each sending domain.
+"""Signing identities: DKIM key, return path domain, TLS policy and host of the links of each sending domain.
 
 The newest published key signs; before any key was found in DNS, the first one does.
 """
@@ -16,6 +16,7 @@ from django.conf import settings
 
 from delivery.message.dkim import SigningKey
 from domains.models import SEAL_PURPOSE, Domain
+from domains.tracking_hosts import links_url
 from lib.ids import from_uuid, to_uuid
 from lib.keyring import UnknownKey
 from lib.sealed import unseal
@@ -27,12 +28,16 @@ log = logging.getLogger("postrider.domains")
 WorkspaceDomain = tuple[str, str]
 
 KEY_CACHE_SIZE = 1000
+# A tracking host is used a minute after it was proven: by then all web processes know it (tracking.hosts).
 # LATERAL uses the unique index for each pair; a plain join reads the whole table until it is very large.
 IDENTITIES = """
 SELECT pair.place, found.*
 FROM unnest(%s::uuid[], %s::text[]) WITH ORDINALITY AS pair (workspace_id, name, place)
 CROSS JOIN LATERAL (
-  SELECT d.return_path_seen_at IS NOT NULL, d.tls, k.id, k.selector, k.sealed_private_key
+  SELECT d.return_path_seen_at IS NOT NULL, d.tls,
+         (SELECT h.name FROM domains_trackinghost h
+           WHERE h.domain_id = d.id AND h.status = 'active' AND h.proven_at <= now() - interval '1 minute'),
+         k.id, k.selector, k.sealed_private_key
   FROM domains_domain d JOIN domains_dkimkey k ON k.domain_id = d.id
   WHERE d.workspace_id = pair.workspace_id AND d.name = pair.name
   ORDER BY k.seen_at IS NULL, CASE WHEN k.seen_at IS NOT NULL THEN k.created_at END DESC, k.created_at, k.id
@@ -45,12 +50,14 @@ CROSS JOIN LATERAL (
 class SigningIdentity:
     """key: None if it cannot be unsealed, because its entry was removed from APP_KEYS or the row is damaged.
 
-    requires_tls: by the domain or by DELIVERY_TLS.
+    requires_tls: by the domain or by DELIVERY_TLS. links_url: the start of the links in its emails; empty for
+    PUBLIC_URL.
     """
 
     key: SigningKey | None
     return_path_domain: str
     requires_tls: bool
+    links_url: str = ""
 
 
 def load_identities(pairs: Collection[WorkspaceDomain]) -> dict[WorkspaceDomain, SigningIdentity]:
@@ -61,10 +68,19 @@ def load_identities(pairs: Collection[WorkspaceDomain]) -> dict[WorkspaceDomain,
     return {wanted[place - 1]: _identity(wanted[place - 1][1], *columns) for place, *columns in rows}
 
 
-def _identity(name: str, is_return_path_seen: bool, tls: str, key_id: UUID, *sealed: str) -> SigningIdentity:  # noqa: FBT001
+def _identity(  # the columns of IDENTITIES
+    name: str,
+    is_return_path_seen: bool,  # noqa: FBT001
+    tls: str,
+    host: str | None,
+    key_id: UUID,
+    *sealed: str,
+) -> SigningIdentity:
     domain = return_path_name(name) if is_return_path_seen else settings.RETURN_PATH_DOMAIN
     requires_tls = Domain.TlsPolicy.REQUIRED in (tls, settings.DELIVERY_TLS)
-    return SigningIdentity(_signing_key(name, key_id, *sealed), domain, requires_tls)
+    return SigningIdentity(
+        _signing_key(name, key_id, *sealed), domain, requires_tls, links_url=links_url(host) if host else ""
+    )
 
 
 def return_path_name(domain_name: str) -> str:

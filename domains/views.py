@@ -10,14 +10,14 @@ from api.fields import DeletedSerializer
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer
-from domains.services import delete_domain, register_domain, rotate_dkim_key, set_tls_policy
+from domains.services import change_domain, delete_domain, register_domain, rotate_dkim_key
 from domains.verify import verify_domain
 from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @domains_schema
 class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]):
-    queryset = Domain.objects.prefetch_related("dkim_keys")
+    queryset = Domain.objects.select_related("tracking_host").prefetch_related("dkim_keys")
     serializer_class = DomainSerializer
     sending_actions = frozenset({"list", "retrieve"})
 
@@ -26,7 +26,7 @@ class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]
         return Response(DomainSerializer(domain).data, status=status.HTTP_201_CREATED)
 
     def partial_update(self, request: Request, pk: str) -> Response:
-        set_tls_policy(self.get_object(), tls=self.valid(DomainChanges)["tls"])
+        change_domain(self.get_object(), self.valid(DomainChanges))
         return self.retrieve(request, pk)
 
     def destroy(self, request: Request, pk: str) -> Response:

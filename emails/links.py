@@ -3,6 +3,8 @@
 Each token contains everything its URL needs, so links work after the email is deleted and, for opens and clicks,
 while the database is down. Tokens are encrypted and authenticated (lib.tokens): a link shows no address and cannot
 be forged. See docs/decisions/0026.
+
+base_url, of each URL: its start, which is that of the sending domain's tracking host; empty for PUBLIC_URL.
 """
 
 from dataclasses import dataclass
@@ -47,25 +49,28 @@ class UnsubscribeLink:
     stream: str = MAIN
 
 
-def open_url(recipient_id: str) -> str:
+def open_url(recipient_id: str, *, base_url: str = "") -> str:
     """Return the URL of a recipient's tracking pixel."""
-    return f"{settings.PUBLIC_URL}/t/o/{make_token(to_uuid(recipient_id).bytes, purpose=OPEN)}"
+    return _url("/t/o/", make_token(to_uuid(recipient_id).bytes, purpose=OPEN), base_url)
 
 
-def click_url(recipient_id: str, *, workspace_id: str, target: str) -> str:
+def click_url(recipient_id: str, *, workspace_id: str, target: str, base_url: str = "") -> str:
     """Return the tracked link for a target: 4/3 of its length plus about 110 characters."""
     ids = to_uuid(workspace_id, prefix="ws_").bytes + to_uuid(recipient_id).bytes
-    return f"{settings.PUBLIC_URL}/t/c/{make_token(ids + target.encode(), purpose=CLICK)}"
+    return _url("/t/c/", make_token(ids + target.encode(), purpose=CLICK), base_url)
 
 
-def unsubscribe_url(recipient_id: str, *, workspace_id: str, address: str, stream: str = MAIN) -> str:
-    """Return the URL for the footer and List-Unsubscribe: at most 459 characters after PUBLIC_URL."""
-    return f"{settings.PUBLIC_URL}/u/{_unsubscribe_token(UnsubscribeLink(workspace_id, recipient_id, address, stream))}"
+def unsubscribe_url(
+    recipient_id: str, *, workspace_id: str, address: str, stream: str = MAIN, base_url: str = ""
+) -> str:
+    """Return the URL for the footer and List-Unsubscribe: at most 459 characters after its start."""
+    link = UnsubscribeLink(workspace_id, recipient_id, address, stream)
+    return _url("/u/", _unsubscribe_token(link), base_url)
 
 
-def preferences_url(link: UnsubscribeLink) -> str:
+def preferences_url(link: UnsubscribeLink, *, base_url: str = "") -> str:
     """Return the URL of the preference page of a link's recipient."""
-    return f"{settings.PUBLIC_URL}/p/{_unsubscribe_token(link)}"
+    return _url("/p/", _unsubscribe_token(link), base_url)
 
 
 def _unsubscribe_token(link: UnsubscribeLink) -> str:
@@ -104,6 +109,10 @@ def read_unsubscribe(token: str) -> UnsubscribeLink:
         (workspace, recipient_id), text = _split(token, purpose=UNSUBSCRIBE, ids=2)
         stream, address = MAIN, text.decode()
     return UnsubscribeLink(f"ws_{workspace}", recipient_id, address, stream)
+
+
+def _url(path: str, token: str, base_url: str) -> str:
+    return f"{base_url or settings.PUBLIC_URL}{path}{token}"
 
 
 def _split(token: str, *, purpose: str, ids: int) -> tuple[list[str], bytes]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from streams.models import MAIN
 
+# Options that the sending domain can switch off for requests without them.
+DOMAIN_SETTINGS = {"track_opens": "open_tracking", "track_clicks": "click_tracking"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class SendOptions:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from django.db import connection, transaction
 from django.utils import timezone
 
-from domains.models import Domain
+from domains.models import Domain, TrackingHost
 from emails.models import Email
 from emails.upkeep.retention import delete_all_emails
 from events.tasks import delete_expired as delete_expired_events
@@ -38,7 +38,7 @@ TABLES = (
     "workspaces_auditentry",
 )
 # At most some hundred rows per workspace.
-SMALL = (Domain, Webhook, ApiKey, Membership, Invitation)
+SMALL = (TrackingHost, Domain, Webhook, ApiKey, Membership, Invitation)
 # Without Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"
 

@@ -27,8 +27,7 @@ from api.fields import (
     WholeNumberField,
     help_texts,
 )
-from domains.models import Domain
-from domains.serializers import TLS, DomainInput
+from domains.serializers import DomainInput, DomainSettingsInput
 from lib.datetimes import parse_datetime, to_utc
 from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
@@ -155,8 +154,8 @@ class RoleInput(StrictSerializer):
     role = OptionField(choices=Membership.Role.values, help_text="The role of the member.")
 
 
-class ConfiguredDomainInput(DomainInput):
-    tls = OptionField(Domain.TlsPolicy.values, required=False, help_text=TLS)
+class ConfiguredDomainInput(DomainSettingsInput, DomainInput):
+    """A domain with its settings."""
 
 
 class ConfiguredTemplateInput(TemplateInput):

@@ -20,6 +20,7 @@ from emails import queue_stats
 from streams.services import streams_cache
 from tests.collected import collected_files
 from tests.lib.nameserver import NameServer
+from tracking.hosts import tracking_hosts
 from tracking.recorder import HitRecorder, recorder
 from tracking.suspensions import SuspensionList, suspended_workspaces
 from workspaces.api import authentication
@@ -156,6 +157,12 @@ def _no_suspensions(monkeypatch: Any) -> None:
     """Begin without suspended workspaces, and read them only when a test does: a thread sees no transaction of it."""
     monkeypatch.setattr(SuspensionList, "_refresh", lambda _: None)
     monkeypatch.setattr(suspended_workspaces, "_ids", frozenset())
+
+
+@pytest.fixture(autouse=True)
+def _no_tracking_hosts(monkeypatch: Any) -> None:
+    """Begin without tracking hosts, which tests read when they need them."""
+    monkeypatch.setattr(tracking_hosts, "_hosts", {})
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.preferences import Preferences, read_preferences, save_preferences, stop_everything
@@ -14,6 +14,7 @@ from emails.links import ClickedLink, UnsubscribeLink, read_open
 from emails.models import Email
 from lib.tokens import InvalidToken
 from tracking.bot_detection import is_bot
+from tracking.hosts import ServedHost
 from tracking.recorder import recorder
 from workspaces.models import Workspace
 
@@ -39,6 +40,12 @@ def read_link(read: Callable[[str], L], token: str) -> L | None:
         return read(token)
     except InvalidToken:
         return None
+
+
+def is_served(workspace_id: str, request: HttpRequest) -> bool:
+    """Return whether links of a workspace work at the host of a request: any at PUBLIC_URL, its own at its hosts."""
+    host: ServedHost | None = getattr(request, "tracking_host", None)
+    return host is None or workspace_id in host.owners
 
 
 def record_open(token: str, *, meta: Mapping[str, Any]) -> None:

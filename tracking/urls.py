@@ -7,6 +7,7 @@ from tracking import views
 urlpatterns = [
     path("t/o/<path:token>", views.pixel),
     path("t/c/<path:token>", views.click),
+    path("t/page.css", views.style),
     path("u/<path:token>", views.unsubscribe),
     path("p/<path:token>", views.preferences),
 ]

@@ -1,4 +1,7 @@
-"""Recipient views: no API key, cookie or session, and no recipient data in a URL."""
+"""Recipient views: no API key, cookie or session, and no recipient data in a URL.
+
+At a tracking host, links of other workspaces do not work: they would use the good name of its domain.
+"""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,7 +46,7 @@ def click(request: HttpRequest, token: str) -> HttpResponse:
     Needs no database.
     """
     link = services.read_link(read_click, token)
-    if link is None:
+    if link is None or not services.is_served(link.workspace_id, request):
         return _page("broken", status=404)
     if request.method == "GET":
         services.record_click(link, meta=request.META)
@@ -53,12 +56,19 @@ def click(request: HttpRequest, token: str) -> HttpResponse:
     return HttpResponse(status=302, headers={**HEADERS, "Location": iri_to_uri(link.target)})
 
 
+@require_safe
+def style(request: HttpRequest) -> HttpResponse:
+    """Return the style sheet of the pages, which is no static file: tracking hosts have none."""
+    headers = {"Cache-Control": "public, max-age=3600"}
+    return HttpResponse(render_to_string("tracking/page.css"), content_type="text/css; charset=utf-8", headers=headers)
+
+
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """Show a page with a button. Only a POST unsubscribes, with any body (RFC 8058)."""
     link = services.read_link(read_unsubscribe, token)
-    if link is None:
+    if link is None or not services.is_served(link.workspace_id, request):
         return _page("broken", status=404)
     if request.method != "POST":
         return _page("unsubscribe", **_context(link))
@@ -73,7 +83,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 def preferences(request: HttpRequest, token: str) -> HttpResponse:
     """Show the streams that the recipient of a link can choose; save the choice of a POST."""
     link = services.read_link(read_unsubscribe, token)
-    if link is None:
+    if link is None or not services.is_served(link.workspace_id, request):
         return _page("broken", status=404)
     is_saved = request.method == "POST" and services.try_saving(link, QueryDict(request.read(BODY_BYTES)))
     choices = services.find_preferences(link)

@@ -1,16 +1,19 @@
 """Resend's API: domains."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compat.drafts import read_choice
+from compat.drafts import read_choice, rename_fields
 from compat.resend.resources import Resource
 from compat.resend.views import ResendViewSet
 from domains.models import Domain
 from domains.records import DnsRecord, list_records
-from domains.serializers import DomainInput
-from domains.services import delete_domain, register_domain, set_tls_policy
+from domains.serializers import DomainInput, DomainSettingsInput
+from domains.services import change_domain, delete_domain, register_domain
 from domains.verify import verify_domain
 from lib.datetimes import format_datetime
 from lib.ids import uuid_text
@@ -21,7 +24,17 @@ TLS = {"enforced": Domain.TlsPolicy.REQUIRED, "opportunistic": Domain.TlsPolicy.
 REGION = "us-east-1"
 # The records that Resend's clients know, by ours: at Resend the return path is a part of SPF.
 # https://resend.com/docs/api-reference/domains/get-domain
-RECORDS = {"DKIM": "DKIM", "SPF": "SPF", "ReturnPath": "SPF"}
+RECORDS = {
+    "DKIM": "DKIM",
+    "SPF": "SPF",
+    "ReturnPath": "SPF",
+    "Tracking": "Tracking",
+    "TrackingCAA": "TrackingCAA",
+}
+# Their names are complete.
+COMPLETE_NAMES = frozenset({"Tracking", "TrackingCAA"})
+# Fields with the values of ours. https://resend.com/docs/api-reference/domains/update-domain
+SWITCHES = {"open_tracking": "openTracking", "click_tracking": "clickTracking"}
 
 
 def domain_item(domain: Domain) -> Resource:
@@ -38,30 +51,35 @@ def domain_item(domain: Domain) -> Resource:
 
 def domain_resource(domain: Domain) -> Resource:
     records = [_record(record) for record in list_records(domain) if record.record in RECORDS]
-    return {"object": "domain", **domain_item(domain), "records": records}
+    host = domain.links_host
+    return {
+        "object": "domain",
+        **domain_item(domain),
+        "open_tracking": domain.open_tracking,
+        "click_tracking": domain.click_tracking,
+        "tracking_subdomain": host and host.name.partition(".")[0],
+        "records": records,
+    }
 
 
 class ResendDomainViewSet(ResendViewSet[Domain]):
-    queryset = Domain.objects.prefetch_related("dkim_keys")
+    queryset = Domain.objects.select_related("tracking_host").prefetch_related("dkim_keys")
     sending_actions = frozenset({"list", "retrieve"})
     object_name, id_prefix = "domain", "dom_"
     item, delete_object = staticmethod(domain_item), staticmethod(delete_domain)
 
     def create(self, request: Request) -> Response:
-        tls = read_choice(self.body.get("tls"), TLS, field="tls")
+        changes = _read_changes(self.body)
         values = DomainInput().run_validation({"name": self.body.get("name")})
-        domain = register_domain(self.workspace, name=values["name"])
-        if tls:
-            set_tls_policy(domain, tls=tls)
-        return Response(domain_resource(domain), status=status.HTTP_201_CREATED)
+        domain = register_domain(self.workspace, name=values["name"], changes=changes)
+        return Response(domain_resource(self.get_queryset().get(id=domain.id)), status=status.HTTP_201_CREATED)
 
     def retrieve(self, request: Request, pk: str) -> Response:
         return Response(domain_resource(self.find(pk)))
 
     def update(self, request: Request, pk: str) -> Response:
-        domain, tls = self.find(pk), read_choice(self.body.get("tls"), TLS, field="tls")
-        if tls:
-            set_tls_policy(domain, tls=tls)
+        domain = self.find(pk)
+        change_domain(domain, _read_changes(self.body))
         return Response(self.reference(domain))
 
     def verify(self, request: Request, pk: str) -> Response:
@@ -70,12 +88,24 @@ class ResendDomainViewSet(ResendViewSet[Domain]):
         return Response(self.reference(domain))
 
 
+def _read_changes(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a domain that a request gives. Raises ValidationError, InvalidFields."""
+    fields = rename_fields(body, SWITCHES)
+    if tls := read_choice(body.get("tls"), TLS, field="tls"):
+        fields["tls"] = tls.value
+    if "tracking_subdomain" in body:
+        subdomain = body["tracking_subdomain"]
+        fields["tracking"] = None if subdomain is None else {"subdomain": subdomain}
+    changes: dict[str, Any] = DomainSettingsInput().run_validation(fields)
+    return changes
+
+
 def _record(record: DnsRecord) -> Resource:
     """Return a DNS record; a priority only if it has one."""
     priority = {} if record.priority is None else {"priority": record.priority}
     return {
         "record": RECORDS[record.record],
-        "name": record.name,
+        "name": record.fqdn if record.record in COMPLETE_NAMES else record.name,
         "type": record.type,
         "ttl": str(record.ttl),
         "status": record.status,

@@ -22,6 +22,7 @@ ERRORS: dict[str, tuple[int, str]] = {
     "workspace_suspended": (403, "validation_error"),
     "plan_limit_reached": (403, "validation_error"),
     "domain_already_exists": (403, "validation_error"),
+    "tracking_host_taken": (403, "validation_error"),
     "not_found": (404, "not_found"),
     "template_not_found": (404, "not_found"),
     "method_not_allowed": (405, "method_not_allowed"),
@@ -40,7 +41,8 @@ FIELD_NAMES = (("from", "invalid_from_address"), ("attachments", "invalid_attach
 # https://resend.com/docs/api-reference/emails/send-email
 WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId": "template.id",
               "templateData": "template.variables", "htmlContent": "html", "textContent": "text", "url": "endpoint",
-              "active": "status"}  # fmt: skip
+              "active": "status", "openTracking": "open_tracking", "clickTracking": "click_tracking",
+              "tracking.subdomain": "tracking_subdomain"}  # fmt: skip
 # An endpoint that Resend has and Postrider has not.
 ABSENT = (501, "application_error")
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from dashboard.pages.tracking_settings import tracking_form
 from dashboard.ui.confirm import Confirmation, problem_message, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
@@ -20,8 +21,8 @@ from dashboard.ui.scoping import ScopedAdmin
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
-from domains.records import DnsRecord, list_records, list_warnings
-from domains.services import delete_domain, is_dns_optional, register_domain, rotate_dkim_key, set_tls_policy
+from domains.records import DnsRecord, find_tracking_error, list_records, list_warnings
+from domains.services import change_domain, delete_domain, is_dns_optional, register_domain, rotate_dkim_key
 from domains.verify import verify_domain
 from lib.translation import translate
 from workspaces.errors import PlanLimitReached
@@ -33,6 +34,8 @@ PURPOSES = {
     "SPF": gettext_lazy("Lists the servers that may send"),
     "DMARC": gettext_lazy("Tells receivers how to treat forged email"),
     "ReturnPath": gettext_lazy("Receives bounces under your own name"),
+    "Tracking": gettext_lazy("Gives the links in your emails your own name"),
+    "TrackingCAA": gettext_lazy("Permits the certificate for the links"),
 }
 # A text of a TXT record has at most 255 bytes; a longer value consists of several.
 TXT_BYTES = 255
@@ -103,6 +106,7 @@ class DomainSection(ScopedAdmin):
             self.route("<str:object_id>/zone/", "zone", self.zone_view),
             self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
             self.post_route("<str:object_id>/tls/", "tls", self.tls_view),
+            self.route("<str:object_id>/tracking/", "tracking", self.tracking_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
@@ -123,7 +127,9 @@ class DomainSection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
-        refresh = refresh_of(domain.status, domain.last_checked_at, regions=("checked", "state", "records"))
+        host = domain.links_host
+        regions = ("checked", "state", "records", "links")
+        refresh = refresh_of(domain.status, host and host.status, domain.last_checked_at, regions=regions)
         return refresh.unchanged(request) or self.page(
             request,
             "dashboard/domains/detail.html",
@@ -133,8 +139,12 @@ class DomainSection(ScopedAdmin):
             records=[_translate_record(record) for record in list_records(domain)],
             warnings=[translate(warning["message"]) for warning in list_warnings(domain)],
             purposes=PURPOSES,
+            host=host,
+            host_error=host and translate(find_tracking_error(host) or ""),
             is_dns_optional=is_dns_optional(),
-            urls={name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "rotate", "delete")},
+            urls={
+                name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "tracking", "rotate", "delete")
+            },
         )
 
     def zone_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -156,8 +166,18 @@ class DomainSection(ScopedAdmin):
     def tls_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
         tls = request.POST.get("tls", "")
-        if tls in Domain.TlsPolicy.values and try_action(request, lambda: set_tls_policy(domain, tls=tls)):
+        if tls in Domain.TlsPolicy.values and try_action(request, lambda: change_domain(domain, {"tls": tls})):
             self.log_change(request, domain, f"Set TLS to {tls}.")
+        return redirect(self.url("change", domain.id))
+
+    def tracking_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        domain = self.find(request, object_id)
+        form = tracking_form(domain, request.POST or None)
+        changed = form.attempt(lambda: change_domain(domain, form.values)) if form.is_valid() else None
+        if changed is None:
+            return self.page(request, "dashboard/domains/tracking.html", title=_("Links and tracking"), form=form)
+        self.log_change(request, domain, "Changed links and tracking.")
+        messages.success(request, _("The settings were saved. They apply to new emails."))
         return redirect(self.url("change", domain.id))
 
     def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from domains.models import Domain
+from domains.models import Domain, TrackingHost
 from emails.models import Entrance, Recipient
 from emails.states import EmailStatus
 from suppressions.models import Suppression
@@ -23,7 +23,13 @@ EMAIL_TONES = {
     "cancelled": "default",
 }
 # Status of a domain or one of its records → variant.
-DOMAIN_TONES = {"verified": "success", "pending": "warning", "failed": "danger", "temporary_failure": "danger"}
+DOMAIN_TONES = {
+    "verified": "success",
+    "active": "success",
+    "pending": "warning",
+    "failed": "danger",
+    "temporary_failure": "danger",
+}
 # Webhook delivery status → variant.
 DELIVERY_TONES = {"pending": "warning", "succeeded": "success", "exhausted": "danger", "discarded": "neutral"}
 
@@ -49,6 +55,7 @@ TRANSLATED_VALUES = (
     Recipient.RecipientType,
     Domain.DomainStatus,
     Domain.TlsPolicy,
+    TrackingHost.HostStatus,
     WebhookDeliveryStatus,
     Suppression.Reason,
     ApiKey.Scope,

@@ -45,8 +45,38 @@ class VerificationResult:
 
     def messages(self) -> list[CodedText]:
         """Return the errors and notes of all checks."""
-        checks = [*self.keys.values(), self.spf, self.dmarc, self.return_path, self.mail]
-        return [text for check in checks for text in (check.error, check.note) if isinstance(text, CodedText)]
+        return _messages([*self.keys.values(), self.spf, self.dmarc, self.return_path, self.mail])
+
+
+@dataclass(frozen=True)
+class HostCheck:
+    """The check of a tracking host.
+
+    name: whether DNS leads to this service. proof: whether this service answers there. owner: whether the workspace may
+    use it, decided when the check is recorded. authority: the CAA records that refuse its certificate, if there are
+    any, and authority_name the name that has them.
+    """
+
+    host_id: str
+    name: RecordCheck
+    proof: RecordCheck
+    owner: RecordCheck = RecordCheck(RecordStatus.VALID)
+    authority: RecordCheck | None = None
+    authority_name: str = ""
+
+    @property
+    def decisive(self) -> RecordCheck:
+        """The first check that is not valid, or a valid one."""
+        checks = (self.name, self.proof, self.owner)
+        return next((check for check in checks if check.status is not RecordStatus.VALID), self.owner)
+
+    def messages(self) -> list[CodedText]:
+        """Return the errors and notes of all checks."""
+        return _messages(check for check in (self.name, self.proof, self.owner, self.authority) if check)
+
+
+def _messages(checks: Iterable[RecordCheck]) -> list[CodedText]:
+    return [text for check in checks for text in (check.error, check.note) if isinstance(text, CodedText)]
 
 
 def to_json(result: VerificationResult) -> dict[str, Any]:
@@ -68,6 +98,24 @@ def from_json(
     checks = {name: _check_from_json(check, by_text) for name, check in stored.items() if name != "keys"}
     keys = {selector: _check_from_json(check, by_text) for selector, check in stored["keys"].items()}
     return VerificationResult(keys=keys, **checks)
+
+
+def host_to_json(check: HostCheck) -> dict[str, Any]:
+    """Return the stored form of the check of a tracking host."""
+    return {
+        name: _check_to_json(value) if isinstance(value, RecordCheck) else value for name, value in vars(check).items()
+    }
+
+
+def host_from_json(stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None) -> HostCheck | None:
+    """Return the check that `host_to_json` stored; None before the first check."""
+    if not stored:
+        return None
+    by_text = {message: message for message in map(restore_text, messages or ())}
+    values: dict[str, Any] = {
+        name: _check_from_json(value, by_text) if isinstance(value, dict) else value for name, value in stored.items()
+    }
+    return HostCheck(**values)
 
 
 def _check_to_json(check: RecordCheck) -> dict[str, Any]:

@@ -9,7 +9,7 @@ CNAME_LIMIT = 5
 
 async def check_return_path(lookup: RecordLookup, *, fqdn: str, target: str) -> RecordCheck:
     """Check that a name is a CNAME for the target. Raises DnsError."""
-    chain = await _follow_cnames(lookup, fqdn)
+    chain = await follow_cnames(lookup, fqdn)
     if target in chain:
         return RecordCheck(RecordStatus.VALID, found=join_texts(chain))
     if chain:
@@ -26,7 +26,7 @@ async def check_return_path(lookup: RecordLookup, *, fqdn: str, target: str) -> 
     )
 
 
-async def _follow_cnames(lookup: RecordLookup, name: str) -> list[str]:
+async def follow_cnames(lookup: RecordLookup, name: str) -> list[str]:
     """Return the targets of a chain of CNAMEs, at most CNAME_LIMIT."""
     chain: list[str] = []
     for _ in range(CNAME_LIMIT):

@@ -4,17 +4,18 @@ A slow template must not hold locks or an idle transaction, so everything is ren
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.errors import Problem
 from delivery.message.compose import File
-from domains.services import check_sending_domain, find_domain_problems
+from domains.services import SendingDomain, check_sending_domain, find_sending_domains
 from emails.accept.content_warnings import CONTENT_IGNORED, DATA_UNUSED, Warnings, html_warnings
 from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared_fields
 from emails.accept.insertion import NewEmail
 from emails.key_limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
+from emails.send_options import DOMAIN_SETTINGS
 from lib.coded_texts import CodedText
 from lib.ids import new_id
 from streams.models import Stream
@@ -54,7 +55,7 @@ def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> NewEma
     TemplateOutputTooLarge.
     """
     refuse_domain(limits, draft.sender.domain)
-    check_sending_domain(workspace, name=draft.sender.domain)
+    draft = _with_domain(draft, check_sending_domain(workspace, name=draft.sender.domain))
     template = find_template(workspace, draft.template) if draft.template else None
     refuse_template(limits, template)
     stream = stream_for_sending(workspace, draft.stream, limits)
@@ -71,13 +72,19 @@ def check_drafts(
     translated = [draft for draft in drafts if isinstance(draft, Draft)]
     names = {draft.sender.domain for draft in translated}
     not_allowed = {name: refusal for name in names if (refusal := domain_problem(limits, name))}
-    domain_problems = find_domain_problems(workspace, names) | not_allowed
+    domains = find_sending_domains(workspace, names) | not_allowed
     templates = find_templates(workspace, {draft.template for draft in translated if draft.template})
     work = _SharedWork(limits.is_test)
     results: list[NewEmail | Problem] = []
     for draft in drafts:
-        problem = draft if isinstance(draft, Problem) else domain_problems.get(draft.sender.domain)
-        results.append(problem or _checked_or_problem(workspace, draft, templates, work, limits))  # type: ignore[arg-type]
+        if isinstance(draft, Problem):
+            results.append(draft)
+            continue
+        domain = domains[draft.sender.domain]
+        if isinstance(domain, Problem):
+            results.append(domain)
+            continue
+        results.append(_checked_or_problem(workspace, _with_domain(draft, domain), templates, work, limits))
     return results
 
 
@@ -87,13 +94,18 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
     Raises the errors of check_draft, which name the recipients.
     """
     refuse_domain(limits, draft.sender.domain)
-    check_sending_domain(workspace, name=draft.sender.domain)
+    domain = check_sending_domain(workspace, name=draft.sender.domain)
     template = find_template(workspace, draft.template)
     refuse_template(limits, template)
     stream = stream_for_sending(workspace, draft.stream, limits)
     compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
     shared = shared_fields(
-        draft, stream, template_version_id=template.version_id, template_id=template.id, is_test=limits.is_test
+        draft,
+        stream,
+        template_version_id=template.version_id,
+        template_id=template.id,
+        is_test=limits.is_test,
+        **_switched_off(domain),
     )
     missing: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
@@ -105,11 +117,21 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
             missing.setdefault(name, []).append(index)
         if not emails:
             # The emails differ little; reading the HTML of all could take seconds.
-            warnings = html_warnings(rendered.html, has_tracked_links=stream.track_clicks)
+            warnings = html_warnings(rendered.html, has_tracked_links=bool(shared.track_clicks))
         emails.append(bulk_email(draft, recipient, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
     return emails, [*missing_variable_warnings(missing), *warnings]
+
+
+def _with_domain(draft: Draft, domain: SendingDomain) -> Draft:
+    """Return a draft without what its domain has switched off, unless the request asks for it."""
+    changes = {name: value for name, value in _switched_off(domain).items() if getattr(draft, name) is None}
+    return replace(draft, **changes) if changes else draft
+
+
+def _switched_off(domain: SendingDomain) -> dict[str, Any]:
+    return {option: False for option, setting in DOMAIN_SETTINGS.items() if not getattr(domain, setting)}
 
 
 def _checked_or_problem(

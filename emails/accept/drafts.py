@@ -96,17 +96,17 @@ SHARED_NAMES = SHARED_COLUMNS.keys() & {column.name for column in fields(Draft)}
 def shared_fields(draft: Draft | BulkDraft, stream: Stream, **references: Any) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
-    stream: that of the draft. references: content_id, template_version_id and template_id, if any, and is_test.
+    stream: that of the draft. references: content_id, template_version_id and template_id, if any, is_test, and
+    options that take precedence over those of the stream.
     """
     values = {name: vars(draft)[name] for name in SHARED_NAMES if vars(draft).get(name) is not None}
     return SharedFields(
-        **{**stream.email_defaults, **values},
+        **{**stream.email_defaults, **values, **references},
         stream=stream.slug,
         rank=stream.rank,
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
         reply_to=", ".join(map(str, draft.reply_to)) or None,
-        **references,
     )
 
 

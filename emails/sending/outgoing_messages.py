@@ -111,7 +111,7 @@ def _personalized_html(job: SendJob, content: RenderedContent) -> str:
     filled = fill(
         find_slots(content.html),
         link=functools.partial(_click_url, job) if job.track_clicks else None,
-        pixel_url=open_url(job.key) if job.track_opens else None,
+        pixel_url=open_url(job.key, base_url=_base_url(job)) if job.track_opens else None,
         footer="" if UNSUBSCRIBE_PLACEHOLDER in content.html else _footer(job, html_footer),
     )
     if UNSUBSCRIBE_PLACEHOLDER not in filled:
@@ -128,11 +128,19 @@ def _personalized_text(job: SendJob, content: RenderedContent) -> str:
 
 
 def _click_url(job: SendJob, target: str) -> str:
-    return click_url(job.key, workspace_id=job.claim.workspace_id, target=target)
+    return click_url(job.key, workspace_id=job.claim.workspace_id, target=target, base_url=_base_url(job))
 
 
 def _unsubscribe_url(job: SendJob) -> str:
-    return unsubscribe_url(job.key, workspace_id=job.claim.workspace_id, address=job.address, stream=job.stream)
+    workspace_id, base_url = job.claim.workspace_id, _base_url(job)
+    return unsubscribe_url(
+        job.key, workspace_id=workspace_id, address=job.address, stream=job.stream, base_url=base_url
+    )
+
+
+def _base_url(job: SendJob) -> str:
+    """Return the start of all links in a message."""
+    return job.identity.links_url if job.identity else ""
 
 
 def _footer(job: SendJob, render: Callable[..., str]) -> str:

@@ -10,6 +10,8 @@ from django.conf import settings
 
 from lib.network.address_guard import Address, unwrap
 
+# Added by proxies: one on this machine would make external clients look local.
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA")
 # Some proxies append the port: 192.0.2.1:4711, [2001:db8::1]:4711.
 WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
 
@@ -41,6 +43,13 @@ def is_trusted_proxy(peer: str) -> bool:
     """Return whether the peer of a request is in TRUSTED_PROXIES."""
     address = _parse(peer)
     return address is not None and _is_trusted(address)
+
+
+def is_from_proxy_itself(meta: Mapping[str, Any]) -> bool:
+    """Return whether the proxy sent a request, from this machine or as one of TRUSTED_PROXIES, and not for a client."""
+    address = _parse(meta.get("REMOTE_ADDR", ""))
+    is_near = address is not None and (address.is_loopback or _is_trusted(address))
+    return is_near and not any(name in meta for name in FORWARDED)
 
 
 def _is_trusted(address: Address) -> bool:

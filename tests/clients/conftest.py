@@ -40,7 +40,7 @@ class Service:
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: Any) -> Any:
-    with running_stack(tmp_path_factory.mktemp("clients")) as stack:
+    with running_stack(tmp_path_factory.mktemp("clients"), TRACKING_HOST="mail.service.example") as stack:
         stack.start("inbox", "worker", "beat", "web")
         management_key = json.loads(stack.manage("create_management_key", "--name", "test"))["key"]
         yield Service(stack, spent_key=_spent_key(stack), management_key=management_key)

@@ -137,6 +137,26 @@ def test_duplicates_are_reported_and_deleted_only_with_prune(shop):
     assert (webhook.url, webhook.events) == (url, ["bounced", "complained"])
 
 
+def test_tracking_of_a_domain_follows_the_file(shop):
+    name = f"{uuid4().hex}.example"
+    text = f"domains:\n  - name: {name}\n    clickTracking: false\n    tracking: {{subdomain: links}}\n"
+    assert shop.apply("--yes", text=text).code == 0
+    (domain,) = shop.client.domains.list()
+    assert (domain.tracking.host, domain.open_tracking, domain.click_tracking) == (f"links.{name}", True, False)
+    assert shop.plan(text=text) == []
+    shop.path.unlink()
+    assert shop.apply("--init").code == 0
+    assert yaml.safe_load(shop.path.read_text())["domains"] == [
+        {"name": name, "tls": "opportunistic", "clickTracking": False, "tracking": {"subdomain": "links"}}
+    ]
+    changed = text.replace("links", "click")
+    fields = json.loads(shop.apply("--dry-run", text=changed).output)["changes"][0]["fields"]
+    assert fields == {"tracking": {"from": "links", "to": "click"}}
+    removed = text.replace("{subdomain: links}", "null")
+    assert shop.apply("--yes", text=removed).code == 0
+    assert shop.client.domains.get(domain.id).tracking is None
+
+
 def test_drift_by_hand_is_shown_in_the_plan_and_undone(shop):
     shop.apply("--yes")
     client = shop.client

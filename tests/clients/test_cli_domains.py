@@ -42,6 +42,20 @@ def test_an_unverified_domain_is_exit_code_1_and_an_unknown_one_4(cli, domain):
     assert cli.run("domains", "verify", "dom_0Uf8c5MnBvCxZaSdFgHjKl").code == 4
 
 
+def test_the_host_of_links_is_chosen_and_removed(cli, client, domain):
+    assert cli.run("domains", "tracking", domain.name).code == 2
+    assert cli.run("domains", "tracking", domain.name, "links", "--remove").code == 2
+    chosen = cli.run("domains", "tracking", domain.name, "links").json
+    assert chosen["tracking"]["host"] == f"links.{domain.name}"
+    assert client.domains.get(domain.id).tracking.status == "pending"
+    with cli.terminal("domains", "records", domain.name) as terminal:
+        screen = terminal.finish()
+    assert f"links.{domain.name} (pending)" in screen
+    assert "mail.service.example" in screen
+    assert cli.run("domains", "tracking", domain.id, "--remove").json["tracking"] is None
+    assert cli.run("domains", "tracking", domain.id, "bounce").code > 1
+
+
 def test_suppressions_are_imported_and_exported_as_csv(cli, tmp_path):
     mark = uuid4().hex
     addresses = [f"{number}-{mark}@example.com" for number in range(2100)]

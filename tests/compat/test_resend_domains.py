@@ -3,8 +3,10 @@
 import uuid
 
 import pytest
+from django.db.models.functions import Now
 
-from domains.models import Domain
+from domains.models import Domain, TrackingHost
+from emails.models import Email
 from tests.compat.conftest import Dialect
 from tests.compat.test_resend import error
 from tests.conftest import make_key
@@ -50,6 +52,60 @@ def test_the_tls_policy_is_changed(resend):
     assert resend.call("PATCH", f"/domains/{domain['id']}", {"open_tracking": True}).json() == answer
     assert error(resend.call("PATCH", f"/domains/{domain['id']}", {"tls": "off"})) == (422, "validation_error")
     assert Domain.objects.get(name="mail.example.com").tls == "required"
+
+
+def test_tracking_is_read_and_changed(resend, settings):
+    settings.TRACKING_HOST = "mail.service.example"
+    domain = create(resend, open_tracking=False, click_tracking=False, tracking_subdomain="links")
+    assert (domain["open_tracking"], domain["click_tracking"], domain["tracking_subdomain"]) == (False, False, "links")
+    record = domain["records"][-1]
+    assert record == {
+        "record": "Tracking", "name": "links.mail.example.com", "type": "CNAME", "ttl": "3600", "status": "pending",
+        "value": "mail.service.example",
+    }  # fmt: skip
+    path = f"/domains/{domain['id']}"
+    for changes in ({"open_tracking": True}, {"tls": "enforced"}, {"tracking_subdomain": "click"}):
+        assert resend.call("PATCH", path, changes).status_code == 200
+    changed = resend.get(path).json()
+    assert (changed["open_tracking"], changed["click_tracking"], changed["tracking_subdomain"]) == (
+        True,
+        False,
+        "click",
+    )
+    resend.call("PATCH", path, {"tracking_subdomain": None})
+    assert (resend.get(path).json()["tracking_subdomain"], resend.get(path).json()["open_tracking"]) == (None, True)
+
+
+def test_the_switches_decide_what_emails_track(resend):
+    domain = resend.get("/domains").json()["data"][0]
+    resend.call("PATCH", f"/domains/{domain['id']}", {"click_tracking": False})
+    assert (
+        resend.post(
+            "/emails", {"from": "a@alice.example", "to": "ada@example.com", "text": "x", "subject": "x"}
+        ).status_code
+        == 200
+    )
+    email = Email.objects.get()
+    assert (email.track_opens, email.track_clicks) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"tracking_subdomain": "a.b"}, {"tracking_subdomain": 7}, {"open_tracking": "yes"}, {"click_tracking": 1}],
+)
+def test_other_values_of_tracking_are_refused(resend, fields):
+    answer = resend.post("/domains", {"name": "mail.example.com", **fields})
+    assert error(answer) == (422, "validation_error")
+    assert f"`{next(iter(fields))}`" in answer.json()["message"]
+    assert Domain.objects.count() == 1
+
+
+def test_a_taken_host_registers_no_domain(resend, bob, settings):
+    settings.TRACKING_HOST = "mail.service.example"
+    TrackingHost.objects.create(workspace=bob.workspace, name="links.mail.example.com", proven_at=Now())
+    answer = resend.post("/domains", {"name": "mail.example.com", "tracking_subdomain": "links"})
+    assert error(answer) == (403, "validation_error")
+    assert Domain.objects.count() == 1
 
 
 def test_a_verification_requests_a_check(resend, monkeypatch):

@@ -14,11 +14,12 @@ from django.utils import timezone
 
 from api.errors import Problem
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from domains.models import TrackingHost
 from emails.api.views import EmailViewSet
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
 from streams.models import Stream
-from tests.conftest import Account, Api, mail, make_key
+from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.conventions.test_foreign_objects import call
 from tests.emails.builders import claim_entries
 from workspaces.api import authentication
@@ -245,6 +246,22 @@ def _(caller: Caller):
 @row(409, "domain_already_exists")
 def _(caller: Caller):
     return caller.api.post("/domains", {"name": "alice.example"})
+
+
+@row(409, "tracking_host_taken", "host")
+def _(caller: Caller):
+    caller.settings.TRACKING_HOST = "mail.service.example"
+    other = make_account("other").workspace
+    TrackingHost.objects.create(workspace=other, name="links.alice.example", proven_at=timezone.now())
+    domain = caller.workspace.domains.get()
+    return caller.api.patch(f"/domains/{domain.id}", {"tracking": {"subdomain": "links"}})
+
+
+@row(422, "tracking_unavailable")
+def _(caller: Caller):
+    caller.settings.TRACKING_HOST = "localhost"
+    domain = caller.workspace.domains.get()
+    return caller.api.patch(f"/domains/{domain.id}", {"tracking": {"subdomain": "links"}})
 
 
 @row(409, "alias_taken")

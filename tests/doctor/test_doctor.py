@@ -31,6 +31,7 @@ from config.heartbeats import PREFIX, send_heartbeat
 from doctor.diagnosis import DoctorOptions, Verdict
 from doctor.installation import check_database_tls
 from doctor.table import CHECKS, run_checks
+from domains.models import TrackingHost
 from emails.models import QueueEntry
 from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
@@ -38,6 +39,7 @@ from tests.inbound.fixtures import run_receiver
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port
 from tests.submission.fixtures import run_submission
+from workspaces.models import Workspace
 
 HOST = "mail.example.com"
 ZONES = {
@@ -194,6 +196,11 @@ def use_other_certificate(installation):
     installation.use_certificate_for("other.example.com")
 
 
+def lose_target_of_hosts(installation):
+    TrackingHost.objects.create(workspace=Workspace.objects.first(), name="links.alice.example")
+    installation.settings.TRACKING_HOST = "gone.example.com"
+
+
 def stop_proxy(installation):
     installation.settings.PUBLIC_URL = f"https://{HOST}:{free_port()}"
 
@@ -333,6 +340,7 @@ FAULTS = [
     (distrust_proxy, "proxy", "not a trusted proxy", "Add 127.0.0.1 or its network to TRUSTED_PROXIES"),
     (forward_no_scheme, "proxy", "does not mark requests as https", "X-Forwarded-Proto to https"),
     (forward_no_client, "proxy", "addresses of clients", "X-Forwarded-For"),
+    (lose_target_of_hosts, "tracking_hosts", "has no usable address", "correct TRACKING_HOST"),
     (block_port_25, "port_25", "on port 25", "open outgoing port 25"),
     (forget_ehlo_name, "ehlo_name", "EHLO_NAME is localhost", "Set EHLO_NAME"),
     (use_unknown_ehlo_name, "ehlo_name", "mx9.example.com has no address", "Publish an A record"),
@@ -436,6 +444,19 @@ def test_an_installation_without_submission_is_sound(installation):
     installation.settings.SUBMISSION_TLS_CERT = installation.settings.SUBMISSION_TLS_KEY = ""
     diagnoses = diagnose()
     assert {diagnoses[name].verdict for name in ("submission", "submission_certificate")} == {Verdict.SKIPPED}
+
+
+@pytest.mark.django_db
+def test_failed_tracking_hosts_are_a_warning(installation):
+    installation.settings.TRACKING_HOST = HOST
+    assert "No sending domain has" in diagnose()["tracking_hosts"].message
+    workspace = Workspace.objects.first()
+    TrackingHost.objects.create(workspace=workspace, name="links.a.example", status="active")
+    assert diagnose()["tracking_hosts"].verdict is Verdict.OK
+    TrackingHost.objects.create(workspace=workspace, name="links.b.example", status="failed")
+    diagnosis = diagnose()["tracking_hosts"]
+    assert (diagnosis.verdict, "1 of 2" in diagnosis.message) == (Verdict.WARNING, True)
+    assert "links.b.example" in diagnosis.message
 
 
 def test_a_full_disk_is_a_fault():

@@ -236,11 +236,29 @@ export interface DomainRecord {
 
 export type TlsPolicy = "opportunistic" | "required";
 
+/** The host of the links in a domain's emails, which use it while it is active. */
+export interface TrackingHost {
+  host: string;
+  status: "pending" | "active" | "failed";
+  error: string | null;
+}
+
+/** `openTracking`, `clickTracking`: for emails without the option. `tracking`: null for the host of the service. */
+export interface DomainChanges {
+  tls?: TlsPolicy;
+  openTracking?: boolean;
+  clickTracking?: boolean;
+  tracking?: { subdomain: string } | null;
+}
+
 export interface Domain {
   id: string;
   name: string;
   status: DomainStatus;
   tls: TlsPolicy;
+  openTracking?: boolean;
+  clickTracking?: boolean;
+  tracking?: TrackingHost | null;
   records: DomainRecord[];
   warnings?: Warning[];
   createdAt: Timestamp;

@@ -104,10 +104,11 @@ class SendInput(SharedInput):
         **OPTIONAL, help_text="Files and inline images: at most 10, and 10 MiB in total after decoding."
     )
     trackOpens = StrictBooleanField(
-        required=False, help_text="Whether opens are tracked with a pixel; by default as the stream has it."
+        required=False, help_text="Whether opens are tracked with a pixel; by default as stream and domain have it."
     )
     trackClicks = StrictBooleanField(
-        required=False, help_text="Whether clicks are tracked by rewriting links; by default as the stream has it."
+        required=False,
+        help_text="Whether clicks are tracked by rewriting links; by default as stream and domain have it.",
     )
     dryRun = StrictBooleanField(required=False, default=False, help_text="Check the request without sending.")
 

@@ -5,7 +5,7 @@ import pytest
 from django.db.models.functions import Now
 
 from api.errors import RateLimitExceeded
-from domains.models import Domain
+from domains.models import Domain, TrackingHost
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
 from domains.records import list_records
 from tests.conftest import make_domain
@@ -144,6 +144,47 @@ def test_requiring_tls_is_a_switch(owner, domain):
         assert label in page
     domain.refresh_from_db()
     assert domain.tls == "opportunistic"
+
+
+def tracking(owner, domain, **fields):
+    form = {"subdomain": "", "open_tracking": "on", "click_tracking": "on", **fields}
+    return owner.post(
+        f"/dashboard/domains/{domain.id}/tracking/", {name: value for name, value in form.items() if value}
+    )
+
+
+def test_the_host_of_links_is_chosen_and_removed(owner, domain, settings):
+    settings.TRACKING_HOST = "mail.service.example"
+    page = owner.get(f"/dashboard/domains/{domain.id}/").content.decode()
+    assert "Links in emails lead to this service." in page
+    page = owner.get(tracking(owner, domain, subdomain="links").url).content.decode()
+    assert "links.mail.example.com" in page
+    assert "mail.service.example" in page
+    assert "Gives the links in your emails your own name" in page
+    assert 'value="links"' in owner.get(f"/dashboard/domains/{domain.id}/tracking/").content.decode()
+    page = owner.get(tracking(owner, domain).url).content.decode()
+    assert "Links in emails lead to this service." in page
+
+
+def test_what_is_tracked_is_chosen(owner, domain):
+    page = owner.get(tracking(owner, domain, click_tracking="").url).content.decode()
+    assert ("Clicks are not tracked." in page, "Opens are not tracked." in page) == (True, False)
+    domain.refresh_from_db()
+    assert (domain.open_tracking, domain.click_tracking) == (True, False)
+
+
+@pytest.mark.parametrize("subdomain", ["a.b", "bounce", "-", "<b>"])
+def test_an_invalid_host_is_a_form_error(owner, domain, settings, subdomain):
+    settings.TRACKING_HOST = "mail.service.example"
+    response = tracking(owner, domain, subdomain=subdomain)
+    assert response.context["form"].errors["subdomain"]
+
+
+def test_a_taken_host_is_a_form_error(owner, domain, bob, settings):
+    settings.TRACKING_HOST = "mail.service.example"
+    TrackingHost.objects.create(workspace=bob.workspace, name="links.mail.example.com", proven_at=Now())
+    page = tracking(owner, domain, subdomain="links").content.decode()
+    assert "belongs to another workspace" in page
 
 
 def test_deleting_requires_confirmation(owner, domain):

@@ -1,6 +1,6 @@
 import type { List, Paging } from "../listing.js";
 import type { RequestOptions, Transport } from "../transport.js";
-import type { Deleted, Domain, TlsPolicy } from "../types.js";
+import type { Deleted, Domain, DomainChanges } from "../types.js";
 
 export class Domains {
   readonly #transport: Transport;
@@ -22,8 +22,8 @@ export class Domains {
     return this.#transport.json({ method: "GET", path: ["domains", id], options });
   }
 
-  /** Set whether emails of the domain require TLS. */
-  update(id: string, changes: { tls: TlsPolicy }, options?: RequestOptions): Promise<Domain> {
+  /** Change settings: TLS, what is tracked, and the host of the links in emails. */
+  update(id: string, changes: DomainChanges, options?: RequestOptions): Promise<Domain> {
     return this.#transport.json({ method: "PATCH", path: ["domains", id], body: changes, options });
   }
 

@@ -224,11 +224,23 @@ class DomainRecord:
 
 
 @dataclass(frozen=True)
+class TrackingHost:
+    """The host of the links in a domain's emails; emails use it while its status is "active"."""
+
+    host: str
+    status: str
+    error: Optional[str]
+
+
+@dataclass(frozen=True)
 class Domain:
     id: str
     name: str
     status: str
     tls: str
+    open_tracking: Optional[bool]
+    click_tracking: Optional[bool]
+    tracking: Optional[TrackingHost]
     records: list[DomainRecord]
     warnings: Optional[list[Warning]]
     created_at: datetime

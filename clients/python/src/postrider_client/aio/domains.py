@@ -1,13 +1,13 @@
 # Generated from domains.py by bin/async_client.py.
 """Domain operations: `client.domains`."""
 
-from typing import Optional
+from typing import Any, Optional
 
 from postrider_client.aio.listing import AsyncListing
 from postrider_client.aio.transport import AsyncTransport
 from postrider_client.answers import Deleted, Domain
 from postrider_client.transport import Call
-from postrider_client.wire import body_of, read
+from postrider_client.wire import body_of, read, wire_name
 
 
 class AsyncDomains:
@@ -24,9 +24,14 @@ class AsyncDomains:
     async def get(self, domain_id: str) -> Domain:
         return read(Domain, await self._transport.json(Call("GET", ["domains", domain_id])))
 
-    async def update(self, domain_id: str, *, tls: str) -> Domain:
-        """Set whether emails of the domain require TLS: "required" or "opportunistic"."""
-        return read(Domain, await self._transport.json(Call("PATCH", ["domains", domain_id], body={"tls": tls})))
+    async def update(self, domain_id: str, **changes: Any) -> Domain:
+        """Update the given settings.
+
+        tls: "required" or "opportunistic". open_tracking, click_tracking: for emails without the option. tracking: the
+        host of the links in its emails, as {"subdomain": "links"}, or None for that of the service.
+        """
+        body = {wire_name(name): value for name, value in changes.items()}
+        return read(Domain, await self._transport.json(Call("PATCH", ["domains", domain_id], body=body)))
 
     async def verify(self, domain_id: str) -> Domain:
         """Check the DNS records now. The response has the result and the required changes."""

@@ -2,6 +2,7 @@
 
 import sys
 from operator import attrgetter
+from typing import Any, Optional
 
 import click
 from rich.text import Text
@@ -13,10 +14,16 @@ from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.output import Column, cell, plain_text
 from postrider_client.client import Postrider
 
+
+def _tracking_host(domain: Domain) -> str:
+    return f"{domain.tracking.host} ({domain.tracking.status})" if domain.tracking else ""
+
+
 DOMAIN_COLUMNS = (
     Column("Domain", attrgetter("name")),
     Column("Status", attrgetter("status")),
     Column("TLS", attrgetter("tls")),
+    Column("Tracking host", _tracking_host),
     Column("Last checked", attrgetter("last_checked_at")),
     Column("Records to publish", lambda domain: len(missing_records(domain)) or ""),
 )
@@ -56,6 +63,21 @@ def verify_domain(invocation: Invocation, domain: str) -> None:
         sys.exit(FAILED)
 
 
+@domains.command("tracking")
+@click.argument("domain", metavar="DOMAIN")
+@click.argument("subdomain", metavar="SUBDOMAIN", required=False)
+@click.option("--remove", is_flag=True, help="Links in new emails lead to the service again.")
+@pass_invocation
+def set_tracking_host(invocation: Invocation, domain: str, subdomain: Optional[str], remove: bool) -> None:  # noqa: FBT001
+    """Give the links in a domain's emails a host, such as links.DOMAIN for the SUBDOMAIN links."""
+    if remove == bool(subdomain):
+        raise click.UsageError("Give a SUBDOMAIN, or --remove.")
+    with invocation.client() as client:
+        tracking = None if remove else {"subdomain": subdomain}
+        changed = client.domains.update(find_domain(client, domain).id, tracking=tracking)
+    _show_records(invocation, changed)
+
+
 def find_domain(client: Postrider, name_or_id: str) -> Domain:
     """Return a domain by its name or id. Raises NotFound."""
     name = name_or_id.lower().rstrip(".")
@@ -80,10 +102,14 @@ def _show_record(invocation: Invocation, record: DomainRecord) -> None:
 
 def _show_records(invocation: Invocation, domain: Domain) -> None:
     output = invocation.output
-    fields = {"Domain": domain.name, "Status": domain.status, "Last checked": domain.last_checked_at}
+    fields: dict[str, Any] = {"Domain": domain.name, "Status": domain.status, "Last checked": domain.last_checked_at}
+    if domain.tracking:
+        fields["Tracking host"] = _tracking_host(domain)
     output.show_fields(fields, raw=domain.raw)
     if output.is_table:
         for record in domain.records:
             _show_record(invocation, record)
+    if domain.tracking and domain.tracking.error:
+        output.warn(domain.tracking.error)
     for warning in domain.warnings or ():
         output.warn(warning.message)

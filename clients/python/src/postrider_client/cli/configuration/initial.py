@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 import yaml
 
-from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values
+from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values, subdomain_of
 from postrider_client.cli.configuration.session import Session
 from postrider_client.cli.configuration.targets import ADMIN
 
@@ -78,9 +78,18 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
     entry = {name: _escaped(present[name]) for name in FIELDS[kind.section]}
     if kind.section == TEMPLATES:
         return _template(entry, present, result)
+    if kind.section == "domains":
+        return {**entry, **_tracking(present)}
     if kind.section == "webhooks":
         return {**entry, "url": _url(present["url"], result)}
     return {name: value for name, value in entry.items() if value not in ({}, None, False)}
+
+
+def _tracking(present: Values) -> Values:
+    """Return the settings of a domain that are not the defaults; an older service has none of them."""
+    entry: dict[str, Any] = {name: False for name in ("openTracking", "clickTracking") if present.get(name) is False}
+    subdomain = subdomain_of(present.get("tracking"))
+    return {**entry, **({"tracking": {"subdomain": subdomain}} if subdomain else {})}
 
 
 def _template(entry: dict[str, Any], present: Values, result: InitialFile) -> Optional[Values]:

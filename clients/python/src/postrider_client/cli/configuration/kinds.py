@@ -65,10 +65,19 @@ def displayed_url(values: Values) -> str:
     return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}{'?…' if url.query else ''}"
 
 
+def subdomain_of(tracking: Optional[Mapping[str, Any]]) -> Optional[str]:
+    """Return the first label of a tracking host, as a file or the service describes it."""
+    if not tracking:
+        return None
+    return str(tracking["subdomain"] if "subdomain" in tracking else tracking["host"].partition(".")[0])
+
+
 def _create_domain(place: Place, values: Values) -> None:
     domain = place.client.domains.create(values["name"])
-    if values.get("tls", domain.tls) != domain.tls:
-        place.client.domains.update(domain.id, tls=values["tls"])
+    present = domain.raw
+    changes = {name: value for name, value in values.items() if name != "name" and value != present.get(name)}
+    if changes:
+        place.client.domains.update(domain.id, **arguments(changes))
 
 
 def _create_webhook(place: Place, values: Values) -> Webhook:
@@ -108,9 +117,9 @@ KINDS = (
         identity=("name",),
         list=lambda place: place.client.domains.list(limit=PAGE),
         create=_create_domain,
-        update=lambda place, domain_id, changes: place.client.domains.update(domain_id, **changes),
+        update=lambda place, domain_id, changes: place.client.domains.update(domain_id, **arguments(changes)),
         delete=lambda place, domain_id: place.client.domains.delete(domain_id),
-        normal={"name": lambda name: str(name).lower().rstrip(".")},
+        normal={"name": lambda name: str(name).lower().rstrip("."), "tracking": subdomain_of},
     ),
     Kind(
         "template",
