@@ -33,24 +33,26 @@ def counts(workspace, dimension: Dimension, value: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("tags", "template_id"),
+    ("tags", "template_id", "stream"),
     [
-        ([], None),
-        (["a", "b", "a"], "tpl_x"),
-        ([str(number) for number in range(75)], None),
-        (["ü 'quoted' \\ {}", "/domain/x", ""], None),
+        ([], None, "main"),
+        (["a", "b", "a"], "tpl_x", "news"),
+        ([str(number) for number in range(75)], None, "main"),
+        (["ü 'quoted' \\ {}", "/domain/x", "/stream/x", ""], None, "x"),
     ],
 )
-def test_python_and_sql_agree(alice, tags, template_id):
-    email = make_email(alice.workspace, tags=tags, template_id=template_id)
+def test_python_and_sql_agree(alice, tags, template_id, stream):
+    email = make_email(alice.workspace, tags=tags, template_id=template_id, stream=stream)
 
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {slices_sql('e')} FROM emails_email e WHERE id = %s", [to_uuid(email.id)])
         ((found,),) = cursor.fetchall()
 
-    expected = email_slices(alice.workspace.id, tags=tags, template_id=template_id, from_domain="alice.example")
+    expected = email_slices(
+        alice.workspace.id, tags=tags, template_id=template_id, from_domain="alice.example", stream=stream
+    )
     assert tuple(found) == expected
-    assert len(expected) == 1 + bool(template_id) + min(len(set(tags)), MAX_TAGS)
+    assert len(expected) == 1 + bool(template_id) + (stream != "main") + min(len(set(tags)), MAX_TAGS)
 
 
 @pytest.mark.parametrize("is_folded", [True, False])
