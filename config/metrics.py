@@ -21,6 +21,7 @@ from counters import counters, smtp_usage
 from domains.tracking_hosts import count_tracking_hosts
 from emails.sending import delivery_health
 from events import sequencer
+from streams.models import Stream
 from submission.metrics import read_reply_counts
 from webhooks import publishing
 from webhooks.sending.queue import lag
@@ -40,6 +41,11 @@ def oldest_due() -> Metric:
     return GaugeMetricFamily(
         "postrider_queue_oldest_due_seconds", description, value=delivery_health.oldest_due_seconds()
     )
+
+
+def paused_streams() -> Metric:
+    count = Stream.objects.exclude(paused_at=None).count()
+    return GaugeMetricFamily("postrider_streams_paused", "Streams that are paused.", value=count)
 
 
 def outcomes() -> Metric:
@@ -110,6 +116,7 @@ def unfolded_deltas() -> Metric:
 METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     queue_depth,
     oldest_due,
+    paused_streams,
     outcomes,
     submission_replies,
     smtp_sessions,

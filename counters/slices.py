@@ -47,6 +47,11 @@ def email_slices(
     return tuple(sorted({slice_id(workspace_id, dimension, value) for dimension, value in values}))
 
 
+def stream_slice_sql(stream: str) -> str:
+    """Return an SQL expression for the slice of a row of streams_stream. stream: the alias of the table."""
+    return f"md5({stream}.workspace_id || '/{Dimension.STREAM}/' || {stream}.slug)::uuid"
+
+
 def slices_sql(email: str) -> str:
     """Return an SQL expression for the slices of a row of emails_email. email: the alias of the table."""
     return f"""ARRAY(

@@ -287,9 +287,12 @@ class QueueEntry(models.Model):
     workspace_id = IdField("ws_")
     domain = models.CharField(max_length=253, help_text="domain of the recipient")
     stage = models.PositiveSmallIntegerField(choices=Stage.choices)
+    # Of a held entry, the number of its stream: all entries of a stream are found by it.
     rank = models.SmallIntegerField(default=NORMAL_RANK, db_default=NORMAL_RANK, help_text="priority of its stream")
-    due_at = models.DateTimeField(help_text="end of the wait or the lease")
-    since = models.DateTimeField(help_text="time it was first due; its age counts from here")
+    due_at = models.DateTimeField(help_text="end of the wait or the lease; of a held entry, the time it was held")
+    since = models.DateTimeField(
+        help_text="time it was first due, later by the time it was held; its age counts from here"
+    )
     fence = models.PositiveIntegerField(default=0, help_text="incremented by every claim")
     attempts = models.PositiveSmallIntegerField(default=0)
     lost = models.PositiveSmallIntegerField(db_default=0, help_text="consecutive claims that ended without an outcome")
@@ -306,6 +309,7 @@ class QueueEntry(models.Model):
                 condition=Q(stage__in=[Stage.WAITING, Stage.LEASED, Stage.SCHEDULED]),
                 name="pending_due",
             ),
+            models.Index(fields=["workspace_id", "rank", "due_at"], condition=Q(stage=Stage.HELD), name="pending_held"),
             # For emails.queue_stats only. A scheduled email has its time in the first row's due_at and in every since.
             models.Index(fields=["workspace_id"], condition=Q(stage=Stage.LEASED), name="pending_leased"),
             models.Index(fields=["workspace_id", "due_at"], condition=Q(stage=Stage.WAITING), name="pending_waiting"),

@@ -23,7 +23,7 @@ class EmailStatus(models.TextChoices):
 
 
 class RecipientCounter(StrEnum):
-    """Counters of a workspace's recipients over all time; DELAYED counts entries now scheduled or waiting."""
+    """Counters of a workspace's recipients over all time; DELAYED counts entries now scheduled, waiting or held."""
 
     ACCEPTED = "recipients.accepted"
     COMPLETED = "recipients.completed"

@@ -1,4 +1,7 @@
-"""Reputation checks: warn and suspend workspaces with high bounce or complaint rates (docs/decisions/0065)."""
+"""Reputation checks: warn and suspend workspaces, and pause streams, with high bounce or complaint rates.
+
+See docs/decisions/0065 and 0184.
+"""
 
 import logging
 from collections.abc import Callable
@@ -10,8 +13,10 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from lib.coded_texts import CodedText, join_sentences
-from reputation.rates import PERIOD_DAYS, ReputationRates, read_rates
+from reputation.rates import PERIOD_DAYS, ReputationRates, read_rates, read_stream_rates
 from reputation.thresholds import RateThreshold, rate_thresholds
+from streams.models import Stream
+from streams.services import pause_stream
 from workspaces.account_status import suspend_workspace
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
@@ -22,18 +27,50 @@ log = logging.getLogger("postrider.reputation")
 Notify = Callable[..., Any]
 
 
-def check_reputations(*, send_warning: Notify, send_suspension: Notify) -> None:
-    """Check every workspace that may send. Concurrent runs are safe.
+def check_reputations(*, send_warning: Notify, send_suspension: Notify, send_pause: Notify) -> None:
+    """Check every bulk stream and every workspace that may send. Concurrent runs are safe.
 
-    send_warning, send_suspension: send an email about a workspace, with a summary, in the caller's transaction.
+    Streams come first: the emails of a paused one do not count against its workspace. send_warning, send_suspension,
+    send_pause: send an email about a workspace or its stream, with a summary, in the caller's transaction.
     """
     if any(threshold.warn_percent or threshold.suspend_percent for threshold in rate_thresholds()):
+        for rates in read_stream_rates():
+            _isolate(_check_stream, rates, send_pause)
         for rates in read_rates():
-            try:
-                _check(rates, send_warning, send_suspension)
-            except DatabaseError:
-                # A lock timeout: the next run checks this workspace again, and the others continue.
-                log.exception("a workspace could not be checked", extra={"data": {"workspace": rates.workspace_id}})
+            _isolate(_check, rates, send_warning, send_suspension)
+
+
+def _isolate(check: Notify, rates: ReputationRates, *notify: Notify) -> None:
+    try:
+        check(rates, *notify)
+    except DatabaseError:
+        # A lock timeout: the next run checks this workspace again, and the others continue.
+        data = {"workspace": rates.workspace_id, "stream": rates.stream}
+        log.exception("a workspace could not be checked", extra={"data": data})
+
+
+def _check_stream(rates: ReputationRates, send_pause: Notify) -> None:
+    for threshold in rate_thresholds():
+        if threshold.is_above(threshold.suspend_percent, rates):
+            _pause(rates, threshold, send_pause)
+            return
+
+
+@transaction.atomic
+def _pause(rates: ReputationRates, threshold: RateThreshold, send_pause: Notify) -> None:
+    # Skip a stream that was paused in the meantime, or resumed: judged_from then changed.
+    unchanged = Stream.objects.filter(
+        workspace=rates.workspace_id, slug=rates.stream, paused_at=None, judged_from=rates.judged_from
+    )
+    stream = unchanged.select_for_update(of=("self",)).select_related("workspace").first()
+    if stream is None:
+        return
+    summary = threshold.summary(rates, threshold.suspend_percent)
+    reason = join_sentences(summary, CodedText("reputation.advice"))
+    pause_stream(stream.workspace, stream.slug, reason=reason)
+    send_pause(stream.workspace, summary=summary, stream=stream.slug)
+    data = {"workspace": stream.workspace_id, "stream": stream.slug, "figure": summary}
+    log.warning("a stream was paused", extra={"data": data})
 
 
 def _check(rates: ReputationRates, send_warning: Notify, send_suspension: Notify) -> None:

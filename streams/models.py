@@ -80,6 +80,8 @@ class Stream(models.Model):
     # By the reputation check, or by staff: nothing is accepted, and queued emails wait.
     paused_at = models.DateTimeField(null=True, editable=False)
     paused_reason = models.CharField(max_length=500, blank=True, default="", editable=False)
+    # The code and values of the reason, unless staff entered it.
+    paused_code = models.JSONField(null=True, editable=False)
     # Rates are judged from here after a pause was lifted.
     judged_from = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

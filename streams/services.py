@@ -6,10 +6,10 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from api.errors import NotFound
-from lib.coded_texts import CodedText
+from lib.coded_texts import CodedText, restore_text
 from lib.ttl_cache import TTLCache
 from streams.errors import InvalidStream, StreamArchived, StreamExists, StreamNotFound, StreamPaused
 from streams.models import MAIN, Stream, main_stream
@@ -64,7 +64,8 @@ def stream_for_sending(workspace: Workspace, slug: str | None, limits: KeyLimits
     if stream.archived_at:
         raise StreamArchived(CodedText("streams.archived", name=repr(slug)), field="stream", stream=slug)
     if stream.paused_at:
-        raise StreamPaused(CodedText("streams.paused", name=repr(slug), reason=stream.paused_reason), stream=slug)
+        reason = restore_text(stream.paused_code, text=stream.paused_reason)
+        raise StreamPaused(CodedText("streams.paused", name=repr(slug), reason=reason), stream=slug)
     return stream
 
 
@@ -145,6 +146,36 @@ def unarchive_stream(workspace: Workspace, slug: str) -> Stream:
     if stream.archived_at:
         Stream.objects.filter(id=stream.id).update(archived_at=None)
         record_action(workspace, AuditAction.STREAM_UNARCHIVED, about=slug)
+    return _changed(stream)
+
+
+@transaction.atomic
+def pause_stream(workspace: Workspace, slug: str, *, reason: str) -> Stream:
+    """Refuse new emails of a stream and hold queued ones. Pausing again changes only the reason. Raises NotFound."""
+    stream = _locked(workspace, slug)
+    Stream.objects.filter(id=stream.id).update(
+        paused_at=Coalesce("paused_at", Now()),
+        paused_reason=reason,
+        paused_code=reason.to_json() if isinstance(reason, CodedText) else None,
+    )
+    if stream.paused_at is None:
+        record_action(
+            workspace, AuditAction.STREAM_PAUSED, about=CodedText("streams.pause_reason", name=slug, reason=reason)
+        )
+    return _changed(stream)
+
+
+@transaction.atomic
+def resume_stream(workspace: Workspace, slug: str) -> Stream:
+    """Let a paused stream send again, and exclude earlier emails from its reputation. Raises NotFound.
+
+    Resuming again does nothing. Held emails are sent within seconds (emails.sending.paused_streams).
+    """
+    stream = _locked(workspace, slug)
+    if stream.paused_at:
+        changes = {"paused_at": None, "paused_reason": "", "paused_code": None, "judged_from": stream.paused_at}
+        Stream.objects.filter(id=stream.id).update(**changes)
+        record_action(workspace, AuditAction.STREAM_RESUMED, about=slug)
     return _changed(stream)
 
 

@@ -1,4 +1,4 @@
-"""Warning emails to the owners of a workspace with a high bounce or complaint rate."""
+"""Emails to the owners of a workspace with a high bounce or complaint rate."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -26,6 +26,16 @@ suspension.
 
 {url}
 """)
+PAUSE = _("""The stream "{stream}" of the workspace "{workspace}" is paused:
+
+{summary}
+
+New emails of this stream are refused, and queued ones are held. Nothing is lost, and other streams are not affected.
+Please find out where these addresses came from and remove them from your lists. Then ask the operator of this service
+to resume the stream.
+
+{url}
+""")
 
 
 def send_warning(workspace: Workspace, *, summary: CodedText) -> None:
@@ -34,3 +44,8 @@ def send_warning(workspace: Workspace, *, summary: CodedText) -> None:
 
 def send_suspension(workspace: Workspace, *, summary: CodedText) -> None:
     notify_owners(workspace, subject=_("Sending is suspended for {workspace}"), text=SUSPENSION, summary=summary)
+
+
+def send_pause(workspace: Workspace, *, summary: CodedText, stream: str) -> None:
+    subject = _("A stream of {workspace} is paused")
+    notify_owners(workspace, subject=subject, text=PAUSE, summary=summary, stream=stream)

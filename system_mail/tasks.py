@@ -4,7 +4,7 @@ from celery import shared_task
 
 from reputation.services import check_reputations
 from system_mail.queue import delete_expired
-from system_mail.reputation_warnings import send_suspension, send_warning
+from system_mail.reputation_warnings import send_pause, send_suspension, send_warning
 from system_mail.sending import system_mail_processor
 
 
@@ -22,5 +22,5 @@ def expire() -> None:
 
 @shared_task(name="reputation.tasks.judge", ignore_result=True)
 def check_workspaces() -> None:
-    """Warn or suspend workspaces with high bounce or complaint rates."""
-    check_reputations(send_warning=send_warning, send_suspension=send_suspension)
+    """Warn or suspend workspaces, and pause streams, with high bounce or complaint rates."""
+    check_reputations(send_warning=send_warning, send_suspension=send_suspension, send_pause=send_pause)

@@ -16,6 +16,7 @@ from emails.sending import queue
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message, is_large
+from emails.sending.paused_streams import hold_paused
 from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import note_second_copies
@@ -49,8 +50,6 @@ KEY_UNREADABLE = DeliveryOutcome(
     Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
     reason="signing_key_unreadable",
 )
-# Parked, as long as the stream is paused.
-STREAM_PAUSED = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "The stream is paused."), reason="stream_paused")
 LEASE_LOST = DeliveryOutcome(
     DeliveryStatus.DEFERRED, Reply(0, "The worker lost its lease before the message was sent."), reason="lease_lost"
 )
@@ -107,8 +106,9 @@ class EmailQueueWork:
         memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
         loaded = load_jobs(claims, memory_bytes=memory_bytes) if claims else []
         self._release_unloaded(claims, loaded)
-        note_second_copies(loaded)
-        jobs = self._start(loaded)
+        sendable = hold_paused(loaded)
+        note_second_copies(sendable)
+        jobs = self._start(sendable)
         in_flight.update(job.claim.workspace_id for job in jobs)
         has_waiting = len(loaded) < len(claims) or max(in_flight.values(), default=0) >= self._cap
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting)
@@ -209,8 +209,6 @@ def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | 
     """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
     if not job.is_test and _sending(job) in suppressed:
         return SUPPRESSED
-    if job.properties and job.properties.paused_at:
-        return STREAM_PAUSED
     if job.identity is None:
         return UNREGISTERED
     return None if job.identity.key else KEY_UNREADABLE

@@ -21,6 +21,7 @@ from emails.models import Email, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
 from emails.sending.outcomes import SendResult, record_results
+from emails.sending.paused_streams import release_resumed
 from emails.sending.sending_pause import is_sending_paused
 from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
@@ -44,7 +45,7 @@ CANCEL = f"DELETE FROM emails_pending WHERE {LEAD} RETURNING recipient_id"  # no
 CANCEL_PAUSED = f"""
 WITH unattempted AS (
     SELECT p.recipient_id, p.stage FROM emails_pending p JOIN emails_recipient r ON r.id = p.recipient_id
-     WHERE r.email_id = %s AND p.stage IN ({Stage.READY}, {Stage.WAITING}) AND p.attempts = 0
+     WHERE r.email_id = %s AND p.stage IN ({Stage.READY}, {Stage.WAITING}, {Stage.HELD}) AND p.attempts = 0
        AND EXISTS (SELECT FROM emails_hold)
      ORDER BY p.recipient_id FOR UPDATE OF p)
 DELETE FROM emails_pending p USING unattempted u WHERE p.recipient_id = u.recipient_id RETURNING u.stage
@@ -129,11 +130,12 @@ def reschedule_email(email: Email, *, scheduled_for: datetime | None, limits: Ke
 
 @transaction.atomic
 def promote_due() -> None:
-    """Make due entries ready: schedules with all their recipients, retries, and expired leases.
+    """Make due entries ready: schedules with all their recipients, retries, expired leases, and resumed streams.
 
     A message of a dead worker may have been delivered; an event on its timeline says so. A recipient that three workers
     left without an outcome fails (docs/decisions/0005).
     """
+    counters.add(queue_stats.due_changes(release_resumed()))
     promoted = queue.promote()
     counters.add(queue_stats.due_changes(row.claim.workspace_id for row in promoted if row.from_stage != Stage.LEASED))
     counters.add(

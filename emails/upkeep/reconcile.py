@@ -37,7 +37,8 @@ RECOUNTED = f"""
            CROSS JOIN LATERAL (VALUES
            ('recipients.accepted', true),
            (CASE r.state {FINISHED_KEYS} END, p.recipient_id IS NULL),
-           ('recipients.delayed', p.stage IN ({Stage.WAITING}, {Stage.SCHEDULED}))) AS counted_as (key, applies)
+           ('recipients.delayed', p.stage IN ({Stage.WAITING}, {Stage.SCHEDULED}, {Stage.HELD}))
+           ) AS counted_as (key, applies)
      WHERE e.workspace_id = %(workspace)s AND applies GROUP BY 1, 2
 """  # noqa: S608 - a constant
 # One statement, so that both sides are read from one snapshot while sending continues.
@@ -113,7 +114,7 @@ def repair_counters(workspace_id: str) -> Sequence[CounterDifference]:
 
 
 def count_slice_differences(workspace_id: str) -> int:
-    """Return the number of wrong counts by tag, template and domain; no statement timeout applies."""
+    """Return the number of wrong counts by tag, template, domain and stream; no statement timeout applies."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(COUNT_SLICE_DIFFERENCES, {"workspace": to_uuid(workspace_id, prefix="ws_")})
@@ -123,7 +124,7 @@ def count_slice_differences(workspace_id: str) -> int:
 
 @transaction.atomic
 def repair_slices(workspace_id: str) -> None:
-    """Correct the counts by tag, template and domain; the emails of an older version have none."""
+    """Correct the counts by tag, template, domain and stream; the emails of an older version have none."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(LOCK_SLICES)

@@ -403,7 +403,7 @@ class TestQuery:
             check_workspaces()
         assert len(read_rates()) == 6
         assert len(few) == len(many)
-        assert sum("analytics_tally" in query["sql"] for query in many) == 1
+        assert sum("analytics_tally" in query["sql"] for query in many) == 2
 
     def test_the_query_uses_the_indexes_of_counters_and_reads_no_email(self, alice):
         with connection.cursor() as cursor:
