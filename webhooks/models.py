@@ -15,10 +15,12 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from events.kinds import WEBHOOK_KINDS, wire_type
+from events.rendering import RenderedEvent
 from lib.ids import to_uuid
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
 from lib.worker.stages import Stage
+from streams.models import MAIN
 from webhooks.formats import STANDARD, find_format, format_choices
 from workspaces.models import Workspace
 
@@ -59,6 +61,8 @@ class Webhook(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
     url = models.TextField()
     events = ArrayField(models.CharField(max_length=32, choices=webhook_kind_choices))
+    # Only events about emails of these streams; empty for all.
+    streams = ArrayField(models.CharField(max_length=40), default=list, db_default=[], blank=True)
     format = models.CharField(max_length=16, choices=format_choices, default=STANDARD, db_default=STANDARD)
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
@@ -80,6 +84,16 @@ class Webhook(models.Model):
         """The events that the endpoint gets: those it subscribed to and has a format for."""
         formatted = find_format(self.format).kinds
         return [kind for kind in self.events if kind in formatted]
+
+    def gets(self, event: RenderedEvent) -> bool:
+        """Return whether an event is delivered: the endpoint is older, subscribed to it, and gets its stream.
+
+        An event about no email, or about an address in all streams, is about each of them (docs/decisions/0185).
+        """
+        if event.kind not in self.kinds or event.created_at < self.created_at:
+            return False
+        stream = event.data.get("stream", MAIN if "emailId" in event.data else None)
+        return not self.streams or stream is None or stream in self.streams
 
 
 class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):

@@ -7,7 +7,6 @@ for each endpoint.
 
 import json
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -100,10 +99,10 @@ def _publish(after: int, until: int) -> None:
     events = load_entries(list(read_entries(entries.filter(workspace_id__in=subscribers))), kinds=WEBHOOK_KINDS)
     insert_deliveries(
         [
-            (positioned.event, webhook_id)
+            (positioned.event, webhook.id)
             for positioned in events
-            for webhook_id, kinds, since in subscribers[positioned.event.workspace_id]
-            if positioned.event.kind in kinds and positioned.event.created_at >= since
+            for webhook in subscribers[positioned.event.workspace_id]
+            if webhook.gets(positioned.event)
         ]
     )
 
@@ -124,11 +123,11 @@ def insert_deliveries(pairs: Sequence[tuple[RenderedEvent, str]]) -> list[str]:
     return ids
 
 
-def _subscribers(workspace_ids: Collection[str]) -> dict[str, list[tuple[str, list[str], datetime]]]:
-    """Return the active endpoints by workspace, with the kinds that they get and the time of their creation."""
-    subscribers: dict[str, list[tuple[str, list[str], datetime]]] = {}
+def _subscribers(workspace_ids: Collection[str]) -> dict[str, list[Webhook]]:
+    """Return the active endpoints by workspace."""
+    subscribers: dict[str, list[Webhook]] = {}
     for webhook in Webhook.objects.filter(workspace__in=workspace_ids, active=True).order_by():
-        subscribers.setdefault(webhook.workspace_id, []).append((webhook.id, webhook.kinds, webhook.created_at))
+        subscribers.setdefault(webhook.workspace_id, []).append(webhook)
     return subscribers
 
 

@@ -8,6 +8,7 @@ from api.errors import InvalidFields, NotFound
 from api.fields import DeletedSerializer
 from api.schema import ID, Operation, response
 from events.kinds import TYPE_PREFIX
+from streams.errors import StreamNotFound
 from webhooks.serializers import (
     DeliveryItemSerializer,
     DeliverySerializer,
@@ -84,7 +85,7 @@ webhooks_schema = keyed_view(
             NEW_WEBHOOK,
             status=201,
         ),
-        problems=[PlanLimitReached],
+        problems=[PlanLimitReached, StreamNotFound],
         body=WebhookInput,
         bodies={"A webhook": {"url": WEBHOOK["url"], "events": ["delivered", "bounced"]}},
     ),
@@ -100,6 +101,7 @@ webhooks_schema = keyed_view(
         "Changes the given fields. Setting `active` to false stops posting and marks pending deliveries as "
         "`discarded`; they can be replayed. Setting `active` to true clears `disabledReason`.",
         response(WebhookSerializer, "The updated webhook.", WEBHOOK),
+        problems=[StreamNotFound],
         body=WebhookChanges,
         bodies={"Enable it again": {"active": True}, "Another URL": {"url": "https://example.com/hooks/new"}},
     ),

@@ -21,6 +21,7 @@ from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from lib.network.address_guard import TargetRefused
 from lib.network.guarded_http import MAX_URL_LENGTH, parse_target
 from lib.translation import translate
+from streams.services import MAX_STREAMS
 from webhooks.formats import find_format, format_choices
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
@@ -29,6 +30,7 @@ MAX_EVENT_NAMES = 100
 URL = "The URL that receives the events."
 EVENTS = "The types of events that the endpoint receives, with or without the prefix `email.`."
 FORMAT = "The format of the events: that of Postrider, or that of another service."
+STREAMS = "The ids of streams: only events about their emails are delivered. Empty or absent: all of them."
 ACTIVE = "Whether events are delivered."
 EVENT_TYPE = {"type": "string", "enum": [*WEBHOOK_KINDS, *(TYPE_PREFIX + kind for kind in WEBHOOK_KINDS)]}
 
@@ -74,6 +76,18 @@ class EventTypesField(EntriesField):
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
+class StreamsField(EntriesField):
+    """A list of ids of streams; duplicates are dropped."""
+
+    child = TextField(max_length=40)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_STREAMS, help_text=STREAMS, **options)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
 class FormatField(OptionField):
     """The name of a format. Each copy of the field reads the registered ones."""
 
@@ -84,6 +98,7 @@ class FormatField(OptionField):
 class WebhookInput(StrictSerializer):
     url = TargetField(help_text=URL)
     events = EventTypesField(help_text=EVENTS)
+    streams = StreamsField(required=False)
     format = FormatField(required=False)
 
 
@@ -97,17 +112,25 @@ class WebhookChanges(AllOptional, ConfiguredWebhookInput):
 
 class WebhookSerializer(RowSerializer[Webhook]):
     events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS), help_text=EVENTS)
+    streams = serializers.ListField(child=serializers.CharField(), help_text=STREAMS)
+    optional_fields = frozenset({"streams"})
     disabledReason = serializers.SerializerMethodField(
         help_text="The reason why Postrider disabled the webhook; null if it did not."
     )
 
     class Meta:
         model = Webhook
-        fields = ("id", "url", "events", "format", "active", "disabledReason", "createdAt")
+        fields = ("id", "url", "events", "streams", "format", "active", "disabledReason", "createdAt")
         extra_kwargs = help_texts(url=URL, format=FORMAT, active=ACTIVE)
 
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None
+
+    def to_representation(self, instance: Webhook) -> dict[str, Any]:
+        values = super().to_representation(instance)
+        if not instance.streams:
+            del values["streams"]
+        return values
 
 
 class WebhookWithSecretSerializer(WebhookSerializer):

@@ -16,6 +16,7 @@ from lib.ids import to_uuid
 from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.stages import Stage
+from streams.services import existing_stream
 from webhooks.formats import STANDARD
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
 from webhooks.publishing import insert_deliveries
@@ -73,14 +74,18 @@ def create_webhook(
     *,
     url: str,
     events: Sequence[str],
+    streams: Sequence[str] = (),
     format: str = STANDARD,  # noqa: A002 - the name of the field
 ) -> tuple[Webhook, str]:
     """Create an endpoint; return it with its secret, which cannot be read again.
 
-    Raises InvalidFields with forbidden_target, and PlanLimitReached at 20 webhooks.
+    streams: the only ones whose events it gets; empty for all. Raises InvalidFields with forbidden_target,
+    StreamNotFound, and PlanLimitReached at 20 webhooks.
     """
     check_target(url)
-    webhook, secret = Webhook(workspace=workspace, url=url, events=list(events), format=format), new_secret()
+    _check_streams(workspace, streams)
+    webhook = Webhook(workspace=workspace, url=url, events=list(events), streams=list(streams), format=format)
+    secret = new_secret()
     with lock_webhooks(workspace):
         if workspace.webhooks.count() >= MAX_WEBHOOKS:
             detail = CodedText("webhooks.too_many", limit=MAX_WEBHOOKS)
@@ -93,12 +98,13 @@ def create_webhook(
 
 
 def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
-    """Update url, events, format or active. Disabling discards pending deliveries; enabling clears disabled_reason.
+    """Change an endpoint. Disabling discards pending deliveries; enabling clears disabled_reason.
 
-    Raises InvalidFields with forbidden_target, and NotFound if the webhook was deleted in the meantime.
+    Raises InvalidFields with forbidden_target, StreamNotFound, and NotFound if the webhook was deleted meanwhile.
     """
     if "url" in changes:
         check_target(changes["url"])
+    _check_streams(webhook.workspace, changes.get("streams", ()))
     fields = dict(changes)
     if "active" in changes:
         fields |= {"disabled_reason": "", "failing_since": None}
@@ -182,3 +188,9 @@ def with_webhook_status(events: QuerySet[Event]) -> QuerySet[Event]:
     """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
     accepted = WebhookDelivery.objects.filter(event=OuterRef("id"), succeeded_at__isnull=False)
     return events.annotate(sent_to_webhook=Exists(accepted))
+
+
+def _check_streams(workspace: Workspace, streams: Sequence[str]) -> None:
+    """Raise StreamNotFound for the first stream that does not exist."""
+    for stream in streams:
+        existing_stream(workspace, stream)

@@ -4,7 +4,7 @@ Lock order everywhere: QueueEntry → Recipient → Email by id → sorted inser
 different fence on its entries and changes nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,6 +28,7 @@ from events.recording import NewEvent, record_events
 from lib.sql import run_replanned
 from lib.worker.stages import Stage
 from reputation import counting
+from streams.models import MAIN
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 
@@ -144,13 +145,17 @@ def _failure(outcome: DeliveryOutcome) -> dict[str, Any]:
 
 def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> Iterator[NewEvent]:
     """Yield the events of each recipient, and one of the workspace if its address is suppressed."""
+    suppressed = {result.claim for result in results if result.outcome.reason == "recipient_suppressed"}
+    streams = _streams(recipients[claim.recipient_id] for claim in suppressed)
     for result in results:
         recipient = recipients[result.claim.recipient_id]
         ids = recipient.email_id, result.claim.recipient_id, recipient.address
         for name in PATHS[result.outcome.status] or ("deferred",):
             yield NewEvent(EventKind(name), *ids, _failure(result.outcome))
-        if result.outcome.reason == "recipient_suppressed":
+        if result.claim in suppressed:
             details = {"emailId": recipient.email_id, "to": recipient.address, "reason": result.outcome.reason}
+            if (stream := streams[recipient.email_id]) != MAIN:
+                details["stream"] = stream
             yield NewEvent(EventKind.SUPPRESSED, workspace_id=result.claim.workspace_id, details=details)
 
 
@@ -197,12 +202,17 @@ def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecip
     ]
     if not bounced:
         return
-    emails = Email.objects.filter(id__in={recipient.email_id for _, recipient in bounced})
-    streams = dict(emails.values_list("id", "stream").order_by())
+    streams = _streams(recipient for _, recipient in bounced)
     suppress_in_workspaces(
         (workspace_id, streams[recipient.email_id], Suppression.Reason.BOUNCE.value, recipient.address)
         for workspace_id, recipient in bounced
     )
+
+
+def _streams(recipients: Iterable[MovedRecipient]) -> dict[str, str]:
+    """Return the streams of the recipients' emails by id; no query is needed for none."""
+    emails = Email.objects.filter(id__in={recipient.email_id for recipient in recipients})
+    return dict(emails.values_list("id", "stream").order_by())
 
 
 def _is_final(status: DeliveryStatus) -> bool:
