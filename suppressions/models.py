@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Value
+from django.db.models import Q, Value
 from django.db.models.functions import Now
 
 from lib.email_addresses import normalize_address, normalize_search
@@ -52,7 +52,14 @@ class Suppression(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "address_key"], name="one_suppression_an_address")]
-        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="suppressions_newest_first")]
+        indexes = [
+            models.Index(fields=["workspace", "-created_at", "-id"], name="suppressions_newest_first"),
+            models.Index(
+                fields=["workspace", "stream", "-created_at", "-id"],
+                condition=~Q(stream=""),
+                name="suppressions_of_streams",
+            ),
+        ]
         ordering = ["-created_at", "-id"]
 
     def __str__(self) -> str:

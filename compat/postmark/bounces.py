@@ -17,8 +17,9 @@ from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
 from lib.model_fields import IdNumber
+from streams.models import MAIN
 from suppressions.models import Suppression
-from suppressions.services import delete_suppressions, find_suppressed
+from suppressions.services import Sending, delete_suppressions, find_suppressed, find_suppressed_sendings
 from workspaces.models import Workspace
 
 # The events that a webhook in Postmark's format describes as a bounce or a spam complaint.
@@ -53,7 +54,9 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         event = self._find(number)
         if event.kind == EventKind.COMPLAINED:
             raise invalid_field("ID", "A recipient that complained cannot be activated.")
-        delete_suppressions(self.workspace, addresses=[event.payload["to"]])
+        address, stream = event.payload["to"], event.email.stream if event.email else MAIN
+        for found in find_suppressed(self.workspace.id, [address], stream=stream).values():
+            delete_suppressions(self.workspace, addresses=[address], stream=found.stream)
         return Response({"Message": "OK", "Bounce": self._resource(event)})
 
     def tags(self, request: Request) -> Response:
@@ -88,6 +91,10 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
 
 
 def _resources(workspace: Workspace, events: Iterable[Event]) -> list[resources.Resource]:
-    bounces = list(events)
-    suppressed = find_suppressed(workspace.id, {event.payload.get("to", "") for event in bounces})
-    return [resources.bounce_resource(event, suppressed=suppressed) for event in bounces]
+    bounces = [(event, _sending(workspace, event)) for event in events]
+    suppressed = find_suppressed_sendings({sending for _, sending in bounces})
+    return [resources.bounce_resource(event, is_suppressed=sending in suppressed) for event, sending in bounces]
+
+
+def _sending(workspace: Workspace, event: Event) -> Sending:
+    return workspace.id, event.payload.get("to", ""), event.email.stream if event.email else MAIN

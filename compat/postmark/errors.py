@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from compat.errors import ProblemMembers, error_handler, first_field_error, is_absent
+from compat.postmark.names import INBOUND_CODE
 
 # The status and ErrorCode of each problem.
 # https://postmarkapp.com/developer/api/overview#error-codes
@@ -28,6 +29,8 @@ ERRORS: dict[str, tuple[int, int]] = {
     "too_many_recipients": (422, 300),
     "template_not_found": (422, 1101),
     "template_syntax_error": (422, 1122),
+    "stream_not_found": (422, 1235),
+    "stream_exists": (422, 1230),
     "not_found": (404, 404),
     "rate_limit_exceeded": (429, 429),
     "service_unavailable": (503, 100),
@@ -35,6 +38,8 @@ ERRORS: dict[str, tuple[int, int]] = {
     "internal_error": (500, 500),
 }
 INVALID_EMAIL = 300
+# Of an invalid field, by its code, where it is not INVALID_EMAIL.
+FIELD_CODES = {INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229}
 INACTIVE_RECIPIENTS = (
     "Inactive recipients are ones that have generated a hard bounce, a spam complaint, or a manual suppression."
 )
@@ -61,6 +66,8 @@ def error_message(problem: ProblemMembers) -> str:
             "You tried to send to recipient(s) that have been marked as inactive. "
             f"Found inactive addresses: {addresses}. {INACTIVE_RECIPIENTS}"
         )
+    if problem["code"] == "stream_not_found":
+        return f"The 'MessageStream' provided does not exist on this server. {problem['detail']}"
     invalid = first_field_error(problem)
     if not invalid:
         return str(problem["detail"])
@@ -84,7 +91,8 @@ def _field_message(field: str, detail: str) -> str:
 
 def _status_and_code(problem: ProblemMembers) -> tuple[int, int]:
     if "errors" in problem:
-        return HTTPStatus.UNPROCESSABLE_ENTITY, INVALID_EMAIL
+        code = first_field_error(problem).get("code", "")
+        return HTTPStatus.UNPROCESSABLE_ENTITY, FIELD_CODES.get(code, INVALID_EMAIL)
     if is_absent(problem):
         return HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.NOT_IMPLEMENTED
     return ERRORS.get(problem["code"], (problem["status"], INVALID_EMAIL))

@@ -1,46 +1,132 @@
-"""Postmark's API: suppressions, templates and the server."""
+"""Postmark's API: message streams and their suppressions, templates and the server. See docs/decisions/0180."""
 
-from typing import ClassVar
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NotFound
-from compat.drafts import as_objects, read_address
+from compat.drafts import as_object, as_objects, read_address, read_choice, rename_fields
+from compat.errors import invalid_field
 from compat.postmark import filters, requests, resources
+from compat.postmark.names import INBOUND, OUTBOUND, read_id, shown_id
 from compat.postmark.template_requests import read_changes, read_template, validate
 from compat.postmark.views import PostmarkViewSet
-from compat.postmark.webhook_format import STREAM
+from lib.datetimes import format_datetime
+from lib.email_addresses import normalize_address
+from lib.ids import id_number
+from streams.models import MAIN, Stream
+from streams.serializers import StreamChanges, StreamInput
+from streams.services import (
+    archive_stream,
+    create_stream,
+    existing_stream,
+    read_streams,
+    unarchive_stream,
+    update_stream,
+)
 from suppressions.models import Suppression
-from suppressions.services import delete_suppressions, suppress_addresses
+from suppressions.services import delete_suppressions, find_suppressed, suppress_addresses
 from templates_app.models import Template
 from templates_app.services import create_template, delete_template, find_template, update_template
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
+from workspaces.models import Workspace
 
+# https://postmarkapp.com/developer/api/message-streams-api
+KINDS = {"Transactional": Stream.Kind.TRANSACTIONAL, "Broadcasts": Stream.Kind.BULK}
+TYPES = {kind: name for name, kind in KINDS.items()}
+HANDLING = {
+    "None": Stream.Unsubscribe.NONE,
+    "Postmark": Stream.Unsubscribe.LINK,
+    "Custom": Stream.Unsubscribe.HEADERS,
+}
+HANDLING_BY_UNSUBSCRIBE = {unsubscribe: name for name, unsubscribe in HANDLING.items()}
+INBOUND_TYPE = "Inbound"
+# As long as Postmark keeps an archived stream; Postrider keeps it for ever.
+PURGE_AFTER = timedelta(days=45)
 MAX_SUPPRESSIONS = 50
 MAX_DUMPED = 10_000
+ELSEWHERE = f"This address is suppressed in all streams. Delete it in the stream {OUTBOUND}."
+
+
+class PostmarkStreamViewSet(PostmarkViewSet[Stream]):
+    queryset = Stream.objects.all()
+    sending_actions = frozenset({"list", "retrieve"})
+
+    def list(self, request: Request) -> Response:
+        query = {name.lower(): text for name, text in request.query_params.dict().items() if text}
+        types = {name.lower(): name for name in ("All", *KINDS, INBOUND_TYPE)}
+        wanted = read_choice(query.get("messagestreamtype", "all").lower(), types, field="MessageStreamType")
+        items = [
+            item
+            for item in shown_streams(self.workspace)
+            if wanted in {"All", item["MessageStreamType"]}
+            and (not item["ArchivedAt"] or query.get("includearchivedstreams", "").lower() == "true")
+        ]
+        return Response({"MessageStreams": items, "TotalCount": len(items)})
+
+    def create(self, request: Request) -> Response:
+        kind = read_choice(self.body.get("MessageStreamType"), KINDS, field="MessageStreamType")
+        if kind is None:
+            raise invalid_field("MessageStreamType", "This field is required.", code="required")
+        slug = self.body.get("ID")
+        if slug in (OUTBOUND, INBOUND):
+            raise invalid_field("ID", f"There is a stream {slug} already.", code="stream_exists")
+        fields = StreamInput().run_validation({"id": slug, "kind": kind, **read_fields(self.body)})
+        return Response(stream_resource(create_stream(self.workspace, **fields)))
+
+    def retrieve(self, request: Request, stream: str) -> Response:
+        if stream == INBOUND:
+            return Response(inbound_resource(self.workspace))
+        return Response(stream_resource(self._find(stream)))
+
+    def partial_update(self, request: Request, stream: str) -> Response:
+        changes = StreamChanges().run_validation(read_fields(self.body))
+        found = self._find(stream)
+        return Response(
+            stream_resource(update_stream(self.workspace, found.slug, changes=changes) if changes else found)
+        )
+
+    def archive(self, request: Request, stream: str) -> Response:
+        if stream in {OUTBOUND, INBOUND}:
+            raise invalid_field("ID", f"The stream {stream} cannot be archived.", code="default_stream")
+        resource = stream_resource(archive_stream(self.workspace, self._find(stream).slug))
+        return Response({name: resource[name] for name in ("ID", "ServerID", "ExpectedPurgeDate")})
+
+    def unarchive(self, request: Request, stream: str) -> Response:
+        return Response(stream_resource(unarchive_stream(self.workspace, self._find(stream).slug)))
+
+    def _find(self, stream: str) -> Stream:
+        return existing_stream(self.workspace, read_id(stream, field="ID"))
 
 
 class PostmarkSuppressionViewSet(PostmarkViewSet[Suppression]):
-    """Suppressions of the workspace, whichever stream the path names."""
+    """The suppressions that block a stream: its own, and those of the workspace."""
 
     queryset = Suppression.objects.all()
 
     def dump(self, request: Request, stream: str) -> Response:
+        found = self._stream(stream)
         query = filters.read_filters(request, known=filters.SUPPRESSIONS)
-        rows = filters.filter_suppressions(self.get_queryset(), query)
+        rows = filters.filter_suppressions(blocking(self.get_queryset(), found), query, stream=found.slug)
         return Response({"Suppressions": [resources.suppression_resource(row) for row in rows[:MAX_DUMPED]]})
 
     def create(self, request: Request, stream: str) -> Response:
-        addresses = self._addresses()
-        suppress_addresses(self.workspace, addresses=addresses, reason=Suppression.Reason.MANUAL)
+        addresses, slug = self._addresses(), self._stream(stream).slug
+        reason = Suppression.Reason.MANUAL
+        suppress_addresses(self.workspace, addresses=addresses, reason=reason, stream="" if slug == MAIN else slug)
         return _statuses(addresses, "Suppressed")
 
     def delete(self, request: Request, stream: str) -> Response:
-        addresses = self._addresses()
-        delete_suppressions(self.workspace, addresses=addresses)
-        return _statuses(addresses, "Deleted")
+        addresses, slug = self._addresses(), self._stream(stream).slug
+        for name in ("", MAIN) if slug == MAIN else (slug,):
+            delete_suppressions(self.workspace, addresses=addresses, stream=name)
+        return _statuses(addresses, "Deleted", failed=find_suppressed(self.workspace.id, addresses, stream=slug))
+
+    def _stream(self, stream: str) -> Stream:
+        return existing_stream(self.workspace, read_id(stream))
 
     def _addresses(self) -> list[str]:
         entries = as_objects(self.body.get("Suppressions"), "Suppressions", at_most=MAX_SUPPRESSIONS)
@@ -87,20 +173,61 @@ class PostmarkServerViewSet(PostmarkViewSet[Template]):
         return Response(resources.server_resource(self.workspace))
 
 
-class PostmarkStreamViewSet(PostmarkViewSet[Template]):
-    """The only message stream."""
-
-    queryset = Template.objects.none()
-
-    def list(self, request: Request) -> Response:
-        return Response({"MessageStreams": [resources.stream_resource(self.workspace)], "TotalCount": 1})
-
-    def retrieve(self, request: Request, stream: str) -> Response:
-        if stream != STREAM:
-            raise NotFound("Not found: a workspace has one stream, outbound.")
-        return Response(resources.stream_resource(self.workspace))
+def read_fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `/v1` that a request sets. Raises InvalidFields."""
+    configuration = as_object(body.get("SubscriptionManagementConfiguration"), "SubscriptionManagementConfiguration")
+    unsubscribe = read_choice(configuration.get("UnsubscribeHandlingType"), HANDLING, field="UnsubscribeHandlingType")
+    fields = rename_fields(body, {"Name": "name", "Description": "description"})
+    return {**fields, "unsubscribe": unsubscribe} if unsubscribe else fields
 
 
-def _statuses(addresses: list[str], status: str) -> Response:
-    entries = [{"EmailAddress": address, "Status": status, "Message": None} for address in addresses]
+def shown_streams(workspace: Workspace) -> list[resources.Resource]:
+    """Return the streams of a workspace, and the inbound one."""
+    streams = [stream for slug, stream in read_streams(workspace).items() if slug not in {OUTBOUND, INBOUND}]
+    return [*map(stream_resource, streams), inbound_resource(workspace)]
+
+
+def stream_resource(stream: Stream) -> resources.Resource:
+    archived_at = stream.archived_at
+    return {
+        "ID": shown_id(stream.slug),
+        "ServerID": id_number(stream.workspace_id, prefix="ws_"),
+        "Name": stream.name,
+        "Description": stream.description,
+        "MessageStreamType": TYPES[Stream.Kind(stream.kind)],
+        "CreatedAt": format_datetime(stream.created_at),
+        "UpdatedAt": None,
+        "ArchivedAt": format_datetime(archived_at) if archived_at else None,
+        "ExpectedPurgeDate": format_datetime(archived_at + PURGE_AFTER) if archived_at else None,
+        "SubscriptionManagementConfiguration": {
+            "UnsubscribeHandlingType": HANDLING_BY_UNSUBSCRIBE[Stream.Unsubscribe(stream.unsubscribe)]
+        },
+    }
+
+
+def inbound_resource(workspace: Workspace) -> resources.Resource:
+    """Return the inbound stream, which every workspace shows and no email is in."""
+    inbound = Stream(
+        workspace=workspace,
+        slug=INBOUND,
+        name="Inbound",
+        unsubscribe=Stream.Unsubscribe.NONE,
+        created_at=workspace.created_at,
+    )
+    return {**stream_resource(inbound), "MessageStreamType": INBOUND_TYPE}
+
+
+def blocking(rows: QuerySet[Suppression], stream: Stream) -> QuerySet[Suppression]:
+    """Return the suppressions that block a stream."""
+    found = rows.filter(stream__in=["", stream.slug])
+    return found.exclude(stream="", reason=Suppression.Reason.UNSUBSCRIBE) if stream.ignores_unsubscribes else found
+
+
+def _statuses(addresses: Collection[str], status: str, *, failed: Collection[str] = ()) -> Response:
+    entries = [
+        {"EmailAddress": address, "Status": "Failed", "Message": ELSEWHERE}
+        if normalize_address(address) in failed
+        else {"EmailAddress": address, "Status": status, "Message": None}
+        for address in addresses
+    ]
     return Response({"Suppressions": entries})

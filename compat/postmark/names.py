@@ -1,12 +1,18 @@
-"""Names in requests to Postmark's API, which ignores their case: its PHP library writes `htmlBody`.
+"""Names in Postmark's API: those of members in requests, whose case it ignores, and the ids of streams.
 
-See https://postmarkapp.com/developer/api/overview.
+Its PHP library writes `htmlBody`. `main` is the stream `outbound` there, and `inbound` accepts no emails. See
+https://postmarkapp.com/developer/api/overview.
 """
 
 from typing import Any
 
+from compat.errors import invalid_field
 from compat.views import AnyJSONParser
+from streams.models import MAIN
 
+OUTBOUND, INBOUND = "outbound", "inbound"
+# Of the error of an email in the inbound stream.
+INBOUND_CODE = "inbound_stream"
 # Members whose own members are the customer's data.
 DATA = frozenset({"Metadata", "TemplateModel", "TestRenderModel"})
 NAMES = {
@@ -37,3 +43,17 @@ def canonical_names(value: Any) -> Any:
         return value
     named = ((NAMES.get(name.lower(), name), member) for name, member in value.items())
     return {name: member if name in DATA else canonical_names(member) for name, member in named}
+
+
+def shown_id(slug: str) -> str:
+    """Return Postmark's id of a stream."""
+    return OUTBOUND if slug == MAIN else slug
+
+
+def read_id(value: Any, *, field: str = "MessageStream") -> str:
+    """Return the id of a stream in `/v1`. Raises InvalidFields for the inbound stream."""
+    if not isinstance(value, str):
+        raise invalid_field(field, "This must be a string.", code="invalid_type")
+    if value == INBOUND:
+        raise invalid_field(field, "Sending is not supported on the inbound stream.", code=INBOUND_CODE)
+    return MAIN if value == OUTBOUND else value

@@ -16,6 +16,7 @@ from compat.drafts import (
     unfolded_base64,
 )
 from compat.errors import invalid_field
+from compat.postmark.names import read_id
 from compat.postmark.template_language import html_with_links, text_with_links
 from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
@@ -74,6 +75,7 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         "subject": body.get("Subject") or "",
         "tags": [tag] if tag else [],
         "metadata": as_object(body.get("Metadata"), "Metadata") or None,
+        "stream": read_id(body["MessageStream"]) if body.get("MessageStream") else None,
         "headers": custom_headers(
             [_header(header) for header in as_objects(body.get("Headers"), "Headers", at_most=MAX_GIVEN_HEADERS)]
         ),

@@ -1,18 +1,19 @@
 """Resources of Postmark's API, from rows and stored results."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from compat.postmark.errors import error_body, partial_message
 from compat.postmark.filters import SUPPRESSION_REASONS
-from compat.postmark.webhook_format import COMPLAINT, STREAM, UNKNOWN_READER, event_bounce_type
+from compat.postmark.names import shown_id
+from compat.postmark.webhook_format import COMPLAINT, UNKNOWN_READER, event_bounce_type
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
 from lib.datetimes import format_datetime
-from lib.email_addresses import normalize_address, parse_recipient
+from lib.email_addresses import parse_recipient
 from lib.ids import id_number, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
@@ -49,7 +50,7 @@ def message_resource(email: Email) -> Resource:
     return {
         "MessageID": uuid_text(email.id),
         "Tag": email.tags[0] if email.tags else "",
-        "MessageStream": STREAM,
+        "MessageStream": shown_id(email.stream),
         "To": [_mailbox(address) for address in email.to],
         "Cc": [_mailbox(address) for address in email.cc],
         "Bcc": [_mailbox(address) for address in email.bcc],
@@ -79,8 +80,7 @@ def details_resource(email: Email) -> Resource:
     }
 
 
-def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
-    """Return a bounce. suppressed: normalized addresses."""
+def bounce_resource(event: Event, *, is_suppressed: bool) -> Resource:
     email, payload = event.email, event.payload
     assert email is not None
     name, code = event_bounce_type(event.kind, payload.get("reason") or "")
@@ -100,10 +100,10 @@ def bounce_resource(event: Event, *, suppressed: Collection[str]) -> Resource:
         "From": email.sender,
         "BouncedAt": format_datetime(event.created_at),
         "DumpAvailable": False,
-        "Inactive": normalize_address(payload.get("to", "")) in suppressed,
+        "Inactive": is_suppressed,
         "CanActivate": name != COMPLAINT,
         "Subject": email.subject,
-        "MessageStream": STREAM,
+        "MessageStream": shown_id(email.stream),
     }
 
 
@@ -114,27 +114,11 @@ def tracking_resource(event: Event, email: Email) -> Resource:
         "RecordType": "Click" if is_click else "Open",
         **UNKNOWN_READER,
         "MessageID": uuid_text(email.id),
-        "MessageStream": STREAM,
+        "MessageStream": shown_id(email.stream),
         "ReceivedAt": format_datetime(event.created_at),
         "Tag": email.tags[0] if email.tags else "",
         "Recipient": event.payload.get("to", ""),
         **({"OriginalLink": event.payload.get("url"), "ClickLocation": "HTML"} if is_click else {"ReadSeconds": 0}),
-    }
-
-
-def stream_resource(workspace: Workspace) -> Resource:
-    """Return the only stream."""
-    return {
-        "ID": STREAM,
-        "ServerID": id_number(workspace.id, prefix="ws_"),
-        "Name": "Transactional",
-        "Description": "The emails of the workspace",
-        "MessageStreamType": "Transactional",
-        "CreatedAt": format_datetime(workspace.created_at),
-        "UpdatedAt": None,
-        "ArchivedAt": None,
-        "ExpectedPurgeDate": None,
-        "SubscriptionManagementConfiguration": {"UnsubscribeHandlingType": "Postmark"},
     }
 
 

@@ -7,11 +7,13 @@ from operator import attrgetter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.outcomes import DayOutcomes, read_outcomes
+from analytics.outcomes import DayOutcomes, read_outcomes, read_stream_outcomes
 from compat.errors import endpoint_absent, invalid_field
 from compat.postmark.filters import read_date
+from compat.postmark.names import read_id
 from compat.postmark.views import PostmarkViewSet
 from emails.models import Email
+from streams.services import existing_stream
 
 DEFAULT_DAYS = 30
 MAX_DAYS = 366
@@ -69,7 +71,7 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
         return Response({"Days": rows, **{name: sum(map(count, days)) for name, count in columns.items()}})
 
     def _days(self) -> list[DayOutcomes]:
-        """Return the days of the query. Raises NotFound for a tag, InvalidFields."""
+        """Return the days of the query. Raises NotFound for a tag, InvalidFields, StreamNotFound."""
         query = {name.lower(): text for name, text in self.request.query_params.dict().items() if text}
         if "tag" in query:
             raise endpoint_absent("Statistics by tag are not available here.")
@@ -77,6 +79,9 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
         first = _date(query, "fromdate") or last - min(timedelta(days=DEFAULT_DAYS - 1), last - date.min)
         if not 0 <= (last - first).days < MAX_DAYS:
             raise invalid_field("fromdate", f"The range must have 1 to {MAX_DAYS} days.")
+        if "messagestream" in query:
+            stream = existing_stream(self.workspace, read_id(query["messagestream"]))
+            return read_stream_outcomes(self.workspace, stream.slug, first=first, last=last)
         return read_outcomes(self.workspace, first=first, last=last)
 
 

@@ -8,11 +8,7 @@ ABSENT = {
         "/stats/outbound/clicks/location", "/stats/outbound/clicks/platforms", "/stats/outbound/opens/emailClients",
         "/stats/outbound/opens/platforms", "/stats/outbound/opens/readTimes", "/stats/outbound/tracked",
     ),
-    ("POST",): (
-        "/message-streams", "/message-streams/:stream/archive", "/message-streams/:stream/unarchive",
-    ),
     ("PUT",): ("/messages/inbound/:id/bypass", "/messages/inbound/:id/retry", "/server"),
-    ("PATCH",): ("/message-streams/:stream",),
     ("DELETE",): ("/triggers/inboundRules/:id",),
     ("GET", "POST"): ("/triggers/inboundRules",),
 }  # fmt: skip
@@ -37,12 +33,16 @@ NOTES = {
     "POST /templates": "without layouts; translated",
     "PUT /templates/:id": "without layouts; translated",
     "POST /templates/validate": "without layouts",
-    "GET /message-streams": "one stream",
-    "GET /message-streams/:stream": "`outbound`",
+    "GET /message-streams/:stream/suppressions/dump": "also those of the workspace; the newest 10,000",
+    "POST /message-streams/:stream/suppressions/delete": "those of the workspace in `outbound` only",
+    "POST /message-streams": "with the unsubscribe link unless `UnsubscribeHandlingType` is set; no type `Inbound`",
+    "POST /message-streams/:stream/archive": "nothing is purged at the `ExpectedPurgeDate`",
     "GET /webhooks": "those with the format `postmark`",
-    "POST /webhooks": f"without {' and '.join(f'`{name}`' for name in REFUSED_FIELDS)}, which are refused",
+    "POST /webhooks": "the events of all streams without `MessageStream`; "
+    f"{' and '.join(f'`{name}`' for name in REFUSED_FIELDS)} are refused",
     "PUT /webhooks/:id": "as `POST`",
-    "GET /stats/outbound": "without `Tracked` and the other counts that Postrider does not keep",
+    "GET /stats/outbound": "of all streams, or of a `messagestream`; without `Tracked` and the other counts that "
+    "Postrider does not keep",
     "GET /stats/outbound/sends": "see above",
     "GET /stats/outbound/bounces": "all as `HardBounce`",
     "GET /stats/outbound/spam": "see above",

@@ -17,7 +17,8 @@ from compat.postmark.stats import PostmarkStatsViewSet
 from compat.postmark.views import PostmarkEmailViewSet, PostmarkMessageViewSet
 from compat.postmark.webhooks import PostmarkWebhookViewSet
 
-SUPPRESSIONS = "message-streams/<stream>/suppressions"
+STREAM = "message-streams/<stream>"
+SUPPRESSIONS = f"{STREAM}/suppressions"
 ONE_OBJECT: Any = {"get": "retrieve", "put": "update", "delete": "destroy"}
 
 
@@ -59,8 +60,10 @@ urlpatterns = [
     postmark_path(f"{SUPPRESSIONS}/dump", PostmarkSuppressionViewSet.as_view({"get": "dump"})),
     postmark_path(SUPPRESSIONS, PostmarkSuppressionViewSet.as_view({"post": "create"})),
     postmark_path(f"{SUPPRESSIONS}/delete", PostmarkSuppressionViewSet.as_view({"post": "delete"})),
-    postmark_path("message-streams", PostmarkStreamViewSet.as_view({"get": "list", "post": "absent"})),
-    postmark_path("message-streams/<stream>", PostmarkStreamViewSet.as_view({"get": "retrieve", "patch": "absent"})),
+    postmark_path("message-streams", PostmarkStreamViewSet.as_view({"get": "list", "post": "create"})),
+    postmark_path(STREAM, PostmarkStreamViewSet.as_view({"get": "retrieve", "patch": "partial_update"})),
+    postmark_path(f"{STREAM}/archive", PostmarkStreamViewSet.as_view({"post": "archive"})),
+    postmark_path(f"{STREAM}/unarchive", PostmarkStreamViewSet.as_view({"post": "unarchive"})),
     postmark_path("server", PostmarkServerViewSet.as_view({"get": "retrieve", "put": "absent"})),
     postmark_path("webhooks", PostmarkWebhookViewSet.as_view({"get": "list", "post": "create"})),
     postmark_path("webhooks/<number>", PostmarkWebhookViewSet.as_view(ONE_OBJECT)),

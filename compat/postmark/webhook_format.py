@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from compat.postmark.names import shown_id
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from lib.ids import id_number, uuid_text
+from streams.models import MAIN
 from webhooks.formats import WebhookFormat
 
-STREAM = "outbound"
 # Types and codes of bounces that are neither the recipient's fault nor a block.
 # https://postmarkapp.com/developer/api/bounce-api#bounce-types
 BOUNCE_TYPES: dict[str, tuple[str, int]] = {
@@ -56,7 +57,7 @@ def _payload(event: dict[str, Any]) -> dict[str, Any]:
     return {
         "RecordType": record_type,
         "MessageID": uuid_text(data["emailId"]),
-        "MessageStream": STREAM,
+        "MessageStream": shown_id(data.get("stream") or MAIN),
         "ServerID": 0,
         "Tag": data["tags"][0] if data["tags"] else "",
         "Metadata": data["metadata"] or {},

@@ -3,15 +3,17 @@
 from collections.abc import Collection
 from typing import Any
 
+from django.db.models import Q
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compat.drafts import as_object, rename_fields
 from compat.errors import invalid_field
+from compat.postmark.names import OUTBOUND, read_id, shown_id
 from compat.postmark.resources import Resource
 from compat.postmark.unsupported import REFUSED_FIELDS
 from compat.postmark.views import PostmarkViewSet
-from compat.postmark.webhook_format import FORMAT, STREAM
+from compat.postmark.webhook_format import FORMAT
 from events.kinds import WEBHOOK_KINDS
 from lib.ids import id_number
 from webhooks.models import Webhook
@@ -41,13 +43,15 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
     id_prefix = "wh_"
 
     def list(self, request: Request) -> Response:
-        return Response({"Webhooks": [webhook_resource(webhook) for webhook in self.get_queryset()]})
+        query = {name.lower(): text for name, text in request.query_params.dict().items()}
+        rows = self.get_queryset()
+        if query.get("messagestream"):
+            rows = rows.filter(Q(streams=[]) | Q(streams__contains=[read_id(query["messagestream"])]))
+        return Response({"Webhooks": [webhook_resource(webhook) for webhook in rows]})
 
     def create(self, request: Request) -> Response:
-        native = {"events": read_events(self.body, current=()), "format": FORMAT.name}
-        webhook, _ = create_webhook(
-            self.workspace, **WebhookInput().run_validation(native | rename_fields(self.body, FIELDS))
-        )
+        native = {"events": read_events(self.body, current=()), "format": FORMAT.name} | read_fields(self.body)
+        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(native))
         return Response(webhook_resource(webhook))
 
     def retrieve(self, request: Request, number: str) -> Response:
@@ -56,7 +60,7 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
     def update(self, request: Request, number: str) -> Response:
         with lock_webhooks(self.workspace):
             webhook = self.find_number(number)
-            native = {"events": read_events(self.body, current=webhook.events)} | rename_fields(self.body, FIELDS)
+            native = {"events": read_events(self.body, current=webhook.events)} | read_fields(self.body)
             update_webhook(webhook, changes=WebhookChanges().run_validation(native))
         return Response(webhook_resource(webhook))
 
@@ -78,11 +82,17 @@ def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
     return [event for event in WEBHOOK_KINDS if event in events]
 
 
+def read_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the other fields of `/v1` that a request sets. Without a stream, all have their events."""
+    stream = body.get("MessageStream")
+    return {**rename_fields(body, FIELDS), **({"streams": [read_id(stream)]} if stream else {})}
+
+
 def webhook_resource(webhook: Webhook) -> Resource:
     return {
         "ID": id_number(webhook.id, prefix="wh_"),
         "Url": webhook.url,
-        "MessageStream": STREAM,
+        "MessageStream": shown_id(webhook.streams[0]) if webhook.streams else OUTBOUND,
         "HttpAuth": None,
         "HttpHeaders": [],
         "Triggers": {

@@ -43,7 +43,8 @@ def suppression_item(suppression: Suppression) -> Resource:
 
 
 class ResendSuppressionViewSet(ResendViewSet[Suppression]):
-    queryset = Suppression.objects.all()
+    # Those of one stream do not stop the emails of the others.
+    queryset = Suppression.objects.filter(stream="")
     object_name, id_prefix = "suppression", "sup_"
     item, delete_object = staticmethod(suppression_item), staticmethod(delete_suppression)
 

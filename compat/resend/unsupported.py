@@ -20,7 +20,7 @@ ABSENT = {
     ("DELETE",): ("/inboxes/:id/threads/:thread/labels/:label", "/oauth/grants/:id"),
     ("GET", "POST"): (
         "/automations", "/broadcasts", "/contact-properties", "/contacts", "/contacts/imports", "/events", "/inboxes",
-        "/inboxes/:id/drafts", "/inboxes/:id/labels", "/segments", "/topics",
+        "/inboxes/:id/drafts", "/inboxes/:id/labels", "/segments",
     ),
     ("GET", "PATCH"): ("/contacts/:id/topics", "/inboxes/:id/agent"),
     ("PATCH", "DELETE"): ("/inboxes/:id/labels/:label",),
@@ -29,7 +29,7 @@ ABSENT = {
     ("GET", "PATCH", "DELETE"): (
         "/audiences/:id/contacts/:contact", "/automations/:id", "/broadcasts/:id", "/contact-properties/:id",
         "/contacts/:id", "/events/:id", "/inboxes/:id", "/inboxes/:id/drafts/:draft", "/inboxes/:id/threads/:thread",
-        "/segments/:id", "/topics/:id",
+        "/segments/:id",
     ),
 }  # fmt: skip
 # Events that never happen here, or the beginnings of their names. A subscription to them is ignored.
@@ -51,7 +51,10 @@ NOTES = {
     "GET /templates/:id": "without `from` and `reply_to`",
     "PATCH /templates/:id": "published at once",
     "POST /templates/:id/publish": "changes nothing: a template has no draft",
-    "GET /suppressions": "`source_id` is null",
+    "GET /topics": "the public bulk streams",
+    "POST /topics": "`default_subscription` is `opt_in`, `visibility` is `public`",
+    "DELETE /topics/:id": "archives the stream",
+    "GET /suppressions": "`source_id` is null; those of a topic are only in `/v1`",
     "GET /suppressions/:id": "`source_id` is null",
     "POST /webhooks": "events that never happen here are ignored",
     "GET /webhooks/:id": "without `signing_secret`",

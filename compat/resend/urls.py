@@ -8,6 +8,7 @@ from compat.resend.api_keys import ResendApiKeyViewSet
 from compat.resend.domains import ResendDomainViewSet
 from compat.resend.suppressions import ResendSuppressionViewSet
 from compat.resend.templates import ResendTemplateViewSet
+from compat.resend.topics import ResendTopicViewSet
 from compat.resend.views import ResendEmailViewSet
 from compat.resend.webhooks import ResendWebhookEventViewSet, ResendWebhookViewSet
 
@@ -31,6 +32,8 @@ urlpatterns = [
     path("templates/<str:pk>", ResendTemplateViewSet.as_view(ONE)),
     path("templates/<str:pk>/publish", ResendTemplateViewSet.as_view({"post": "publish"})),
     path("templates/<str:pk>/duplicate", ResendTemplateViewSet.as_view({"post": "duplicate"})),
+    path("topics", ResendTopicViewSet.as_view(MANY)),
+    path("topics/<str:pk>", ResendTopicViewSet.as_view(ONE)),
     path("suppressions", ResendSuppressionViewSet.as_view(MANY)),
     path("suppressions/batch/add", ResendSuppressionViewSet.as_view({"post": "add_batch"})),
     path("suppressions/batch/remove", ResendSuppressionViewSet.as_view({"post": "remove_batch"})),

@@ -11,6 +11,7 @@ from compat.drafts import read_drafts
 from compat.errors import invalid_field
 from compat.resend import requests, resources
 from compat.resend.errors import render_error
+from compat.resend.topic_ids import TopicReader, email_topic
 from compat.views import DialectViewSet, R, cursor_page
 from emails.models import Attachment, Email
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -64,7 +65,8 @@ class ResendEmailViewSet(ResendViewSet[Email]):
         return rows.defer("template_data") if self.action == "list" else rows
 
     def send(self, request: Request) -> Response:
-        stored = self.accept(lambda: [requests.read_email(request.data)])
+        read = TopicReader(self.workspace).reader(requests.read_email)
+        stored = self.accept(lambda: [read(request.data)])
         return Response(resources.sent_id(stored), headers=stored.headers)
 
     def batch(self, request: Request) -> Response:
@@ -75,10 +77,11 @@ class ResendEmailViewSet(ResendViewSet[Email]):
     def _batch_drafts(self) -> list[Any]:
         if not 1 <= len(self.items) <= requests.MAX_BATCH:
             raise invalid_field("emails", f"A batch must have 1 to {requests.MAX_BATCH} emails.")
-        return read_drafts(requests.read_batch_item, self.items)
+        return read_drafts(TopicReader(self.workspace).reader(requests.read_batch_item), self.items)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        return Response(resources.email_resource(self.find(pk)))
+        email = self.find(pk)
+        return Response({**resources.email_resource(email), "topic_id": email_topic(email)})
 
     def update(self, request: Request, pk: str) -> Response:
         email = self.find(pk)

@@ -15,6 +15,8 @@ STATUSES = {
     "missing_template_variables": 400,
     "template_output_too_large": 400,
     "template_syntax_error": 400,
+    "stream_not_found": 400,
+    "stream_archived": 400,
     "attachments_too_large": 413,
     "domain_not_registered": 403,
     "domain_not_verified": 403,

@@ -59,7 +59,7 @@ MAX_DIGITS = 11
 PLACEHOLDER = "-"
 
 
-def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
+def read_emails(body: dict[str, Any], *, stream: str | None = None) -> list[Draft | Problem]:
     """Return the draft of each personalization, or its problem. Raises InvalidFields and ValidationError."""
     personalizations = as_objects(body.get("personalizations"), "personalizations", at_most=MAX_PERSONALIZATIONS)
     if not personalizations:
@@ -72,7 +72,7 @@ def read_emails(body: dict[str, Any]) -> list[Draft | Problem]:
 
     def read(personalization: dict[str, Any]) -> Draft:
         draft = build_draft(_personalized(body, shared, personalization))
-        return replace(_with_content(draft, content, personalization, budget), batch_id=batch_id)
+        return replace(_with_content(draft, content, personalization, budget), batch_id=batch_id, stream=stream)
 
     drafts = read_drafts(read, personalizations)
     if sum(len(draft.to + draft.cc + draft.bcc) for draft in drafts if isinstance(draft, Draft)) > MAX_TOTAL_RECIPIENTS:

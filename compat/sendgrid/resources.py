@@ -20,20 +20,23 @@ RECORD_NAMES = {"DKIM": "dkim", "SPF": "subdomain_spf", "DMARC": "dmarc", "Retur
 # https://www.twilio.com/docs/sendgrid/api-reference/api-key-permissions
 SENDING_SCOPES = frozenset(
     {
-        "mail.batch.create", "mail.batch.read", "mail.send", "templates.read", "templates.versions.read",
-        "user.scheduled_sends.create", "user.scheduled_sends.delete", "user.scheduled_sends.read",
-        "user.scheduled_sends.update", "whitelabel.read",
+        "asm.groups.read", "mail.batch.create", "mail.batch.read", "mail.send", "templates.read",
+        "templates.versions.read", "user.scheduled_sends.create", "user.scheduled_sends.delete",
+        "user.scheduled_sends.read", "user.scheduled_sends.update", "whitelabel.read",
     }
 )  # fmt: skip
 READING_SCOPES = frozenset(
     {
-        "asm.suppressions.global.read", "mail.batch.read", "stats.read", "suppression.read", "templates.read",
+        "asm.groups.read", "asm.groups.suppressions.read", "asm.suppressions.global.read", "asm.suppressions.read",
+        "mail.batch.read", "stats.read", "suppression.read", "templates.read",
         "templates.versions.read", "user.scheduled_sends.read", "user.webhooks.event.settings.read", "whitelabel.read",
     }
 )  # fmt: skip
 WRITING_SCOPES = frozenset(
     {
-        "asm.suppressions.global.create", "asm.suppressions.global.delete", "suppression.create", "suppression.delete",
+        "asm.groups.create", "asm.groups.delete", "asm.groups.suppressions.create", "asm.groups.suppressions.delete",
+        "asm.groups.update", "asm.suppressions.global.create", "asm.suppressions.global.delete", "suppression.create",
+        "suppression.delete",
         "templates.create", "templates.delete", "templates.update", "templates.versions.activate.create",
         "templates.versions.create", "templates.versions.delete", "templates.versions.update",
         "user.webhooks.event.settings.update", "user.webhooks.event.test.create", "whitelabel.create",

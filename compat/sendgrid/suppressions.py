@@ -30,9 +30,9 @@ LISTS: dict[str, tuple[Reason, ...]] = {
 
 
 class SendGridSuppressionViewSet(SendGridViewSet[Suppression]):
-    """The suppressions in one list; lists without a reason here are empty."""
+    """The suppressions in one list; lists without a reason here are empty. Those of one stream are in its group."""
 
-    queryset = Suppression.objects.all()
+    queryset = Suppression.objects.filter(stream="")
 
     def get_queryset(self) -> QuerySet[Suppression]:
         return super().get_queryset().filter(reason__in=LISTS[self.kwargs["name"]])

@@ -6,31 +6,31 @@ The endpoints are those about sending, templates, suppressions, domains, webhook
 # Paths by the methods that are absent.
 ABSENT = {
     ("GET",): (
-        "/v3/asm/suppressions", "/v3/asm/suppressions/:address", "/v3/categories", "/v3/categories/stats",
-        "/v3/categories/stats/sums", "/v3/messages", "/v3/scopes/requests", "/v3/user/webhooks/parse/stats",
+        "/v3/categories", "/v3/categories/stats", "/v3/categories/stats/sums", "/v3/messages", "/v3/scopes/requests",
+        "/v3/user/webhooks/parse/stats",
         "/v3/whitelabel/domains/default", "/v3/whitelabel/links/default",
     ),
     ("POST",): (
-        "/v3/asm/groups/:id/suppressions/search", "/v3/whitelabel/domains/:id/ips",
+        "/v3/whitelabel/domains/:id/ips",
         "/v3/whitelabel/domains/:id/subuser", "/v3/whitelabel/ips/:id/validate", "/v3/whitelabel/links/:id/subuser",
         "/v3/whitelabel/links/:id/validate",
     ),
     ("PATCH",): ("/v3/scopes/requests/:id/approve", "/v3/whitelabel/domains/:id"),
     ("DELETE",): (
-        "/v3/asm/groups/:id/suppressions/:address", "/v3/scopes/requests/:id", "/v3/whitelabel/domains/:id/ips/:ip",
+        "/v3/scopes/requests/:id", "/v3/whitelabel/domains/:id/ips/:ip",
     ),
     ("GET", "POST"): (
-        "/v3/asm/groups", "/v3/asm/groups/:id/suppressions", "/v3/user/webhooks/parse/settings", "/v3/whitelabel/ips",
+        "/v3/user/webhooks/parse/settings", "/v3/whitelabel/ips",
         "/v3/whitelabel/links",
     ),
     ("GET", "DELETE"): (
         "/v3/whitelabel/domains/subuser", "/v3/whitelabel/ips/:id", "/v3/whitelabel/links/subuser",
     ),
     ("GET", "PATCH", "DELETE"): (
-        "/v3/asm/groups/:id", "/v3/user/webhooks/parse/settings/:hostname", "/v3/whitelabel/links/:id",
+        "/v3/user/webhooks/parse/settings/:hostname", "/v3/whitelabel/links/:id",
     ),
 }  # fmt: skip
-# Settings of events of unsubscribe groups and accounts, which do not exist here.
+# Settings of events that do not exist here: an unsubscribe from a group is the event `unsubscribe`.
 ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe", "account_status_change")
 # Of an event webhook. Ignoring them would leave a receiver without the authentication that it expects.
 REFUSED_SETTINGS = ("oauth_client_id", "oauth_client_secret", "oauth_token_url")
@@ -58,7 +58,12 @@ NOTES = {
     "GET /v3/suppression/invalid_emails/:address": "always empty",
     "DELETE /v3/suppression/invalid_emails/:address": "always 404",
     "POST /v3/asm/suppressions/global": "at most 1,000 addresses",
-    "GET /v3/asm/suppressions": "there are no unsubscribe groups",
+    "GET /v3/asm/groups": "the streams other than `main`; `unsubscribes` counts to 10,000",
+    "POST /v3/asm/groups": "a public bulk stream; no default group",
+    "PATCH /v3/asm/groups/:id": "`name` and `description`",
+    "DELETE /v3/asm/groups/:id": "archives the stream; its suppressions stay",
+    "GET /v3/asm/groups/:id/suppressions": "the newest 10,000",
+    "GET /v3/asm/suppressions": "the newest 10,000",
     "GET /v3/whitelabel/domains": "with the records of Postrider",
     "POST /v3/whitelabel/domains": "only `domain` is used",
     "GET /v3/whitelabel/links": "links lead to `PUBLIC_URL`",

@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from compat.sendgrid.batches import SendGridBatchViewSet, SendGridScheduledSendViewSet
 from compat.sendgrid.domains import SendGridDomainViewSet
 from compat.sendgrid.event_webhook import SendGridEventWebhookViewSet
+from compat.sendgrid.groups import SendGridGroupSuppressionViewSet, SendGridGroupViewSet
 from compat.sendgrid.stats import SendGridStatsViewSet
 from compat.sendgrid.suppressions import LISTS, SendGridSuppressionViewSet
 from compat.sendgrid.templates import SendGridTemplateViewSet
@@ -20,7 +21,10 @@ KEY: Any = {"get": "retrieve_key", "patch": "update_key"}
 UNSUBSCRIBES = {"name": "unsubscribes"}
 # Unsubscribes are deleted at GLOBAL.
 DELETABLE = [name for name in LISTS if name not in UNSUBSCRIBES.values()]
-GLOBAL = "v3/asm/suppressions/global"
+ASM = "v3/asm/suppressions"
+GLOBAL = f"{ASM}/global"
+GROUPS = "v3/asm/groups"
+GROUP = f"{GROUPS}/<str:number>"
 TEMPLATE = "v3/templates/<str:reference>"
 VERSION = f"{TEMPLATE}/versions/<str:version>"
 DOMAINS = "v3/whitelabel/domains"
@@ -45,6 +49,16 @@ urlpatterns = [
         f"{GLOBAL}/<str:address>",
         SendGridSuppressionViewSet.as_view({"get": "retrieve_global", "delete": "destroy"}),
         UNSUBSCRIBES,
+    ),
+    path(ASM, SendGridGroupSuppressionViewSet.as_view({"get": "list_all"})),
+    path(f"{ASM}/<str:address>", SendGridGroupSuppressionViewSet.as_view({"get": "retrieve"})),
+    path(GROUPS, SendGridGroupViewSet.as_view(MANY)),
+    path(GROUP, SendGridGroupViewSet.as_view(CHANGEABLE)),
+    path(f"{GROUP}/suppressions", SendGridGroupSuppressionViewSet.as_view(MANY)),
+    path(f"{GROUP}/suppressions/search", SendGridGroupSuppressionViewSet.as_view({"post": "search"})),
+    path(
+        f"{GROUP}/suppressions/<str:address>",
+        SendGridGroupSuppressionViewSet.as_view({"delete": "destroy"}),
     ),
     path("v3/templates", SendGridTemplateViewSet.as_view(MANY)),
     path(TEMPLATE, SendGridTemplateViewSet.as_view(CHANGEABLE)),

@@ -7,10 +7,13 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.errors import Problem
 from api.parser import MAX_BODY_BYTES
 from compat.sendgrid import requests, resources
 from compat.sendgrid.errors import render_error
+from compat.sendgrid.group_ids import read_stream
 from compat.views import DialectViewSet, R
+from emails.accept.drafts import Draft
 from emails.accept.services import check_emails
 from emails.models import Email
 from workspaces.api.authentication import key_of
@@ -37,11 +40,15 @@ class SendGridMailViewSet(SendGridViewSet[Email]):
 
     def send(self, request: Request) -> Response:
         if requests.is_sandboxed(self.body):
-            check_emails(self.workspace, drafts=requests.read_emails(self.body), limits=self.limits)
+            check_emails(self.workspace, drafts=self._read_emails(), limits=self.limits)
             return Response(status=status.HTTP_200_OK)
-        stored = self.accept(lambda: requests.read_emails(self.body))
+        stored = self.accept(self._read_emails)
         headers = {**stored.headers, "X-Message-Id": resources.message_id(stored)}
         return Response(status=status.HTTP_202_ACCEPTED, headers=headers)
 
     def scopes(self, request: Request) -> Response:
         return Response({"scopes": sorted(resources.SCOPES[ApiKey.Scope(key_of(request).scope)])})
+
+    def _read_emails(self) -> list[Draft | Problem]:
+        stream = read_stream(self.body, workspace=self.workspace, limits=self.limits)
+        return requests.read_emails(self.body, stream=stream)

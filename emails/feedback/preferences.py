@@ -43,7 +43,7 @@ class Preferences:
 def read_preferences(link: UnsubscribeLink) -> Preferences:
     """Return the preferences of a link's address; without streams if the workspace is deleted."""
     workspace = Workspace.objects.filter(id=link.workspace_id).first()
-    streams = _offered(workspace, link.stream) if workspace else []
+    streams = offered_streams(workspace, link.stream) if workspace else []
     reasons = _reasons(link, [stream.slug for stream in streams])
     whole = reasons.get("")
     return Preferences(
@@ -68,7 +68,7 @@ def save_preferences(link: UnsubscribeLink, *, wanted: Collection[str]) -> None:
     workspace = _changeable_workspace(link)
     if workspace is None:
         return
-    slugs = [stream.slug for stream in _offered(workspace, link.stream)]
+    slugs = [stream.slug for stream in offered_streams(workspace, link.stream)]
     reasons = _reasons(link, slugs)
     if reasons.get("") == UNSUBSCRIBE and (wanted or not slugs):
         delete_suppressions(workspace, addresses=[link.address])
@@ -100,7 +100,7 @@ def _is_test(link: UnsubscribeLink) -> bool:
     return Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id, is_test=True).exists()
 
 
-def _offered(workspace: Workspace, slug: str) -> list[Stream]:
+def offered_streams(workspace: Workspace, slug: str) -> list[Stream]:
     """Return the streams to choose from: public ones, and that of the email."""
     return [
         stream

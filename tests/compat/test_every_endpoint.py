@@ -39,12 +39,16 @@ STREAM = "/message-streams/:stream"
 EVENT_WEBHOOK = "/v3/user/webhooks/event"
 SETTINGS = f"{EVENT_WEBHOOK}/settings"
 GLOBAL = "/v3/asm/suppressions/global"
+GROUPS = "/v3/asm/groups"
 SENDS = "/v3/user/scheduled_sends"
 DOMAINS = "/v3/whitelabel/domains"
 TEMPLATES = "/v3/templates"
 RESEND_WEBHOOK = {"endpoint": HOOK, "events": ["email.sent"]}
 POSTMARK_WEBHOOK = {"Url": HOOK, "Triggers": {"Open": {"Enabled": True}}}
+POSTMARK_STREAM = {"ID": "old", "Name": "Old", "MessageStreamType": "Broadcasts"}
+TOPIC = {"name": "Topic", "default_subscription": "opt_in"}
 POSTMARK_TEMPLATE = {"Name": "Hello", "Alias": "hello", "Subject": "Hi", "TextBody": "Hi"}
+LEAVE = {"recipient_emails": ["left@example.com"]}
 UNSUBSCRIBE = {"recipient_emails": ["unsubscribed@example.com"]}
 EVENT_SETTINGS = {"url": f"{HOOK}/4", "open": True}
 PAUSE = {"batch_id": ":open_batch", "status": "pause"}
@@ -72,6 +76,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "DELETE /templates/:template": None,
         "POST /templates/:template/publish": None,
         "POST /templates/:template/duplicate": None,
+        "GET /topics": None,
+        "POST /topics": {"name": "New", "default_subscription": "opt_in"},
+        "GET /topics/:topic": None,
+        "PATCH /topics/:topic": {"name": "New"},
+        "DELETE /topics/:topic": None,
         "GET /suppressions": None,
         "POST /suppressions": {"email": "new@example.com"},
         "GET /suppressions/:bounced": None,
@@ -120,7 +129,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
         f"POST {STREAM}/suppressions": {"Suppressions": [{"EmailAddress": "new@example.com"}]},
         f"POST {STREAM}/suppressions/delete": {"Suppressions": [{"EmailAddress": ":bounced"}]},
         "GET /message-streams": None,
+        "POST /message-streams": {"ID": "new", "Name": "New", "MessageStreamType": "Broadcasts"},
         f"GET {STREAM}": None,
+        f"PATCH {STREAM}": {"Name": "New"},
+        f"POST {STREAM}/archive": None,
+        f"POST {STREAM}/unarchive": None,
         "GET /webhooks": None,
         "POST /webhooks": POSTMARK_WEBHOOK,
         "GET /webhooks/:postmark_webhook": None,
@@ -173,6 +186,17 @@ REQUESTS: dict[str, dict[str, Any]] = {
         f"POST {GLOBAL}": {"recipient_emails": ["new@example.com"]},
         f"GET {GLOBAL}/:unsubscribed": None,
         f"DELETE {GLOBAL}/:unsubscribed": None,
+        f"GET {GROUPS}": None,
+        f"POST {GROUPS}": {"name": "New", "description": "New"},
+        f"GET {GROUPS}/:group": None,
+        f"PATCH {GROUPS}/:group": {"name": "New"},
+        f"DELETE {GROUPS}/:group": None,
+        f"GET {GROUPS}/:group/suppressions": None,
+        f"POST {GROUPS}/:group/suppressions": {"recipient_emails": ["new@example.com"]},
+        f"POST {GROUPS}/:group/suppressions/search": {"recipient_emails": ["left@example.com"]},
+        f"DELETE {GROUPS}/:group/suppressions/:left": None,
+        "GET /v3/asm/suppressions": None,
+        "GET /v3/asm/suppressions/:left": None,
         f"GET {DOMAINS}": None,
         f"POST {DOMAINS}": {"domain": "new.example"},
         f"GET {DOMAINS}/:sendgrid_domain": None,
@@ -193,7 +217,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "GET /v3/stats?start_date=2026-01-01&end_date=2026-01-02": None,
     },
 }
-POSTMARK_TEMPLATE_UNKNOWN = 1101
+# The ErrorCodes of an unknown template and of an unknown stream.
+POSTMARK_UNKNOWN = {1101, 1235}
 # Lists without entries, from which nothing can be deleted.
 EMPTY_LISTS = {"DELETE /v3/suppression/blocks/:bounced", "DELETE /v3/suppression/invalid_emails/:bounced"}
 CALLS = [(dialect, request) for dialect, requests in REQUESTS.items() for request in requests]
@@ -253,7 +278,10 @@ MAKERS: dict[str, Callable[[Objects], Any]] = {
     "complained": lambda own: reported(own, EventKind.COMPLAINED),
     "unsubscribed": lambda own: own.made("sendgrid", f"POST {GLOBAL}", UNSUBSCRIBE)["recipient_emails"][0],
     "bulk_request": lambda own: own.made("postmark", "POST /email/bulk", BULK)["Id"],
-    "stream": lambda _: "outbound",
+    "stream": lambda own: own.made("postmark", "POST /message-streams", POSTMARK_STREAM)["ID"],
+    "topic": lambda own: own.made("resend", "POST /topics", TOPIC)["id"],
+    "group": lambda own: own.made("sendgrid", f"POST {GROUPS}", {"name": "Old", "description": "Old"})["id"],
+    "left": lambda own: own.made("sendgrid", f"POST {GROUPS}/:group/suppressions", LEAVE)["recipient_emails"][0],
     "open_batch": lambda own: own.made("sendgrid", "POST /v3/mail/batch")["batch_id"],
     "paused_batch": lambda own: own.made("sendgrid", f"POST {SENDS}", PAUSE)["batch_id"],
 }
@@ -284,7 +312,7 @@ def test_an_available_endpoint_succeeds(own, dialect, request_line):
 @pytest.mark.parametrize("dialect", REQUESTS)
 def test_an_id_of_another_workspace_is_not_found(own, bob, dialect):
     stranger = Objects(make_key(bob.workspace, "workspace_admin"))
-    requests = {line: body for line, body in REQUESTS[dialect].items() if set(PLACEHOLDER.findall(line)) - {":stream"}}
+    requests = {line: body for line, body in REQUESTS[dialect].items() if PLACEHOLDER.findall(line)}
     filled = [(own.fill(line), json.loads(own.fill(json.dumps(body)))) for line, body in requests.items()]
     before = all_rows()
     responses = {line: stranger.send(dialect, line, body) for line, body in filled}
@@ -295,7 +323,8 @@ def test_an_id_of_another_workspace_is_not_found(own, bob, dialect):
 def is_not_found(response: Any) -> bool:
     """Return whether a response is that for an unknown object; SendGrid's suppressions are an object or a list."""
     body = response.json()
-    return response.status_code == 404 or body in ({}, []) or body.get("ErrorCode") == POSTMARK_TEMPLATE_UNKNOWN
+    is_empty = body in ({}, [], {"suppressions": []})
+    return response.status_code == 404 or is_empty or body.get("ErrorCode") in POSTMARK_UNKNOWN
 
 
 @pytest.mark.parametrize("dialect", REQUESTS)

@@ -26,7 +26,7 @@ RESEND = {
     "from": FROM, "to": ["ada@example.com"], "cc": "bob@example.com", "bcc": [], "reply_to": FROM, "subject": "Hi",
     "html": "Hi", "text": "Hi", "tags": [{"name": "a", "value": "b"}], "headers": {"X-A": "1"},
     "attachments": [{"filename": "a", "content": "QQ==", "content_type": "text/plain", "content_id": "a"}],
-    "scheduled_at": "in 1 min", "template": {"id": "hello", "variables": {"a": "b"}},
+    "topic_id": "main", "scheduled_at": "in 1 min", "template": {"id": "hello", "variables": {"a": "b"}},
 }  # fmt: skip
 POSTMARK = {
     "From": FROM, "To": "ada@example.com", "Cc": "", "Bcc": "", "ReplyTo": FROM, "Subject": "Hi", "HtmlBody": "Hi",
@@ -46,7 +46,8 @@ SENDGRID = {
     "attachments": [{"content": "QQ==", "filename": "a", "type": "text/plain", "content_id": "a"}],
     "headers": {"X-A": "1"}, "categories": ["a"], "custom_args": {"a": "b"}, "send_at": 1, "template_id": "d-hello",
     "tracking_settings": {"open_tracking": {"enable": True}, "click_tracking": {"enable": True}},
-    "mail_settings": {"sandbox_mode": {"enable": False}},
+    "mail_settings": {"sandbox_mode": {"enable": False}, "bypass_unsubscribe_management": {"enable": False}},
+    "asm": {"group_id": 1, "groups_to_display": [1]},
 }  # fmt: skip
 TEMPLATE = {"Name": "a", "Alias": "a", "Subject": "a", "HtmlBody": "a", "TextBody": "a", "TestRenderModel": {"a": 1}}
 RESEND_TEMPLATE = {
@@ -64,6 +65,12 @@ BODIES: dict[tuple[str, str, str], Any] = {
     ("resend", "POST", "/domains"): {"name": "b.example", "tls": "enforced"},
     ("resend", "POST", "/templates"): RESEND_TEMPLATE,
     ("resend", "PATCH", "/templates/hello"): RESEND_TEMPLATE,
+    ("resend", "POST", "/topics"): {
+        "name": "a",
+        "description": "a",
+        "default_subscription": "opt_in",
+        "visibility": "public",
+    },
     ("resend", "POST", "/suppressions"): {"email": "ada@example.com"},
     ("resend", "POST", "/suppressions/batch/add"): {"emails": ["ada@example.com"]},
     ("resend", "POST", "/suppressions/batch/remove"): {"emails": ["ada@example.com"], "ids": ["a"]},
@@ -86,6 +93,13 @@ BODIES: dict[tuple[str, str, str], Any] = {
     ("postmark", "POST", "/templates/validate"): TEMPLATE,
     ("postmark", "PUT", "/templates/hello"): TEMPLATE,
     ("postmark", "DELETE", "/templates/hello"): {},
+    ("postmark", "POST", "/message-streams"): {
+        "ID": "a",
+        "Name": "a",
+        "Description": "a",
+        "MessageStreamType": "Broadcasts",
+        "SubscriptionManagementConfiguration": {"UnsubscribeHandlingType": "Postmark"},
+    },
     ("postmark", "POST", "/message-streams/outbound/suppressions"): SUPPRESSIONS,
     ("postmark", "POST", "/message-streams/outbound/suppressions/delete"): SUPPRESSIONS,
     ("postmark", "POST", "/webhooks"): {"Url": "https://a.example/", "Triggers": {"Open": {"Enabled": True}}},
@@ -94,6 +108,8 @@ BODIES: dict[tuple[str, str, str], Any] = {
     ("sendgrid", "POST", "/v3/user/scheduled_sends"): {"batch_id": "a", "status": "cancel"},
     ("sendgrid", "DELETE", "/v3/suppression/bounces"): {"delete_all": False, "emails": ["ada@example.com"]},
     ("sendgrid", "POST", "/v3/asm/suppressions/global"): {"recipient_emails": ["ada@example.com"]},
+    ("sendgrid", "POST", "/v3/asm/groups"): {"name": "a", "description": "a", "is_default": False},
+    ("sendgrid", "POST", "/v3/asm/groups/1/suppressions"): {"recipient_emails": ["ada@example.com"]},
     ("sendgrid", "POST", "/v3/templates"): {"name": "a", "generation": "dynamic"},
     ("sendgrid", "POST", "/v3/templates/d-hello/versions"): VERSION,
     ("sendgrid", "POST", "/v3/whitelabel/domains"): {"domain": "no domain"},
@@ -106,6 +122,7 @@ BODIES: dict[tuple[str, str, str], Any] = {
 READS = [
     ("resend", "/emails"), ("resend", "/emails/:odd"), ("resend", "/emails/:odd/attachments"),
     ("resend", "/domains"), ("resend", "/domains/:odd"), ("resend", "/templates"), ("resend", "/templates/:odd"),
+    ("resend", "/topics"), ("resend", "/topics/:odd"),
     ("resend", "/suppressions"), ("resend", "/suppressions/:odd"), ("resend", "/webhooks"),
     ("resend", "/webhooks/:odd"), ("resend", "/webhooks/:odd/events"), ("resend", "/webhooks/x/events/:odd"),
     ("postmark", "/messages/outbound"), ("postmark", "/messages/outbound/:odd/details"), ("postmark", "/bounces"),
@@ -113,7 +130,9 @@ READS = [
     ("postmark", "/webhooks/:odd"), ("postmark", "/stats/outbound/sends"),
     ("postmark", "/messages/outbound/opens/:odd"), ("postmark", "/message-streams/:odd"),
     ("postmark", "/deliverystats"), ("postmark", "/templates"), ("postmark", "/templates/:odd"),
-    ("postmark", "/message-streams/:odd/suppressions/dump"), ("postmark", "/server"),
+    ("postmark", "/message-streams/:odd/suppressions/dump"), ("postmark", "/server"), ("postmark", "/message-streams"),
+    ("sendgrid", "/v3/asm/groups"), ("sendgrid", "/v3/asm/groups/:odd"), ("sendgrid", "/v3/asm/suppressions/:odd"),
+    ("sendgrid", "/v3/asm/groups/:odd/suppressions"), ("sendgrid", "/v3/asm/suppressions"),
     ("sendgrid", "/v3/scopes"), ("sendgrid", "/v3/templates"), ("sendgrid", "/v3/templates/:odd"),
     ("sendgrid", "/v3/mail/batch/:odd"), ("sendgrid", "/v3/user/scheduled_sends/:odd"),
     ("sendgrid", "/v3/user/scheduled_sends"), ("sendgrid", "/v3/templates/:odd/versions/:odd"),
@@ -124,7 +143,7 @@ READS = [
 PARAMETERS = (
     "limit", "after", "before", "count", "offset", "recipient", "subject", "tag", "EmailAddress", "fromdate", "status",
     "origin", "generations", "page_size", "messageID", "todate", "start_time", "start_date",
-    "domain",
+    "domain", "messagestream", "MessageStreamType", "includeArchivedStreams", "id",
 )  # fmt: skip
 ODD_TEXTS = (
     "%00", "a%00b", "%ff", "%ed%a0%80", "9" * 5000, "0000010000000", "-1", "1.5", "%F0%9F%98%80", "a" * 3000, "%25_",

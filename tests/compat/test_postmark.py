@@ -330,11 +330,6 @@ class TestReading:
     def test_a_filter_of_suppressions_that_does_not_exist_is_refused(self, postmark, query):
         assert error(postmark.get(f"/message-streams/outbound/suppressions/dump?{query}")) == (422, 300)
 
-    def test_there_is_one_stream(self, postmark):
-        (stream,) = postmark.get("/message-streams").json()["MessageStreams"]
-        assert postmark.get("/message-streams/outbound").json() == stream
-        assert error(postmark.get("/message-streams/broadcasts")) == (404, 404)
-
 
 def test_a_dialect_at_the_root_is_chosen_by_path_and_header(key, settings):
     settings.COMPAT_AT_ROOT = ["resend", "postmark"]

@@ -66,3 +66,16 @@ def test_statistics_by_tag_are_absent(postmark):
 def test_statistics_of_other_workspaces_are_not_counted(postmark, reported, bob):
     stranger = Dialect("postmark", make_key(bob.workspace, "read_only"))
     assert stranger.get("/stats/outbound").json()["Sent"] == 0
+
+
+def test_each_stream_has_its_counts(postmark, reported):
+    postmark.post("/message-streams", {"ID": "news", "Name": "News", "MessageStreamType": "Broadcasts"})
+    postmark.post("/email/batch", [mail(MessageStream="news", To="bob@example.com")] * 2)
+    newest = Recipient.objects.filter(email__stream="news").first()
+    record_reports([ReportedEvent(newest.id, EventKind.BOUNCED, is_recipient_fault=True)])
+    for query, sent, bounced in (("", 6, 2), ("?messagestream=news", 2, 1), ("?messageStream=outbound", 4, 1)):
+        body = postmark.get(f"/stats/outbound{query}").json()
+        assert (body["Sent"], body["Bounced"]) == (sent, bounced), query
+        days = postmark.get(f"/stats/outbound/sends{query}").json()["Days"]
+        assert days[-1] == {"Date": reported.isoformat(), "Sent": sent}
+    assert error(postmark.get("/stats/outbound?messagestream=nothing")) == (422, 1235)

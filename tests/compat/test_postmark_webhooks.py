@@ -36,6 +36,20 @@ def test_a_webhook_is_created_listed_changed_and_deleted(postmark):
     assert error(postmark.call("DELETE", path)) == (404, 404)
 
 
+def test_a_webhook_gets_the_events_of_its_stream(postmark):
+    postmark.post("/message-streams", {"ID": "news", "Name": "News", "MessageStreamType": "Broadcasts"})
+    every = postmark.post("/webhooks", triggers(Open=True)).json()
+    news = postmark.post("/webhooks", {"MessageStream": "news", **triggers(Open=True)}).json()
+    assert (every["MessageStream"], news["MessageStream"]) == ("outbound", "news")
+    assert sorted(Webhook.objects.values_list("streams", flat=True)) == [[], ["news"]]
+    for stream, found in (("news", [news, every]), ("outbound", [every])):
+        assert postmark.get(f"/webhooks?messageStream={stream}").json()["Webhooks"] == found
+    moved = postmark.call("PUT", f"/webhooks/{news['ID']}", {"MessageStream": "outbound"}).json()
+    assert (moved["MessageStream"], Webhook.objects.filter(streams=["main"]).count()) == ("outbound", 1)
+    for method, path in (("POST", "/webhooks"), ("PUT", f"/webhooks/{news['ID']}")):
+        assert error(postmark.call(method, path, {"MessageStream": "no", **triggers(Open=True)})) == (422, 1235)
+
+
 @pytest.mark.parametrize(
     "body",
     [

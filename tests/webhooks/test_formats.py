@@ -170,6 +170,13 @@ def test_metadata_cannot_replace_members_of_a_sendgrid_event():
     assert (event["event"], event["n"]) == ("delivered", "1")
 
 
+@pytest.mark.parametrize(("data", "expected"), [({}, "outbound"), ({"stream": "news"}, "news")])
+def test_postmarks_format_names_the_stream(data, expected):
+    for kind in FORMATTED_KINDS:
+        payload = json.loads(render_body(stored_body(kind, **data), format_="postmark"))
+        assert payload["MessageStream"] == expected
+
+
 @pytest.mark.parametrize("format_", ["resend", "postmark", "sendgrid"])
 @pytest.mark.parametrize("kind", sorted({*WEBHOOK_KINDS} - {*FORMATTED_KINDS}))
 def test_an_event_that_a_service_does_not_have_keeps_the_standard_format(format_, kind):

@@ -6,11 +6,13 @@ import hashlib
 import os
 import shutil
 import subprocess
+import urllib.request
 import venv
 from collections.abc import Iterable
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -79,3 +81,17 @@ def received(stack: Stack, recipient: str) -> EmailMessage:
     message = email.message_from_bytes(bytes(rows[0][0]), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     return message
+
+
+def unsubscribe_with_one_click(stack: Stack, message: EmailMessage) -> None:
+    """Unsubscribe as a mail program does (RFC 8058)."""
+    path = urlsplit(str(message["List-Unsubscribe"]).strip(" <>")).path
+    request = urllib.request.Request(f"{stack.url}{path}", b"List-Unsubscribe=One-Click", method="POST")
+    with urllib.request.urlopen(request, timeout=30) as response:
+        assert response.status == 200
+
+
+def suppressed_in(stack: Stack, stream: str) -> list[tuple[str, str]]:
+    """Return the addresses and reasons of the suppressions of a stream."""
+    rows = stack.call("GET", f"/suppressions?stream={stream}").body["data"]
+    return [(row["email"], row["reason"]) for row in rows]

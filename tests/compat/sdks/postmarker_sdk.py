@@ -14,6 +14,7 @@ sent = client.emails.send(
     HtmlBody="<p>Hi</p>",
     Metadata={"run": RUN},
     Headers={"X-A": "1"},
+    MessageStream="outbound",
 )
 assert (sent["ErrorCode"], sent["To"]) == (0, f"pmpy-{RUN}@example.com"), sent
 batch = client.emails.send_batch(

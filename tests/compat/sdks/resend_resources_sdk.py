@@ -37,6 +37,24 @@ assert copy["id"] in [one["id"] for one in resend.Templates.list()["data"]]
 assert resend.Templates.remove(copy["id"])["deleted"]
 assert isinstance(raised(lambda: resend.Templates.create({"name": "Hi", "html": "{{#if"})), ValidationError)
 
+topic = resend.Topics.create({"name": f"Python {RUN}", "default_subscription": "opt_in"})
+assert resend.Topics.get(topic["id"])["default_subscription"] == "opt_in"
+assert topic["id"] in [one["id"] for one in resend.Topics.list()["data"]]
+assert resend.Topics.update(topic["id"], {"name": f"Py {RUN}"})["id"] == topic["id"]
+sent = resend.Emails.send(
+    {
+        "from": "hello@demo.example",
+        "to": f"py-topic-{RUN}@example.com",
+        "subject": "Hi",
+        "text": "Hi",
+        "topic_id": topic["id"],
+    }
+)
+assert resend.Emails.get(sent["id"])["topic_id"] == topic["id"]
+assert resend.Topics.remove(topic["id"])["deleted"]
+refused = raised(lambda: resend.Topics.create({"name": "A", "default_subscription": "opt_out"}))
+assert isinstance(refused, ValidationError)
+
 email = f"py-gone-{RUN}@example.com"
 added = resend.Suppressions.add({"email": email})
 assert resend.Suppressions.get(email)["id"] == added["id"]

@@ -90,7 +90,7 @@ async function fails(call, code, field) {
   await call("PATCH", "/user/webhooks/event/settings", { enabled: false });
   const start_date = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
   assert.ok((await call("GET", "/stats", undefined, { start_date })).some((day) => day.stats[0].metrics.requests > 0));
-  await fails(call("GET", "/asm/groups"), 501, null);
+  await fails(call("GET", "/categories"), 501, null);
 
   sgMail.setApiKey("SG.wrong");
   sgMail.client.setDefaultRequest("baseUrl", `${base}/compat/sendgrid`);

@@ -6,7 +6,7 @@ import os
 
 from python_http_client.exceptions import BadRequestsError, UnauthorizedError
 from sendgrid import SendGridAPIClient
-from sendgrid.helpers.mail import Attachment, Cc, Mail
+from sendgrid.helpers.mail import Asm, Attachment, Cc, GroupId, GroupsToDisplay, Mail
 
 RUN = os.environ["RUN"]
 HOST = f"{os.environ['URL']}/compat/sendgrid"
@@ -30,6 +30,13 @@ template = json.loads(api.templates.post({"name": f"py {RUN}", "generation": "dy
 version = {"subject": "Hi", "html_content": "<p>Hi</p>"}
 assert api.templates._(template["id"]).versions.post(version).status_code == 201
 assert api.templates._(template["id"]).delete().status_code == 204
+group = json.loads(api.asm.groups.post({"name": f"Python {RUN}", "description": "Monthly"}).body)
+message = mail(f"sgpy-group-{RUN}@example.com")
+message.asm = Asm(GroupId(group["id"]), GroupsToDisplay([group["id"]]))
+assert client.send(message).status_code == 202
+assert api.asm.groups._(group["id"]).suppressions.post({"recipient_emails": ["gone@example.com"]}).status_code == 201
+assert json.loads(api.asm.groups._(group["id"]).suppressions.get().body) == ["gone@example.com"]
+assert api.asm.groups._(group["id"]).delete().status_code == 204
 address = f"sgpy-gone-{RUN}@example.com"
 assert api.asm.suppressions._("global").post({"recipient_emails": [address]}).status_code == 201
 assert api.asm.suppressions._("global")._(address).delete().status_code == 204

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python
+from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
 
 pytestmark = pytest.mark.stack
 
@@ -20,6 +20,16 @@ def test_the_node_library(node_scripts, stack):
         assert "Hello in text" in message.get_body(("plain",)).get_content()
     assert received(stack, f"pm-bulk-{RUN}@example.com")["Subject"] == "Hi Ada"
     assert received(stack, f"pm-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
+
+
+def test_the_node_library_has_message_streams(node_scripts, stack):
+    run_node(node_scripts, "postmark_streams.mjs", stack)
+    subscriber, stream = f"pm-subscriber-{RUN}@example.com", f"pm-news-{RUN}"
+    message = received(stack, subscriber)
+    assert message["List-Id"].strip(" <>").startswith(f"{stream}.")
+    assert received(stack, f"pm-alert-{RUN}@example.com")["List-Unsubscribe"] is None
+    unsubscribe_with_one_click(stack, message)
+    assert suppressed_in(stack, stream) == [(subscriber, "unsubscribe")]
 
 
 def test_postmarker_at_the_root(python, stack):

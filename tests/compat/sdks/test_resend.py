@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python
+from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
 
 pytestmark = pytest.mark.stack
 
@@ -31,6 +31,15 @@ def test_the_node_library_manages_domains_templates_and_suppressions(node_script
     message = received(stack, f"template-{RUN}@example.com")
     assert message["Subject"] == "Your item"
     assert "<p>item for 7</p>" in message.get_body(("html",)).get_content()
+
+
+def test_the_node_library_has_topics(node_scripts, stack):
+    run_node(node_scripts, "resend_topics.mjs", stack)
+    stream, recipient = f"topic-{RUN}", f"rs-topic-{RUN}@example.com"
+    message = received(stack, recipient)
+    assert message["List-Id"].strip(" <>").startswith(f"{stream}.")
+    unsubscribe_with_one_click(stack, message)
+    assert suppressed_in(stack, stream) == [(recipient, "unsubscribe")]
 
 
 def test_the_node_library_manages_api_keys(node_scripts, stack):

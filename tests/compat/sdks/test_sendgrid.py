@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python
+from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
 
 pytestmark = pytest.mark.stack
 
@@ -27,6 +27,19 @@ def test_the_node_libraries(node_scripts, stack):
     assert received(stack, f"sg-sub-{RUN}@example.com")["Subject"] == "Hi Ada"
     # Each recipient of sendMultiple sees only one address.
     assert received(stack, f"sg-many1-{RUN}@example.com")["To"] == f"sg-many1-{RUN}@example.com"
+
+
+def test_the_node_libraries_have_unsubscribe_groups(node_scripts, stack):
+    run_node(node_scripts, "sendgrid_groups.cjs", stack)
+    stream, recipient, left = f"group-{RUN}", f"sg-group-{RUN}@example.com", f"sg-left-{RUN}@example.com"
+    message = received(stack, recipient)
+    assert message["List-Id"].strip(" <>").startswith(f"{stream}.")
+    unsubscribe_with_one_click(stack, message)
+    assert suppressed_in(stack, stream) == [(recipient, "unsubscribe")]
+    # The email outside of the group arrives, that of the group does not.
+    assert received(stack, left)["List-Id"] is None
+    outcomes = stack.query('SELECT stream, status FROM emails_email WHERE %s = ANY ("to")', left)
+    assert dict(outcomes)[stream] == "failed"
 
 
 def test_the_python_library(python, stack):
