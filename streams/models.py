@@ -27,7 +27,7 @@ def unsubscribe_choices() -> list[tuple[str, Any]]:
 
 
 def stream_scopes() -> list[tuple[str, Any]]:
-    return Stream.Scope.choices
+    return Stream.SuppressionScope.choices
 
 
 def stream_priorities() -> list[tuple[str, Any]]:
@@ -48,7 +48,7 @@ class Stream(models.Model):
         HEADERS = "headers"
         NONE = "none"
 
-    class Scope(models.TextChoices):
+    class SuppressionScope(models.TextChoices):
         """Whether unsubscribes and complaints block the stream or the workspace."""
 
         STREAM = "stream"
@@ -69,7 +69,7 @@ class Stream(models.Model):
     description = models.CharField(max_length=500, blank=True, default="")
     kind = models.CharField(max_length=16, choices=stream_kinds, default=Kind.TRANSACTIONAL)
     unsubscribe = models.CharField(max_length=16, choices=unsubscribe_choices, default=Unsubscribe.LINK)
-    scope = models.CharField(max_length=16, choices=stream_scopes, default=Scope.STREAM)
+    scope = models.CharField(max_length=16, choices=stream_scopes, default=SuppressionScope.STREAM)
     own_bounces = models.BooleanField(default=False)
     ignores_unsubscribes = models.BooleanField(default=False)
     public = models.BooleanField(default=False)
@@ -113,12 +113,12 @@ class Stream(models.Model):
 
     def suppressed_stream(self, reason: str) -> str:
         """Return the stream that a suppression with this reason blocks, empty for the whole workspace."""
-        is_own = self.own_bounces if reason == "bounce" else self.scope == self.Scope.STREAM
+        is_own = self.own_bounces if reason == "bounce" else self.scope == self.SuppressionScope.STREAM
         return self.slug if is_own else ""
 
 
 def main_stream(workspace: Workspace) -> Stream:
     """Return the stream `main` as it is without a row."""
     return Stream(
-        workspace=workspace, slug=MAIN, name="Main", scope=Stream.Scope.WORKSPACE, created_at=workspace.created_at
+        workspace=workspace, slug=MAIN, name="Main", scope=Stream.SuppressionScope.WORKSPACE, created_at=workspace.created_at
     )

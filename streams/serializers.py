@@ -60,7 +60,7 @@ class StreamFields(StrictSerializer):
     name = NameField(help_text=TEXTS["name"])
     description = TextField(required=False, allow_blank=True, max_length=500, help_text=TEXTS["description"])
     unsubscribe = OptionField(Stream.Unsubscribe.choices, required=False, help_text=TEXTS["unsubscribe"])
-    scope = OptionField(Stream.Scope.choices, required=False, help_text=TEXTS["scope"])
+    scope = OptionField(Stream.SuppressionScope.choices, required=False, help_text=TEXTS["scope"])
     ownBounces = _flag("ownBounces", "own_bounces")
     ignoresUnsubscribes = _flag("ignoresUnsubscribes", "ignores_unsubscribes")
     public = _flag("public")

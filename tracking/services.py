@@ -8,7 +8,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, QueryDict
 
 from emails.feedback.opens_and_clicks import Hit
-from emails.feedback.preferences import Preferences, read_preferences, save_preferences, stop_everything
+from emails.feedback.preferences import Preferences, offered_streams, read_preferences, save_preferences, stop_everything
 from emails.feedback.unsubscribe import unsubscribe
 from emails.links import ClickedLink, UnsubscribeLink, read_open
 from emails.models import Email
@@ -62,14 +62,14 @@ def record_click(link: ClickedLink, *, meta: Mapping[str, Any]) -> None:
 def find_sender(link: UnsubscribeLink) -> Sender:
     """Return the sender of the email; an empty Sender if the database is unreachable."""
     try:
-        name = Workspace.objects.filter(id=link.workspace_id).values_list("name", flat=True).first()
+        workspace = Workspace.objects.filter(id=link.workspace_id).first()
         email = Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id)
         domain = email.values_list("from_domain", flat=True).first()
-        streams = read_preferences(link).streams
+        streams = offered_streams(workspace, link.stream) if workspace else []
     except (OperationalError, InterfaceError):
         return Sender()
-    stream = next((choice.name for choice in streams if choice.slug == link.stream), "")
-    return Sender(name or "", domain or "", stream, has_choices=bool(streams))
+    stream = next((stream.name for stream in streams if stream.slug == link.stream), "")
+    return Sender(workspace.name if workspace else "", domain or "", stream, has_choices=bool(streams))
 
 
 def find_preferences(link: UnsubscribeLink) -> Preferences | None:

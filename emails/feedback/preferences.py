@@ -105,7 +105,7 @@ def offered_streams(workspace: Workspace, slug: str) -> list[Stream]:
     return [
         stream
         for stream in read_streams(workspace).values()
-        if stream.scope == Stream.Scope.STREAM
+        if stream.scope == Stream.SuppressionScope.STREAM
         and stream.unsubscribe != Stream.Unsubscribe.NONE
         and ((stream.public and not stream.archived_at) or stream.slug == slug)
     ]

@@ -30,7 +30,7 @@ def properties() -> st.SearchStrategy[dict]:
     return st.fixed_dictionaries(
         {
             "kind": st.sampled_from(Stream.Kind.values),
-            "scope": st.sampled_from(Stream.Scope.values),
+            "scope": st.sampled_from(Stream.SuppressionScope.values),
             "own_bounces": st.booleans(),
             "ignores_unsubscribes": st.booleans(),
         }

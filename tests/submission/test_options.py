@@ -32,7 +32,9 @@ def submitted(*lines: str):
         ("X-PM-TrackOpens: false", "track_opens", False),
         ("X-PM-TrackLinks: None", "track_clicks", False),
         ("X-PM-TrackLinks: HtmlAndText", "track_clicks", True),
-        ("X-PM-Message-Stream: outbound", "tags", ()),
+        ("X-PM-Message-Stream: outbound", "stream", "main"),
+        ("X-PM-Message-Stream: broadcast", "stream", "broadcast"),
+        ("X-Postrider-Stream: news", "stream", "news"),
     ],
 )
 def test_an_option_sets_its_field_and_is_removed(line, field, value):
@@ -48,7 +50,9 @@ def test_an_idempotency_key_has_several_names(name):
 
 def test_without_options_the_defaults_of_the_api_hold():
     email = submitted()
-    assert (email.key, email.draft.track_opens, email.draft.track_clicks) == (None, True, True)
+    assert (email.key, email.draft.stream) == (None, None)
+    # As the stream has it.
+    assert (email.draft.track_opens, email.draft.track_clicks) == (None, None)
     assert (email.draft.tags, email.draft.metadata, email.draft.scheduled_for) == ((), None, None)
 
 
@@ -68,7 +72,7 @@ def test_without_options_the_defaults_of_the_api_hold():
         "X-Postrider-Sheduled-For: 2030-01-01T00:00:00Z",
         "X-Postrider-: 1",
         "X-PM-TrackLinks: TextOnly",
-        "X-PM-Message-Stream: broadcast",
+        "X-Postrider-Stream: " + "x" * 41,
         "X-PM-Bounce-Type: hard",
         "X-PM-Metadata-: 1",
     ],

@@ -172,6 +172,6 @@ def test_every_invalid_link_shows_the_same_page(reader: Reader, visitor: Client)
     assert suppressed() == []
 
 
-def test_the_page_reads_no_session_and_needs_two_queries(reader: Reader, visitor: Client, django_assert_num_queries):
-    with django_assert_num_queries(2):
+def test_the_page_reads_no_session_and_needs_three_queries(reader: Reader, visitor: Client, django_assert_num_queries):
+    with django_assert_num_queries(3):
         visitor.get(reader.unsubscribe_path)
