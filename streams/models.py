@@ -120,5 +120,9 @@ class Stream(models.Model):
 def main_stream(workspace: Workspace) -> Stream:
     """Return the stream `main` as it is without a row."""
     return Stream(
-        workspace=workspace, slug=MAIN, name="Main", scope=Stream.SuppressionScope.WORKSPACE, created_at=workspace.created_at
+        workspace=workspace,
+        slug=MAIN,
+        name="Main",
+        scope=Stream.SuppressionScope.WORKSPACE,
+        created_at=workspace.created_at,
     )

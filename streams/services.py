@@ -202,5 +202,7 @@ def _check(stream: Stream) -> None:
         raise InvalidStream(CodedText("streams.bulk_needs_unsubscribe"), field="unsubscribe")
     if settings.STREAMS_WITHOUT_LINK == "deny" and stream.unsubscribe != Stream.Unsubscribe.LINK:
         raise InvalidStream(CodedText("streams.link_demanded"), field="unsubscribe")
-    if stream.is_main and (stream.scope != Stream.SuppressionScope.WORKSPACE or stream.unsubscribe != Stream.Unsubscribe.LINK):
+    if stream.is_main and (
+        stream.scope != Stream.SuppressionScope.WORKSPACE or stream.unsubscribe != Stream.Unsubscribe.LINK
+    ):
         raise InvalidStream(CodedText("streams.main_is_fixed"), field="scope")

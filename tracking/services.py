@@ -8,7 +8,13 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, QueryDict
 
 from emails.feedback.opens_and_clicks import Hit
-from emails.feedback.preferences import Preferences, offered_streams, read_preferences, save_preferences, stop_everything
+from emails.feedback.preferences import (
+    Preferences,
+    offered_streams,
+    read_preferences,
+    save_preferences,
+    stop_everything,
+)
 from emails.feedback.unsubscribe import unsubscribe
 from emails.links import ClickedLink, UnsubscribeLink, read_open
 from emails.models import Email
