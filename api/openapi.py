@@ -36,6 +36,7 @@ TAGS = {
     "Templates": "Stored content with variables, rendered when an email is sent.",
     "Webhooks": "Endpoints that receive events.",
     "Events": "All events of the workspace in order, as pages and as a stream.",
+    "Streams": "Kinds of email, each with its own unsubscribes and complaints.",
     "Suppressions": "Addresses that must not be sent to.",
     "Domains": "Sending domains and their DNS records.",
     "Analytics": "Totals, rates and daily volume.",

@@ -15,8 +15,8 @@ from pathlib import Path
 LIBRARY = Path(__file__).resolve().parent.parent / "clients/python/src/postrider_client"
 PACKAGE = "postrider_client"
 MODULES = (
-    "client", "domains", "emails", "events", "listing",
-    "numbers", "suppressions", "templates", "webhooks", "workspaces",
+    "client", "domains", "emails", "events", "listing", "numbers",
+    "streams", "suppressions", "templates", "webhooks", "workspaces",
 )  # fmt: skip
 SPECIAL_METHODS = {"__iter__": "__aiter__", "__enter__": "__aenter__", "__exit__": "__aexit__"}
 # Methods of `self` and `self._transport` that must be awaited.

@@ -16,6 +16,7 @@ from emails.upkeep.retention import delete_all_emails
 from events.tasks import delete_expired as delete_expired_events
 from inbound.inbox.retention import delete_expired_mail
 from lib.ids import to_uuid
+from streams.models import Stream
 from templates_app.models import Template, TemplateVersion
 from webhooks.models import Webhook, WebhookEvent
 from workspaces.deletion import ended_workspaces
@@ -38,7 +39,7 @@ TABLES = (
     "workspaces_auditentry",
 )
 # At most some hundred rows per workspace.
-SMALL = (TrackingHost, Domain, Webhook, ApiKey, Membership, Invitation)
+SMALL = (TrackingHost, Domain, Stream, Webhook, ApiKey, Membership, Invitation)
 # Without Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"
 

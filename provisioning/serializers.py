@@ -29,6 +29,9 @@ from api.fields import (
 )
 from domains.serializers import DomainInput, DomainSettingsInput
 from lib.datetimes import parse_datetime, to_utc
+from streams.errors import InvalidStream
+from streams.serializers import StreamInput
+from streams.services import MAX_STREAMS, check_stream
 from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
 from templates_app.services import compile_draft
@@ -38,6 +41,7 @@ from workspaces.key_limits import (
     MAX_ENTRY_LENGTH,
     MAX_LIMIT_ENTRIES,
     MAX_REQUESTS_PER_SECOND,
+    MAX_STREAM_LENGTH,
     MAX_TEMPLATE_LENGTH,
     read_limits,
     refuse_scope,
@@ -108,6 +112,7 @@ class KeyLimitsInput(StrictSerializer):
     domains = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH), help_text=LIMIT_TEXTS["domains"])
     networks = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH), help_text=LIMIT_TEXTS["networks"])
     templates = LimitEntriesField(child=TextField(max_length=MAX_TEMPLATE_LENGTH), help_text=LIMIT_TEXTS["templates"])
+    streams = LimitEntriesField(child=TextField(max_length=MAX_STREAM_LENGTH), help_text=LIMIT_TEXTS["streams"])
     requestsPerSecond = WholeNumberField(
         source="requests_per_second",
         **OPTIONAL,
@@ -171,6 +176,18 @@ class ConfiguredTemplateInput(TemplateInput):
         return attrs
 
 
+class ConfiguredStreamInput(StreamInput):
+    archived = StrictBooleanField(required=False, help_text="Whether the stream accepts no emails.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        fields = {name: value for name, value in attrs.items() if name != "archived"}
+        try:
+            check_stream(**fields, is_archived=attrs.get("archived", False))
+        except InvalidStream as error:
+            raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
+        return attrs
+
+
 class ConfigurationInput(StrictSerializer):
     """A workspace as a configuration file describes it, or a part of it."""
 
@@ -191,6 +208,9 @@ class ConfigurationInput(StrictSerializer):
         required=False,
         max_length=MAX_CHECKED_TEMPLATES,
         help_text="The templates, each with an alias.",
+    )
+    streams = EntriesField(
+        child=ConfiguredStreamInput(), required=False, max_length=MAX_STREAMS, help_text="The streams, also `main`."
     )
     webhooks = EntriesField(
         child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES, help_text="The webhook endpoints."

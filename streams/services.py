@@ -196,6 +196,18 @@ def _changed(stream: Stream) -> Stream:
     return stream
 
 
+def check_stream(*, slug: str, is_archived: bool, **values: Any) -> None:
+    """Raise InvalidStream if a stream cannot be made with these properties."""
+    stream = main_stream(Workspace()) if slug == MAIN else Stream(slug=slug)
+    if stream.is_main and is_archived:
+        raise InvalidStream(CodedText("streams.main_stays"), field="archived")
+    if stream.is_main and values.get("kind", stream.kind) != stream.kind:
+        raise InvalidStream(CodedText("streams.main_is_fixed"), field="kind")
+    for name, value in values.items():
+        setattr(stream, name, value)
+    _check(stream)
+
+
 def _check(stream: Stream) -> None:
     """Raise InvalidStream if properties do not fit together."""
     if stream.kind == Stream.Kind.BULK and stream.unsubscribe == Stream.Unsubscribe.NONE:

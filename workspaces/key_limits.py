@@ -27,7 +27,8 @@ MAX_REQUESTS_PER_SECOND = 1000
 MAX_TEMPLATE_LENGTH = 100
 MAX_ENTRY_LENGTH = 253
 # The ids of streams.models.
-STREAM = re.compile(r"[a-z0-9-]{1,40}")
+MAX_STREAM_LENGTH = 40
+STREAM = re.compile(rf"[a-z0-9-]{{1,{MAX_STREAM_LENGTH}}}")
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class KeyLimits:
     domains: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
-    streams: tuple[str, ...] = ()
     requests_per_second: int | None = None
     is_test: bool = False
+    streams: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "KeyLimits":

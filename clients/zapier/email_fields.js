@@ -36,10 +36,19 @@ const recipientFields = [
   { key: 'bcc', label: 'Bcc', type: 'string', list: true },
 ];
 
+const streamField = {
+  key: 'stream',
+  label: 'Stream',
+  type: 'string',
+  dynamic: 'stream.id.name',
+  helpText: 'The kind of email, with its own unsubscribes. `main`, or the only stream of the API key, if empty.',
+};
+
 const sharedFields = [
   { key: 'reply_to', label: 'Reply To', type: 'string' },
   { key: 'tags', label: 'Tags', type: 'string', list: true },
   { key: 'scheduled_for', label: 'Scheduled For', type: 'datetime', helpText: 'At most 30 days ahead. Sent now if empty.' },
+  streamField,
   {
     key: 'idempotency_key',
     label: 'Idempotency Key',
@@ -67,7 +76,13 @@ const withoutEmpty = (fields) =>
   );
 
 const sharedOf = (input) =>
-  withoutEmpty({ from: senderOf(input), replyTo: input.reply_to, tags: input.tags, scheduledFor: input.scheduled_for });
+  withoutEmpty({
+    from: senderOf(input),
+    replyTo: input.reply_to,
+    tags: input.tags,
+    scheduledFor: input.scheduled_for,
+    stream: input.stream,
+  });
 
 const emailBodyOf = async (z, input) => ({
   ...sharedOf(input),
@@ -102,6 +117,7 @@ module.exports = {
   senderFields,
   templateField,
   recipientFields,
+  streamField,
   sharedFields,
   contentFields,
   sharedOf,

@@ -10,7 +10,12 @@ module.exports = {
   authentication,
   beforeRequest: [authorize],
   afterResponse: [explain],
-  triggers: byKey(require('./triggers/event'), require('./triggers/template'), require('./triggers/domain')),
+  triggers: byKey(
+    require('./triggers/event'),
+    require('./triggers/template'),
+    require('./triggers/domain'),
+    require('./triggers/stream'),
+  ),
   searches: byKey(require('./searches/email'), require('./searches/emails'), require('./searches/suppression')),
   creates: byKey(
     require('./creates/send_email'),

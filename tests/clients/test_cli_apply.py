@@ -70,7 +70,13 @@ class Shop:
     def state(self) -> Any:
         """Return all objects of the workspace, without the results of checks and uses."""
         client, keys = self.client, self.client.workspaces.keys.list(self.workspace_id)
-        lists = (client.domains.list(), client.templates.list(), client.webhooks.list(), keys)
+        lists = (
+            client.domains.list(),
+            client.templates.list(),
+            client.streams.list(),
+            client.webhooks.list(),
+            keys,
+        )
         workspace = client.workspaces.get(self.workspace_id)
         return workspace, [[{**one.raw, **dict.fromkeys(CHANGING)} for one in items] for items in lists]
 
@@ -178,6 +184,74 @@ def test_drift_by_hand_is_shown_in_the_plan_and_undone(shop):
     assert shop.plan() == []
     assert client.templates.get(template.id).html_content == "<p>Welcome,\n{{ name }}</p>\n"
     assert len(list(client.templates.list())) == 2
+
+
+STREAMS = """\
+streams:
+  - id: main
+    name: Shop
+  - id: newsletter
+    name: Newsletter
+    kind: bulk
+    trackOpens: false
+"""
+
+
+def test_streams_are_created_changed_and_archived_only_with_prune(shop):
+    client = shop.client
+    created = [("update", "stream", "main"), ("create", "stream", "newsletter")]
+    assert shop.plan(text=STREAMS) == created
+    assert [one.id for one in client.streams.list()] == ["main"]
+    shop.apply("--yes")
+    assert shop.plan() == []
+    main, newsletter = client.streams.list()
+    assert (main.name, newsletter.kind, newsletter.track_opens) == ("Shop", "bulk", False)
+    client.streams.update("newsletter", track_opens=True)
+    client.streams.create(id="old", name="Old")
+    plan = json.loads(shop.apply("--dry-run").output)
+    assert [(one["action"], one["name"], one["fields"]) for one in plan["changes"]] == [
+        ("update", "newsletter", {"trackOpens": {"from": True, "to": False}})
+    ]
+    assert [(one["action"], one["name"]) for one in plan["unmanaged"]] == [("keep", "old")]
+    shop.apply("--yes")
+    assert client.streams.get("old").archived_at is None
+    assert shop.plan("--prune") == [("archive", "stream", "old")]
+    shop.apply("--yes", "--prune")
+    assert client.streams.get("old").archived_at
+    assert shop.plan("--prune") == []
+
+
+def test_a_stream_of_the_file_is_archived_and_unarchived(shop):
+    client = shop.client
+    archived = f"{STREAMS}    archived: true\n"
+    shop.apply("--yes", text=archived)
+    assert client.streams.get("newsletter").archived_at
+    assert shop.plan() == []
+    assert shop.plan(text=STREAMS) == [("update", "stream", "newsletter")]
+    shop.apply("--yes")
+    assert client.streams.get("newsletter").archived_at is None
+    shop.apply("--yes", text=archived)
+    assert client.streams.get("newsletter").archived_at
+
+
+def test_the_kind_of_a_stream_is_not_changed(shop):
+    shop.apply("--yes", text=STREAMS)
+    result = shop.apply("--yes", text=STREAMS.replace("bulk", "transactional").replace("Shop", "Other"))
+    assert (result.code, "cannot be changed from bulk to transactional" in result.errors) == (1, True)
+    assert shop.client.streams.get("main").name == "Shop"
+
+
+def test_the_initial_file_has_the_streams_of_a_workspace_that_uses_them(shop):
+    shop.path.unlink()
+    shop.apply("--init")
+    assert "streams" not in yaml.safe_load(shop.path.read_text())
+    shop.client.streams.create(id="alerts", name="Alerts", unsubscribe="none")
+    shop.client.streams.archive("alerts")
+    shop.path.unlink()
+    shop.apply("--init")
+    (stream,) = yaml.safe_load(shop.path.read_text())["streams"]
+    assert (stream["id"], stream["unsubscribe"], stream["archived"]) == ("alerts", "none", True)
+    assert shop.plan("--prune") == []
 
 
 def test_objects_that_are_not_in_the_file_are_deleted_only_with_prune_and_in_sections_of_the_file(shop):

@@ -113,6 +113,7 @@ def test_every_option_of_the_command_is_in_the_guide(run):
         "ConfigurationInput",
         "ConfiguredDomainInput",
         "ConfiguredTemplateInput",
+        "ConfiguredStreamInput",
         "ConfiguredWebhookInput",
         "ConfiguredKeyInput",
     ],

@@ -73,6 +73,17 @@ def test_suppressions_are_imported_and_exported_as_csv(cli, tmp_path):
     assert cli.run("suppressions", "import", "out.csv").json == {"imported": 2100, "rejected": 0}
 
 
+def test_suppressions_of_a_stream_are_imported_and_exported(cli, client):
+    stream, address = f"s-{uuid4().hex[:8]}", f"ada-{uuid4()}@example.com"
+    client.streams.create(id=stream, name="News", kind="bulk")
+    assert cli.run("suppressions", "import", "--stream", stream, stdin=address).json["imported"] == 1
+    assert cli.run("suppressions", "import", stdin=address).json["imported"] == 1
+    (row,) = csv.DictReader(io.StringIO(cli.run("suppressions", "export", "--stream", stream).output))
+    assert (row["email"], row["reason"], row["stream"]) == (address, "manual", stream)
+    both = csv.DictReader(io.StringIO(cli.run("suppressions", "export", "--search", address).output))
+    assert sorted(row["stream"] for row in both) == ["", stream]
+
+
 def test_invalid_addresses_are_listed_with_their_lines_and_the_others_imported(cli):
     valid = f"ada-{uuid4()}@example.com"
     result = cli.run("suppressions", "import", stdin=f"no address\n\n{valid}\nalso@@wrong\n")

@@ -15,7 +15,7 @@ from tests.stack.stack import REPOSITORY, wait_for
 
 pytestmark = pytest.mark.stack
 
-READING = ["explain_bounce", "list_domains", "search_emails"]
+READING = ["explain_bounce", "list_domains", "list_streams", "search_emails"]
 
 
 @asynccontextmanager
@@ -67,6 +67,17 @@ def test_emails_are_found(cli, client):
     ids = [send(client, to, f"Order {number}") for number in range(3)]
     found = call(cli, "search_emails", {"search": to, "limit": 2})
     assert [email["id"] for email in found["emails"]] == ids[:0:-1]
+
+
+def test_streams_are_listed_and_used(cli, client):
+    stream, to = f"s-{uuid4().hex[:8]}", f"ada-{uuid4()}@example.com"
+    client.streams.create(id=stream, name="News", kind="bulk")
+    listed = call(cli, "list_streams", {})["streams"]
+    assert {"main", stream} <= {one["id"] for one in listed}
+    email = {"from_address": "hello@demo.example", "to": [to], "subject": "Hi", "text": "Hi", "stream": stream}
+    sent = call(cli, "send_email", email, "--allow-send")
+    found = call(cli, "search_emails", {"stream": stream})
+    assert [(one["id"], one["stream"]) for one in found["emails"]] == [(sent["id"], stream)]
 
 
 def test_a_bounce_is_explained(cli, client):

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.stack
 RESOURCES = (
     "emails",
     "templates",
+    "streams",
     "suppressions",
     "domains",
     "webhooks",

@@ -207,6 +207,67 @@ def test_suppressions_are_created_found_kept_when_created_again_and_deleted(clie
     assert client.suppressions.delete(created.id).deleted
 
 
+def test_a_stream_is_created_used_changed_archived_and_unarchived(client):
+    stream_id = f"s-{uuid4().hex[:8]}"
+    created = client.streams.create(id=stream_id, name="News", kind="bulk", track_opens=False)
+    assert (created.public, created.priority, created.track_opens, created.archived_at) == (True, "low", False, None)
+    with pytest.raises(postrider_client.StreamExists):
+        client.streams.create(id=stream_id, name="News")
+    with pytest.raises(postrider_client.InvalidStream):
+        client.streams.update(stream_id, unsubscribe="none")
+    assert next(stream.id for stream in client.streams.list(limit=1)) == "main"
+    assert client.streams.update(stream_id, name="Monthly", own_bounces=True).own_bounces
+    assert client.streams.get(stream_id).name == "Monthly"
+    sent = client.emails.send(**new_email(stream=stream_id))
+    assert client.emails.get(sent.id).stream == stream_id
+    assert [email.stream for email in client.emails.list(stream=stream_id)] == [stream_id]
+    assert [row["id"] for row in csv.DictReader(client.emails.export(stream=stream_id).csv.splitlines())] == [sent.id]
+    assert client.streams.archive(stream_id).archived_at
+    # The processes of the service notice it within a second.
+    wait_for(lambda: is_archived(client, stream_id), seconds=20, what="the refusal")
+    assert client.streams.unarchive(stream_id).archived_at is None
+    with pytest.raises(postrider_client.StreamNotFound):
+        client.emails.send(**new_email(stream="unknown"))
+
+
+def is_archived(client, stream_id):
+    try:
+        client.emails.send(**new_email(stream=stream_id))
+    except postrider_client.StreamArchived:
+        return True
+    return False
+
+
+def test_an_address_is_suppressed_in_one_stream_only(client):
+    stream_id, to = f"s-{uuid4().hex[:8]}", someone()
+    client.streams.create(id=stream_id, name="News", kind="bulk")
+    created = client.suppressions.create(to, stream=stream_id)
+    assert client.suppressions.create_many([to], stream=stream_id) == [created]
+    assert client.suppressions.list(stream=stream_id).fetch().data == [created]
+    with pytest.raises(postrider_client.RecipientSuppressed) as caught:
+        client.emails.send(**new_email(to=to, stream=stream_id))
+    assert caught.value.recipients[0].stream == stream_id
+    assert client.emails.get(client.emails.send(**new_email(to=to)).id).stream is None
+    template = client.templates.create(name="Hi", subject="Hi", html_content="<p>Hi</p>")
+    recipients = [BatchRecipient(to), BatchRecipient(someone())]
+    batch = client.emails.batch(from_=FROM, template_id=template.id, recipients=recipients, stream=stream_id)
+    assert (batch.queued, [one.to for one in batch.rejected]) == (1, [to])
+
+
+def test_a_key_is_limited_to_streams(client, service):
+    workspace = client.me().workspace.id
+    with Postrider(service.management_key, base_url=service.stack.url) as manager:
+        limits = {"streams": ["receipts"]}
+        key = manager.workspaces.keys.create(workspace, name="k", scope="sending_access", limits=limits)
+    assert (key.limits.streams, client.me().key.limits.streams) == (["receipts"], None)
+    with (
+        Postrider(key.key, base_url=service.stack.url) as limited,
+        pytest.raises(postrider_client.StreamNotAllowed) as caught,
+    ):
+        limited.emails.send(**new_email(stream="main"))
+    assert caught.value.allowed_streams == ["receipts"]
+
+
 def test_domains_are_registered_and_listed(client):
     domain = client.domains.create(f"d{uuid4().hex}.example")
     assert domain.status == "pending"

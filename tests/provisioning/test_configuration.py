@@ -17,6 +17,7 @@ VALID = {
     "ownerEmail": "ada@example.com",
     "domains": [{"name": "Mail.Example.com.", "tls": "required"}, {"name": "bücher.example"}],
     "templates": [TEMPLATE],
+    "streams": [{"id": "newsletter", "name": "Newsletter", "kind": "bulk", "archived": True}],
     "webhooks": [{"url": "https://shop.example.com/x", "events": ["email.sent", "bounced"], "active": False}],
     "apiKeys": [{"name": "Website", "scope": "sending_access"}],
 }
@@ -72,12 +73,29 @@ def test_a_template_needs_an_alias(platform: Api):
 
 
 @pytest.mark.parametrize(
-    ("section", "limit"), [("domains", 100), ("templates", 5), ("webhooks", 100), ("apiKeys", 100)]
+    ("section", "limit"), [("domains", 100), ("templates", 5), ("streams", 20), ("webhooks", 100), ("apiKeys", 100)]
 )
 def test_the_entries_of_a_section_are_limited(platform: Api, section, limit):
     (entry,) = VALID[section][:1]
     assert platform.post(CHECK, {section: [entry] * limit}).status_code == 200
     assert field_codes(platform.post(CHECK, {section: [entry] * (limit + 1)})) == {section: "max_length"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "errors"),
+    [
+        ({"id": "News"}, {"streams[0].id": "invalid"}),
+        ({"id": "news", "kind": "bulk", "unsubscribe": "none"}, {"streams[0].unsubscribe": "invalid_stream"}),
+        ({"id": "news", "color": "red"}, {"streams[0].color": "unknown_field"}),
+        ({"id": "main", "trackOpens": False}, {}),
+        ({"id": "main", "archived": True}, {"streams[0].archived": "invalid_stream"}),
+        ({"id": "main", "kind": "bulk"}, {"streams[0].kind": "invalid_stream"}),
+        ({"id": "main", "scope": "stream"}, {"streams[0].scope": "invalid_stream"}),
+    ],
+)
+def test_streams_are_checked(platform: Api, fields, errors):
+    response = platform.post(CHECK, {"streams": [{"name": "News", **fields}]})
+    assert (field_codes(response) if errors else response.json()["domainNames"]) == (errors or [])
 
 
 @pytest.mark.parametrize("scope", ["read_only", "full_access", "workspace_admin"])

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from counters.counters import fold
+from domains.models import TrackingHost
 from emails.models import Attachment, Content, Email, EmailBatch, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from events.models import Event
@@ -17,6 +18,7 @@ from lib.ids import to_uuid
 from lib.worker.stages import Stage
 from provisioning.erasure import SMALL, TABLES, erase_workspace
 from provisioning.tasks import erase
+from streams.services import create_stream
 from submission.services import begin_message
 from suppressions.services import suppress_address
 from templates_app.models import Template, TemplateVersion
@@ -115,6 +117,9 @@ def fill(api: Api, account: Account) -> None:
     make_caught(account.workspace)
     fold()
     send(api, **{"from": sender}, scheduledFor=(timezone.now() + timedelta(days=3)).isoformat())
+    TrackingHost.objects.create(workspace=account.workspace, name=f"links.{account.workspace.name}.example")
+    create_stream(account.workspace, slug="newsletter", name="Newsletter")
+    suppress_address(account.workspace, address="y@example.com", reason="unsubscribe", stream="newsletter")
     suppress_address(account.workspace, address="x@example.com", reason="manual")
     invite_member(account.workspace, email="x@example.com", role="member", by=account.owner)
     publish_committed()

@@ -49,9 +49,16 @@ class TestCreation:
         shown = Api(make_key(alice.workspace, "read_only", limits=limits)).get("/me").json()["key"]["limits"]
         assert shown == {**NO_LIMITS, "networks": ["127.0.0.1/32"], "requestsPerSecond": 7}
 
+    def test_streams_are_shown_where_they_are_limited(self, owner_api, alice):
+        created = create(owner_api, alice, limits={"streams": ["receipts", "alerts", "receipts"]}).json()
+        assert created["limits"] == {**NO_LIMITS, "streams": ["receipts", "alerts"]}
+        assert Api(created["key"]).get("/me").json()["key"]["limits"] == created["limits"]
+
     @pytest.mark.parametrize(
         ("limits", "fields"),
         [
+            ({"streams": ["Receipts"]}, {"limits.streams[0]": "invalid_entry"}),
+            ({"streams": ["r" * 41]}, {"limits.streams[0]": "max_length"}),
             ({"domains": ["no domain"]}, {"limits.domains[0]": "invalid_entry"}),
             ({"domains": "shop.example"}, {"limits.domains": "invalid_type"}),
             ({"networks": ["203.0.113.7/24", "x", "10.0.0.0/8"]}, dict.fromkeys(["limits.networks[0]",
@@ -77,9 +84,10 @@ class TestCreation:
         assert "Give the network, 203.0.113.0/24, or the address alone." in error["detail"]
 
     @pytest.mark.parametrize("scope", ["full_access", "read_only", "workspace_admin"])
-    def test_domains_and_templates_require_sending_access(self, owner_api, alice, scope):
-        refused = create(owner_api, alice, scope=scope, limits=LIMITS)
-        assert field_codes(refused) == dict.fromkeys(["limits.domains", "limits.templates"], "requires_sending_access")
+    def test_domains_templates_and_streams_require_sending_access(self, owner_api, alice, scope):
+        refused = create(owner_api, alice, scope=scope, limits={**LIMITS, "streams": ["receipts"]})
+        names = ["limits.domains", "limits.templates", "limits.streams"]
+        assert field_codes(refused) == dict.fromkeys(names, "requires_sending_access")
         allowed = {name: LIMITS[name] for name in ("networks", "requestsPerSecond")}
         assert create(owner_api, alice, scope=scope, limits=allowed).status_code == 201
 
@@ -101,9 +109,12 @@ class TestCreation:
     def test_the_command_sets_limits(self, alice, capsys):
         options = {"workspace": alice.workspace.id, "name": "ci", "scope": "sending_access"}
         arguments = ["--domain", "shop.example", "--network", "10.0.0.0/8", "--network", "::1", "--template", "welcome"]
+        arguments += ["--stream", "receipts", "--stream", "main"]
         call_command("create_api_key", *arguments, requests_per_second=3, **options)
         key = ApiKey.objects.get(id=json.loads(capsys.readouterr().out)["id"])
-        assert key.limits == KeyLimits(("shop.example",), ("10.0.0.0/8", "::1/128"), ("welcome",), 3)
+        assert key.limits == KeyLimits(
+            ("shop.example",), ("10.0.0.0/8", "::1/128"), ("welcome",), 3, streams=("receipts", "main")
+        )
 
     def test_the_command_explains_invalid_limits(self, alice):
         options = {"workspace": alice.workspace.id, "name": "ci", "scope": "read_only"}

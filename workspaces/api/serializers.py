@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import AttributesSerializer, TextListField, UtcDateTimeField
+from workspaces.key_limits import KeyLimits
 from workspaces.models import ApiKey
 from workspaces.plans import PLANS
 
@@ -13,6 +14,8 @@ LIMIT_TEXTS = {
     "networks": "The networks from which the key can be used: addresses, or ranges such as 203.0.113.0/24.",
     "templates": "The ids or aliases of the templates that the key can send with; it cannot send without a template. "
     "Requires the scope `sending_access` or `sending_only`.",
+    "streams": "The ids of the streams that the key can send in; with only one, it is the default. Requires the scope "
+    "`sending_access` or `sending_only`.",
     "requestsPerSecond": "The number of requests per second, also as a burst; null for the limit of the workspace.",
 }
 
@@ -26,10 +29,17 @@ class WorkspaceSerializer(serializers.Serializer[Any]):
 class KeyLimitsSerializer(AttributesSerializer[Any]):
     """The limits of an API key; an empty value is no limit."""
 
+    optional_fields = frozenset({"streams"})
+
     domains = TextListField(help_text=LIMIT_TEXTS["domains"])
     networks = TextListField(help_text=LIMIT_TEXTS["networks"])
     templates = TextListField(help_text=LIMIT_TEXTS["templates"])
     requestsPerSecond = serializers.IntegerField(allow_null=True, help_text=LIMIT_TEXTS["requestsPerSecond"])
+    streams = TextListField(help_text=f"{LIMIT_TEXTS['streams']} Absent without this limit.")
+
+    def to_representation(self, instance: KeyLimits) -> dict[str, Any]:
+        values: dict[str, Any] = super().to_representation(instance)
+        return values if instance.streams else {name: value for name, value in values.items() if name != "streams"}
 
 
 class KeySerializer(serializers.Serializer[Any]):

@@ -66,6 +66,17 @@ export class PlanLimitReachedError extends ForbiddenError {
   readonly limit = this.problem["limit"] as number;
 }
 
+/** The API key is limited to other streams. */
+export class StreamNotAllowedError extends ForbiddenError {
+  readonly allowedStreams = this.problem["allowedStreams"] as string[];
+}
+
+/** The stream is paused, because its bounce or complaint rate is too high. */
+export class StreamPausedError extends ForbiddenError {}
+
+/** The workspace has a stream with this id, which may be archived. */
+export class StreamExistsError extends ConflictError {}
+
 /** The email is being sent or was sent; it was not cancelled. */
 export class EmailAlreadySentError extends ConflictError {}
 
@@ -88,6 +99,8 @@ export interface SuppressedRecipient {
   field: string;
   reason: string;
   suppressionId: string;
+  /** The only stream that is blocked; absent if all are. */
+  stream?: string;
 }
 
 export class RecipientSuppressedError extends UnprocessableError {
@@ -102,6 +115,14 @@ export class DomainNotVerifiedError extends UnprocessableError {
   readonly domain = this.problem["domain"] as string;
   readonly missingRecords = this.problem["missingRecords"];
 }
+
+export class StreamNotFoundError extends UnprocessableError {}
+
+/** The stream is archived and accepts no emails. */
+export class StreamArchivedError extends UnprocessableError {}
+
+/** The properties of the stream do not fit together. */
+export class InvalidStreamError extends UnprocessableError {}
 
 export class TemplateNotFoundError extends UnprocessableError {}
 

@@ -2,6 +2,7 @@ import { Domains } from "./resources/domains.js";
 import { Emails } from "./resources/emails.js";
 import { Events } from "./resources/events.js";
 import { AnalyticsResource, Queue } from "./resources/numbers.js";
+import { Streams } from "./resources/streams.js";
 import { Suppressions } from "./resources/suppressions.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";
@@ -16,6 +17,7 @@ import type { Me } from "./types.js";
 export class Postrider {
   readonly emails: Emails;
   readonly templates: Templates;
+  readonly streams: Streams;
   readonly suppressions: Suppressions;
   readonly domains: Domains;
   readonly webhooks: Webhooks;
@@ -29,6 +31,7 @@ export class Postrider {
     this.#transport = new Transport(apiKey, options);
     this.emails = new Emails(this.#transport);
     this.templates = new Templates(this.#transport);
+    this.streams = new Streams(this.#transport);
     this.suppressions = new Suppressions(this.#transport);
     this.domains = new Domains(this.#transport);
     this.webhooks = new Webhooks(this.#transport);

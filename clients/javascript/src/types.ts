@@ -47,6 +47,8 @@ export interface Send {
   scheduledFor?: Date | Timestamp;
   trackOpens?: boolean;
   trackClicks?: boolean;
+  /** The id of a stream; by default `main`, or the API key's only stream. */
+  stream?: string;
   /** A workspace accepts one email per key. Another body returns the first response; the option of the same name is strict. */
   idempotencyKey?: string;
 }
@@ -77,6 +79,8 @@ export interface Batch {
   tags?: string[];
   metadata?: Data;
   scheduledFor?: Date | Timestamp;
+  /** As in `Send`. */
+  stream?: string;
   idempotencyKey?: string;
 }
 
@@ -99,6 +103,8 @@ export interface EmailItem {
   sentAt: Timestamp | null;
   /** True for a test email, else absent. */
   test?: boolean;
+  /** Absent for `main`. */
+  stream?: string;
 }
 
 export interface Recipient {
@@ -137,6 +143,8 @@ export interface EmailFilters {
   /** Text contained in a recipient of `to` or in the subject. */
   search?: string;
   tag?: string;
+  /** The id of the email's stream, or `main`. */
+  stream?: string;
   /** Only test emails, or only live ones. */
   test?: boolean;
   /** Created at or after this time. A date includes the whole day. */
@@ -208,6 +216,40 @@ export interface Preview {
   missingVariables: string[];
 }
 
+export interface StreamFields {
+  name: string;
+  description?: string;
+  /** `link`: a footer and List-Unsubscribe headers. `headers`: only the headers. `none`: neither, unless bulk. */
+  unsubscribe?: "link" | "headers" | "none";
+  /** Whether unsubscribes and complaints block this stream or the whole workspace. */
+  scope?: "stream" | "workspace";
+  /** Whether hard bounces block this stream only. */
+  ownBounces?: boolean;
+  /** Whether the stream also reaches addresses that unsubscribed from the whole workspace. */
+  ignoresUnsubscribes?: boolean;
+  /** Whether the preference page of recipients lists the stream. */
+  public?: boolean;
+  priority?: "high" | "normal" | "low";
+  trackOpens?: boolean;
+  trackClicks?: boolean;
+}
+
+/** `id` and `kind` cannot be changed later. */
+export interface NewStream extends StreamFields {
+  id: string;
+  kind?: "transactional" | "bulk";
+}
+
+/** A kind of email with its own unsubscribes and complaints. */
+export interface Stream extends Required<NewStream> {
+  /** The time at which the stream was archived; null if it accepts emails. */
+  archivedAt: Timestamp | null;
+  /** The time at which the stream was paused; null if it is not. */
+  pausedAt: Timestamp | null;
+  pausedReason: string;
+  createdAt: Timestamp;
+}
+
 export type SuppressionReason = "bounce" | "unsubscribe" | "manual" | "complaint";
 
 export interface Suppression {
@@ -215,6 +257,8 @@ export interface Suppression {
   email: string;
   reason: SuppressionReason;
   createdAt: Timestamp;
+  /** The only stream that is blocked; absent if all are. */
+  stream?: string;
 }
 
 export type DomainStatus = "pending" | "verified" | "failed" | "temporary_failure";
@@ -403,6 +447,8 @@ export interface KeyLimits {
   /** Ids or aliases. */
   templates: string[];
   requestsPerSecond: number | null;
+  /** Absent if there is no limit. */
+  streams?: string[];
 }
 
 export interface Me {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, NotFoundError, TemplateSyntaxError } from "postrider";
-import { postrider, someone } from "./service.mjs";
+import { ApiError, NotFoundError, RecipientSuppressedError, StreamArchivedError, StreamExistsError, StreamNotFoundError, TemplateSyntaxError } from "postrider";
+import { newEmail, postrider, someone } from "./service.mjs";
 
 test("me returns workspace, key and quota", async () => {
   const { workspace, key, quota } = await postrider.me();
@@ -44,6 +44,54 @@ test("suppressions are created, found, kept when created again, and deleted", as
   const found = await postrider.suppressions.list({ search: email, reason: "manual" });
   assert.deepEqual(found.data, [created]);
   assert.equal((await postrider.suppressions.delete(created.id)).deleted, true);
+});
+
+/** Call until the error is thrown: the processes of the service notice an archived stream within a second. */
+async function refusedWith(error, call) {
+  for (const end = Date.now() + 10_000; Date.now() < end; ) {
+    try {
+      await call();
+    } catch (caught) {
+      assert.ok(caught instanceof error);
+      return;
+    }
+  }
+  assert.fail("not refused within 10 s");
+}
+
+test("a stream is created, used, changed, archived and unarchived", async () => {
+  const id = `s-${crypto.randomUUID().slice(0, 8)}`;
+  const created = await postrider.streams.create({ id, name: "News", kind: "bulk", trackOpens: false });
+  assert.deepEqual([created.public, created.priority, created.trackOpens], [true, "low", false]);
+  await assert.rejects(postrider.streams.create({ id, name: "News" }), StreamExistsError);
+  const ids = [];
+  for await (const stream of postrider.streams.list({ limit: 1 })) ids.push(stream.id);
+  assert.ok(ids[0] === "main" && ids.includes(id));
+  assert.equal((await postrider.streams.update(id, { name: "Monthly" })).name, "Monthly");
+  assert.equal((await postrider.streams.get(id)).name, "Monthly");
+  const sent = await postrider.emails.send(newEmail({ stream: id }));
+  assert.equal((await postrider.emails.get(sent.id)).stream, id);
+  assert.deepEqual((await postrider.emails.list({ stream: id })).data.map((email) => email.id), [sent.id]);
+  assert.ok((await postrider.emails.export({ stream: id })).csv.includes(sent.id));
+  assert.ok((await postrider.streams.archive(id)).archivedAt);
+  await refusedWith(StreamArchivedError, () => postrider.emails.send(newEmail({ stream: id })));
+  assert.equal((await postrider.streams.unarchive(id)).archivedAt, null);
+  await assert.rejects(postrider.emails.send(newEmail({ stream: "unknown" })), StreamNotFoundError);
+});
+
+test("an address is suppressed in one stream only", async () => {
+  const id = `s-${crypto.randomUUID().slice(0, 8)}`;
+  await postrider.streams.create({ id, name: "News", kind: "bulk" });
+  const to = someone();
+  const created = await postrider.suppressions.create(to, { stream: id });
+  assert.deepEqual([created, ...(await postrider.suppressions.createMany([to], { stream: id }))], [created, created]);
+  assert.deepEqual((await postrider.suppressions.list({ stream: id })).data, [created]);
+  await assert.rejects(postrider.emails.send(newEmail({ to, stream: id })), (error) => {
+    assert.ok(error instanceof RecipientSuppressedError);
+    return error.recipients[0].stream === id;
+  });
+  const { stream } = await postrider.emails.get((await postrider.emails.send(newEmail({ to }))).id);
+  assert.equal(stream, undefined);
 });
 
 test("domains are registered and listed", async () => {

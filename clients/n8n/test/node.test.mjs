@@ -120,6 +120,26 @@ test("addresses are suppressed, found and unsuppressed", async () => {
   assert.equal(deleted.json.deleted, true);
 });
 
+test("an email is sent in a stream, and only this stream is suppressed", async () => {
+  const id = `s-${crypto.randomUUID().slice(0, 8)}`;
+  await api("/streams", { method: "POST", body: JSON.stringify({ id, name: "News", kind: "bulk" }) });
+  const to = someone();
+  const [sent] = await execute(send({ to }, { stream: id }));
+  assert.equal((await api(`/emails/${sent.json.id}`)).stream, id);
+  const many = { resource: "email", operation: "getAll", returnAll: true, filters: { stream: id } };
+  assert.deepEqual((await execute(many)).map(({ json }) => json.id), [sent.json.id]);
+  const [created] = await execute({ resource: "suppression", operation: "create", email: to, stream: id });
+  assert.equal(created.json.stream, id);
+  const found = await execute({ resource: "suppression", operation: "getAll", returnAll: true, filters: { stream: id } });
+  assert.deepEqual(found.map(({ json }) => json), [created.json]);
+  await assert.rejects(execute(send({ to }, { stream: id })), ({ message }) => /recipient_suppressed/.test(message));
+  assert.equal((await execute(send({ to })))[0].json.status, "queued");
+  const template = await templateOf();
+  const batch = { resource: "email", operation: "sendBatch", from: FROM, to: someone(), templateId: template.id, templateData: "{}", options: { stream: id } };
+  const [result] = await execute(batch);
+  assert.equal((await api(`/emails/${result.json.id}`)).stream, id);
+});
+
 test("an error response fails the node with its code and fields", async () => {
   await assert.rejects(execute(send({ from: "nobody", to: "nobody" })), (error) => {
     assert.match(error.message, /validation_error/);

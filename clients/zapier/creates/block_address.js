@@ -1,4 +1,5 @@
 const { post } = require('../requests');
+const { streamField, withoutEmpty } = require('../email_fields');
 const { sample } = require('../searches/suppression').operation;
 
 module.exports = {
@@ -6,8 +7,14 @@ module.exports = {
   noun: 'Suppression',
   display: { label: 'Block Address', description: 'Adds an address to the suppression list, so that no emails are sent to it.' },
   operation: {
-    perform: (z, bundle) => post(z, bundle, ['suppressions'], { email: bundle.inputData.email }),
-    inputFields: [{ key: 'email', label: 'Email Address', type: 'string', required: true }],
+    perform: (z, bundle) => {
+      const { email, stream } = bundle.inputData;
+      return post(z, bundle, ['suppressions'], withoutEmpty({ email, stream }));
+    },
+    inputFields: [
+      { key: 'email', label: 'Email Address', type: 'string', required: true },
+      { ...streamField, helpText: 'The only stream to block; all of the workspace if empty.' },
+    ],
     sample,
   },
 };

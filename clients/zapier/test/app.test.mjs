@@ -120,6 +120,22 @@ test("an address is suppressed, found and unsuppressed", async () => {
   assert.deepEqual(await run(App.searches.suppression.operation.perform, { email }), []);
 });
 
+test("an email is sent in a stream, and only this stream is suppressed", async () => {
+  const stream = `s-${crypto.randomUUID().slice(0, 8)}`;
+  await api("/streams", { method: "POST", body: JSON.stringify({ id: stream, name: "News", kind: "bulk" }) });
+  const choices = await run(App.triggers.stream.operation.perform, {}, { meta: { page: 0 } });
+  assert.deepEqual(choices[0], { id: "main", name: "Main", kind: "transactional" });
+  assert.ok(choices.some(({ id }) => id === stream));
+  const email = someone();
+  const input = { ...SENDER, to: [email], subject: "Hello", text: "Hi", stream };
+  const { id } = await run(App.creates.send_email.operation.perform, input);
+  assert.equal((await api(`/emails/${id}`)).stream, stream);
+  assert.deepEqual((await run(App.searches.emails.operation.perform, { stream })).map((one) => one.id), [id]);
+  assert.equal((await run(App.creates.block_address.operation.perform, { email, stream })).stream, stream);
+  await assert.rejects(run(App.creates.send_email.operation.perform, input), /suppress/);
+  assert.ok((await run(App.creates.send_email.operation.perform, { ...input, stream: "" })).id);
+});
+
 test("an error response is reported with its fields, and a rate limit as ThrottledError", async () => {
   const input = { ...SENDER, to: ["nobody"], subject: "Hello", text: "Hi" };
   await assert.rejects(run(App.creates.send_email.operation.perform, input), /to\[0\]: .*/);

@@ -11,7 +11,9 @@ from workspaces.management.accounts import read_expiry, read_name
 from workspaces.models import ApiKey, Workspace
 from workspaces.services import issue_api_key
 
-LIMITS = ("domains", "networks", "templates", "requests_per_second", "is_test")
+LIMITS = ("domains", "networks", "templates", "streams", "requests_per_second", "is_test")
+
+EXAMPLES = {"domain": "shop.example", "network": "203.0.113.0/24", "template": "welcome", "stream": "receipts"}
 
 
 class Command(BaseCommand):
@@ -23,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--scope", required=True, choices=ApiKey.Scope.values)
         parser.add_argument("--expires", help="an ISO 8601 time such as 2027-01-01T00:00:00Z")
 
-        for name, example in (("domain", "shop.example"), ("network", "203.0.113.0/24"), ("template", "welcome")):
+        for name, example in EXAMPLES.items():
             parser.add_argument(
                 f"--{name}",
                 action="append",

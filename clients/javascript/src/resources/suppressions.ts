@@ -5,6 +5,13 @@ import type { Deleted, Suppression, SuppressionReason } from "../types.js";
 export interface SuppressionFilters extends Paging {
   reason?: SuppressionReason;
   search?: string;
+  /** Only those of this stream. */
+  stream?: string;
+}
+
+export interface SuppressOptions extends RequestOptions {
+  /** The only stream to block; without it, all of the workspace. */
+  stream?: string;
 }
 
 export class Suppressions {
@@ -15,13 +22,15 @@ export class Suppressions {
   }
 
   /** Suppress an address. An address already suppressed keeps its reason. */
-  create(email: string, options?: RequestOptions): Promise<Suppression> {
-    return this.#transport.json({ method: "POST", path: ["suppressions"], body: { email }, isRepeatable: true, options });
+  create(email: string, options?: SuppressOptions): Promise<Suppression> {
+    const body = { email, stream: options?.stream };
+    return this.#transport.json({ method: "POST", path: ["suppressions"], body, isRepeatable: true, options });
   }
 
   /** Suppress up to 1,000 addresses. */
-  async createMany(emails: string[], options?: RequestOptions): Promise<Suppression[]> {
-    const call = { method: "POST", path: ["suppressions"], body: { emails }, isRepeatable: true, options } as const;
+  async createMany(emails: string[], options?: SuppressOptions): Promise<Suppression[]> {
+    const body = { emails, stream: options?.stream };
+    const call = { method: "POST", path: ["suppressions"], body, isRepeatable: true, options } as const;
     return (await this.#transport.json<{ data: Suppression[] }>(call)).data;
   }
 

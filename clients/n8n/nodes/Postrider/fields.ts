@@ -33,6 +33,17 @@ const idempotencyKey: INodeProperties = {
 	description: 'Only one email is accepted per key. By default each item of an execution has a unique key, so that retries never send twice.',
 };
 
+const stream: INodeProperties = {
+	displayName: 'Stream',
+	name: 'stream',
+	type: 'string',
+	default: '',
+	placeholder: 'newsletter',
+	description: 'The ID of the stream; by default main, or the only stream of the API key',
+};
+
+const streamFilter: INodeProperties = { displayName: 'Stream', name: 'stream', type: 'string', default: '', placeholder: 'newsletter' };
+
 const otherSubject: INodeProperties = {
 	displayName: 'Subject',
 	name: 'subject',
@@ -63,6 +74,7 @@ const emailOptions: INodeProperties[] = [
 	},
 	replyTo,
 	schedule,
+	stream,
 	tags,
 	{ displayName: 'Track Clicks', name: 'trackClicks', type: 'boolean', default: true },
 	{ displayName: 'Track Opens', name: 'trackOpens', type: 'boolean', default: true },
@@ -192,7 +204,7 @@ const emailFields: INodeProperties[] = [
 	},
 	options(emailOptions, 'send'),
 	options([...emailOptions, otherSubject], 'sendTemplate'),
-	options([idempotencyKey, replyTo, schedule, otherSubject, tags], 'sendBatch'),
+	options([idempotencyKey, replyTo, schedule, stream, otherSubject, tags], 'sendBatch'),
 ];
 
 const suppressionFields: INodeProperties[] = [
@@ -203,6 +215,11 @@ const suppressionFields: INodeProperties[] = [
 		placeholder: 'name@email.com',
 		default: '',
 		required: true,
+		displayOptions: shownFor('suppression', 'create'),
+	},
+	{
+		...stream,
+		description: 'The ID of the only stream to block; all of the workspace if empty',
 		displayOptions: shownFor('suppression', 'create'),
 	},
 	{
@@ -252,6 +269,7 @@ const listFields: INodeProperties[] = [
 			),
 			default: [],
 		},
+		streamFilter,
 		{ displayName: 'Tag', name: 'tag', type: 'string', default: '' },
 	]),
 	filters('suppression', [
@@ -263,6 +281,7 @@ const listFields: INodeProperties[] = [
 			default: 'bounce',
 		},
 		{ displayName: 'Search', name: 'search', type: 'string', default: '' },
+		streamFilter,
 	]),
 ];
 

@@ -3,7 +3,10 @@ import { call, callForAll, segment } from './api';
 import { maxItems, withoutEmpty } from './emails';
 
 export async function createSuppression(context: IExecuteFunctions, index: number): Promise<IDataObject> {
-	const body = { email: context.getNodeParameter('email', index) as string };
+	const body = withoutEmpty({
+		email: context.getNodeParameter('email', index) as string,
+		stream: context.getNodeParameter('stream', index, '') as string,
+	});
 	return await call(context, { method: 'POST', path: '/suppressions', body, itemIndex: index });
 }
 

@@ -64,7 +64,7 @@ class BatchAccepted:
 
 @dataclass(frozen=True)
 class EmailItem:
-    """`test`: True for a test email, else None."""
+    """`test`: True for a test email, else None. `stream`: None for `main`."""
 
     id: str
     to: str
@@ -74,6 +74,7 @@ class EmailItem:
     created_at: datetime
     sent_at: Optional[datetime]
     test: Optional[bool]
+    stream: Optional[str]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -97,6 +98,8 @@ class KeptFile:
 
 @dataclass(frozen=True)
 class Email:
+    """`stream`: None for `main`."""
+
     id: str
     to: str
     from_: str
@@ -119,6 +122,7 @@ class Email:
     headers: dict[str, str]
     attachments: list[KeptFile]
     test: bool
+    stream: Optional[str]
     recipients: list[Recipient]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -199,11 +203,35 @@ class Preview:
 
 
 @dataclass(frozen=True)
+class Stream:
+    id: str
+    name: str
+    description: str
+    kind: str
+    unsubscribe: str
+    scope: str
+    own_bounces: bool
+    ignores_unsubscribes: bool
+    public: bool
+    priority: str
+    track_opens: bool
+    track_clicks: bool
+    archived_at: Optional[datetime]
+    paused_at: Optional[datetime]
+    paused_reason: str
+    created_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Suppression:
+    """`stream`: the only stream that is blocked; None if all are."""
+
     id: str
     email: str
     reason: str
     created_at: datetime
+    stream: Optional[str]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -376,6 +404,7 @@ class KeyLimits:
     networks: list[str]
     templates: list[str]
     requests_per_second: Optional[int]
+    streams: Optional[list[str]]
 
 
 @dataclass(frozen=True)

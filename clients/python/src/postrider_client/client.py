@@ -8,6 +8,7 @@ from postrider_client.domains import Domains
 from postrider_client.emails import Emails
 from postrider_client.events import Events
 from postrider_client.numbers import Analytics, Queue
+from postrider_client.streams import Streams
 from postrider_client.suppressions import Suppressions
 from postrider_client.templates import Templates
 from postrider_client.transport import Call, Transport
@@ -38,6 +39,7 @@ class Postrider:
         )
         self.emails = Emails(self._transport)
         self.templates = Templates(self._transport)
+        self.streams = Streams(self._transport)
         self.suppressions = Suppressions(self._transport)
         self.domains = Domains(self._transport)
         self.webhooks = Webhooks(self._transport)

@@ -57,12 +57,14 @@ class Emails:
         scheduled_for: Optional[datetime] = None,
         track_opens: Optional[bool] = None,
         track_clicks: Optional[bool] = None,
+        stream: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> Accepted:
         """Send one email, now or at `scheduled_for`. Retries never send it twice.
 
         to: one address or up to 50; cc and bcc likewise. All of them see all addresses of to and cc in one email.
         template_id: a template's id or alias. It replaces html and text, and subject is optional.
+        stream: the id of a stream; by default "main", or the API key's only stream.
         idempotency_key: a workspace accepts one email per key; repetitions return the first response.
         """
         body = _email_body(**{name: value for name, value in locals().items() if name != "self"})
@@ -84,6 +86,7 @@ class Emails:
         tags: Optional[Sequence[str]] = None,
         metadata: Optional[Mapping[str, Any]] = None,
         scheduled_for: Optional[datetime] = None,
+        stream: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> BatchAccepted:
         """Send a template to up to 500 recipients. Each gets a separate email, rendered with their data.
@@ -99,6 +102,7 @@ class Emails:
             tags=tags,
             metadata=metadata,
             scheduled_for=scheduled_for,
+            stream=stream,
             idempotency_key=idempotency_key,
         )
         return read(BatchAccepted, self._transport.json(Call("POST", ["emails", "batch"], body=body, is_keyed=True)))
@@ -118,6 +122,7 @@ class Emails:
         event: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
+        stream: Optional[str] = None,
         test: Optional[bool] = None,
         from_: Optional[DateOrTime] = None,
         to: Optional[DateOrTime] = None,
@@ -129,8 +134,8 @@ class Emails:
         event: an event on the timeline, such as "complained". test: only test emails, or only live ones. from_, to:
         range of creation times; a date includes the whole day.
         """
-        filters = {"status": status, "event": event, "search": search, "tag": tag, "test": _word(test)}
-        query = body_of(**filters, from_=from_, to=to, page=page, limit=limit)
+        filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
+        query = body_of(**filters, test=_word(test), from_=from_, to=to, page=page, limit=limit)
         return Listing(self._transport, ["emails"], kind=EmailItem, query=query)
 
     def export(
@@ -140,12 +145,14 @@ class Emails:
         event: Union[str, Sequence[str], None] = None,
         search: Optional[str] = None,
         tag: Optional[str] = None,
+        stream: Optional[str] = None,
         test: Optional[bool] = None,
         from_: Optional[DateOrTime] = None,
         to: Optional[DateOrTime] = None,
     ) -> Export:
         """Return matching emails as CSV, at most 10,000 rows."""
-        query = body_of(status=status, event=event, search=search, tag=tag, test=_word(test), from_=from_, to=to)
+        filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
+        query = body_of(**filters, test=_word(test), from_=from_, to=to)
         reply = self._transport.reply(Call("GET", ["emails", "export"], query=query))
         return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
 

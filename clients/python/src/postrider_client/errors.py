@@ -37,10 +37,13 @@ class FieldError:
 
 @dataclass(frozen=True)
 class SuppressedRecipient:
+    """`stream`: the only stream that is blocked; None if all are."""
+
     email: str
     field: str
     reason: str
     suppression_id: str
+    stream: Optional[str] = None
 
 
 class ApiError(PostriderError):
@@ -113,6 +116,22 @@ class PlanLimitReached(Forbidden):
         return int(self.problem["limit"])
 
 
+class StreamNotAllowed(Forbidden):
+    """The API key is limited to other streams."""
+
+    @property
+    def allowed_streams(self) -> list[str]:
+        return list(self.problem["allowedStreams"])
+
+
+class StreamPaused(Forbidden):
+    """The stream is paused, because its bounce or complaint rate is too high."""
+
+
+class StreamExists(Conflict):
+    """The workspace has a stream with this id, which may be archived."""
+
+
 class EmailAlreadySent(Conflict):
     """The email is being sent or was sent; it was not cancelled."""
 
@@ -132,7 +151,7 @@ class RecipientSuppressed(Unprocessable):
     @property
     def recipients(self) -> list[SuppressedRecipient]:
         return [
-            SuppressedRecipient(one["email"], one["field"], one["reason"], one["suppressionId"])
+            SuppressedRecipient(one["email"], one["field"], one["reason"], one["suppressionId"], one.get("stream"))
             for one in self.problem["recipients"]
         ]
 
@@ -147,6 +166,18 @@ class DomainNotVerified(DomainNotRegistered):
     @property
     def missing_records(self) -> Any:
         return self.problem.get("missingRecords")
+
+
+class StreamNotFound(Unprocessable):
+    pass
+
+
+class StreamArchived(Unprocessable):
+    """The stream is archived and accepts no emails."""
+
+
+class InvalidStream(Unprocessable):
+    """The properties of the stream do not fit together."""
 
 
 class TemplateNotFound(Unprocessable):

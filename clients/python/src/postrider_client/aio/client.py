@@ -8,6 +8,7 @@ from postrider_client.aio.domains import AsyncDomains
 from postrider_client.aio.emails import AsyncEmails
 from postrider_client.aio.events import AsyncEvents
 from postrider_client.aio.numbers import AsyncAnalytics, AsyncQueue
+from postrider_client.aio.streams import AsyncStreams
 from postrider_client.aio.suppressions import AsyncSuppressions
 from postrider_client.aio.templates import AsyncTemplates
 from postrider_client.aio.transport import AsyncTransport
@@ -40,6 +41,7 @@ class AsyncPostrider:
         )
         self.emails = AsyncEmails(self._transport)
         self.templates = AsyncTemplates(self._transport)
+        self.streams = AsyncStreams(self._transport)
         self.suppressions = AsyncSuppressions(self._transport)
         self.domains = AsyncDomains(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)

@@ -15,14 +15,18 @@ class AsyncSuppressions:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def create(self, email: str) -> Suppression:
-        """Suppress an address. An address already suppressed keeps its reason."""
-        call = Call("POST", ["suppressions"], body={"email": email}, is_repeatable=True)
+    async def create(self, email: str, *, stream: Optional[str] = None) -> Suppression:
+        """Suppress an address. An address already suppressed keeps its reason.
+
+        stream: the only stream to block; None blocks all of the workspace.
+        """
+        call = Call("POST", ["suppressions"], body=body_of(email=email, stream=stream), is_repeatable=True)
         return read(Suppression, await self._transport.json(call))
 
-    async def create_many(self, emails: Sequence[str]) -> list[Suppression]:
-        """Suppress up to 1,000 addresses."""
-        call = Call("POST", ["suppressions"], body={"emails": list(emails)}, is_repeatable=True)
+    async def create_many(self, emails: Sequence[str], *, stream: Optional[str] = None) -> list[Suppression]:
+        """Suppress up to 1,000 addresses. stream: as in `create`."""
+        body = body_of(emails=list(emails), stream=stream)
+        call = Call("POST", ["suppressions"], body=body, is_repeatable=True)
         return [read(Suppression, one) for one in (await self._transport.json(call))["data"]]
 
     def list(
@@ -30,10 +34,12 @@ class AsyncSuppressions:
         *,
         reason: Optional[str] = None,
         search: Optional[str] = None,
+        stream: Optional[str] = None,
         page: Optional[int] = None,
         limit: Optional[int] = None,
     ) -> AsyncListing[Suppression]:
-        query = body_of(reason=reason, search=search, page=page, limit=limit)
+        """Return matching suppressions, newest first. stream: only those of this stream."""
+        query = body_of(reason=reason, search=search, stream=stream, page=page, limit=limit)
         return AsyncListing(self._transport, ["suppressions"], kind=Suppression, query=query)
 
     async def get(self, suppression_id: str) -> Suppression:

@@ -44,6 +44,7 @@ def emails() -> None:
 @click.option("--event", multiple=True, metavar="EVENT", help="Such as complained. Repeatable.")
 @click.option("--search", metavar="TEXT", help="Part of an address or the subject.")
 @click.option("--tag", metavar="TAG")
+@click.option("--stream", metavar="ID", help="Only emails of this stream.")
 @click.option("--since", "from_", metavar="DATE", help="Created on or after this date or time.")
 @click.option("--until", "to", metavar="DATE", help="Created on or before this date or time.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most emails to show.")
@@ -91,6 +92,7 @@ def _fields_of(email: Email) -> dict[str, Any]:
         "Created": email.created_at,
         "Scheduled for": email.scheduled_for,
         "Template": email.template_id,
+        "Stream": email.stream,
         "Tags": email.tags,
         "Attachments": [file.filename for file in email.attachments],
     }

@@ -15,6 +15,7 @@ from postrider_client.cli.login import login
 from postrider_client.cli.mcp_server.command import mcp
 from postrider_client.cli.output import note
 from postrider_client.cli.send import send
+from postrider_client.cli.streams import streams
 from postrider_client.cli.suppressions import suppressions
 from postrider_client.cli.tail import tail
 from postrider_client.cli.templates import templates
@@ -22,7 +23,7 @@ from postrider_client.cli.webhooks import webhooks
 from postrider_client.version import __version__
 
 # In the order of the help.
-COMMANDS = (login, send, emails, tail, templates, domains, suppressions, webhooks, apply, mcp, completion)
+COMMANDS = (login, send, emails, tail, templates, domains, streams, suppressions, webhooks, apply, mcp, completion)
 
 
 @click.group(cls=PostriderGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -56,6 +56,7 @@ def local_time(value: str) -> datetime:
 @click.option(
     "--schedule", "scheduled_for", type=local_time, metavar="TIME", help="Send later, such as 2026-12-01T09:00."
 )
+@click.option("--stream", metavar="ID", help="The stream; by default main, or the only one of the API key.")
 @click.option("--idempotency-key", metavar="KEY", help="A workspace accepts one email per key.")
 @click.option("--dry-run", is_flag=True, help="Validate and render the email without sending it.")
 @pass_invocation

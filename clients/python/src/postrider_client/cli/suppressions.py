@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, Optional
+from typing import IO, Any, Optional
 
 import click
 
@@ -39,8 +39,9 @@ def suppressions() -> None:
 
 @suppressions.command("import")
 @click.argument("file", type=click.File("r", encoding="utf-8-sig"), default="-")
+@click.option("--stream", metavar="ID", help="Block only this stream.")
 @pass_invocation
-def import_suppressions(invocation: Invocation, file: IO[str]) -> None:
+def import_suppressions(invocation: Invocation, file: IO[str], stream: Optional[str]) -> None:
     """Suppress the addresses of a CSV file, or of standard input.
 
     They are in the column `email`, or in the first column if there is none. Invalid addresses are listed on standard
@@ -49,7 +50,7 @@ def import_suppressions(invocation: Invocation, file: IO[str]) -> None:
     imported = rejected = 0
     with invocation.client() as client:
         for chunk in _chunks(read_addresses(file)):
-            invalid = _suppress(client, chunk)
+            invalid = _suppress(client, chunk, stream=stream)
             imported, rejected = imported + len(chunk) - len(invalid), rejected + len(invalid)
             if invocation.output.is_table:
                 note(f"{imported} imported …")
@@ -62,18 +63,24 @@ def import_suppressions(invocation: Invocation, file: IO[str]) -> None:
 @suppressions.command("export")
 @click.option("--reason", metavar="REASON", help="Only this reason, such as bounce.")
 @click.option("--search", metavar="TEXT", help="Part of an address.")
+@click.option("--stream", metavar="ID", help="Only those of this stream.")
 @click.option("--output", "file", type=click.File("w", encoding="utf-8", lazy=True), default="-", metavar="FILE")
 @pass_invocation
-def export_suppressions(invocation: Invocation, file: IO[str], reason: Optional[str], search: Optional[str]) -> None:
-    """Write all suppressions as CSV, with the columns email, reason and createdAt."""
+def export_suppressions(invocation: Invocation, /, *, file: IO[str], **filters: Any) -> None:
+    """Write all suppressions as CSV, with the columns email, reason, createdAt and stream.
+
+    The stream is empty for an address that is blocked in the whole workspace.
+    """
     with invocation.client() as client:
-        rows = iter(client.suppressions.list(reason=reason, search=search, limit=PAGE))
+        rows = iter(client.suppressions.list(**filters, limit=PAGE))
         # The first request comes before the file is opened, so that a refused key empties no file.
         first = list(itertools.islice(rows, 1))
         # Quoted: in some locales a spreadsheet splits cells at semicolons.
         writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-        writer.writerow((EMAIL, "reason", "createdAt"))
-        writer.writerows((row.email, row.reason, row.raw["createdAt"]) for row in itertools.chain(first, rows))
+        writer.writerow((EMAIL, "reason", "createdAt", "stream"))
+        writer.writerows(
+            (row.email, row.reason, row.raw["createdAt"], row.stream or "") for row in itertools.chain(first, rows)
+        )
 
 
 def read_addresses(file: Iterable[str]) -> Iterator[NumberedAddress]:
@@ -90,10 +97,10 @@ def read_addresses(file: Iterable[str]) -> Iterator[NumberedAddress]:
             yield NumberedAddress(rows.line_num, address)
 
 
-def _suppress(client: Postrider, chunk: list[NumberedAddress]) -> list[NumberedAddress]:
+def _suppress(client: Postrider, chunk: list[NumberedAddress], *, stream: Optional[str]) -> list[NumberedAddress]:
     """Suppress addresses; list invalid ones on standard error and return them."""
     try:
-        client.suppressions.create_many([one.email for one in chunk])
+        client.suppressions.create_many([one.email for one in chunk], stream=stream)
     except ValidationError as error:
         problems = {int(place[1]): one.detail for one in error.errors if (place := INDEX.match(one.field))}
         if not problems:
@@ -101,7 +108,7 @@ def _suppress(client: Postrider, chunk: list[NumberedAddress]) -> list[NumberedA
         for index, detail in sorted(problems.items()):
             note(f"line {chunk[index].line}: {chunk[index].email}: {detail}")
         rest = [one for index, one in enumerate(chunk) if index not in problems]
-        return [chunk[index] for index in problems] + (_suppress(client, rest) if rest else [])
+        return [chunk[index] for index in problems] + (_suppress(client, rest, stream=stream) if rest else [])
     return []
 
 

@@ -12,7 +12,7 @@ import click
 
 from postrider_client.answers import Webhook
 from postrider_client.cli.configuration.kinds import Kind, Place, arguments
-from postrider_client.cli.configuration.planning import CREATE, DELETE, Step
+from postrider_client.cli.configuration.planning import ARCHIVE, CREATE, DELETE, Step
 from postrider_client.cli.configuration.session import Session
 from postrider_client.workspace_answers import ManagedKey
 
@@ -61,7 +61,7 @@ class Applier:
 def _perform(step: Step, kind: Kind, place: Place) -> Any:
     if step.action == CREATE:
         return kind.create(place, step.values)
-    if step.action == DELETE:
+    if step.action in (DELETE, ARCHIVE):
         return kind.delete(place, step.object_id)
     kind.update(place, step.object_id, step.values)
     return None

@@ -14,13 +14,30 @@ from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values,
 from postrider_client.cli.configuration.session import Session
 from postrider_client.cli.configuration.targets import ADMIN
 
+TEMPLATES, STREAMS = "templates", "streams"
+# The stream of a workspace that has not changed it, which is not in the file.
+UNCHANGED_MAIN = {
+    "id": "main",
+    "name": "Main",
+    "description": "",
+    "kind": "transactional",
+    "unsubscribe": "link",
+    "scope": "workspace",
+    "ownBounces": False,
+    "ignoresUnsubscribes": False,
+    "public": False,
+    "priority": "normal",
+    "trackOpens": True,
+    "trackClicks": True,
+    "archived": False,
+}
 FIELDS = {
     "domains": ("name", "tls"),
     "templates": ("alias", "name", "subject", "strictVariables"),
+    "streams": tuple(UNCHANGED_MAIN),
     "webhooks": ("url", "events", "format", "active"),
     "apiKeys": ("name", "scope", "test", "limits"),
 }
-TEMPLATES = "templates"
 ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 
@@ -59,6 +76,8 @@ def describe_workspace(session: Session) -> InitialFile:
     for kind in KINDS:
         if is_admin or kind.section != "apiKeys":
             values[kind.section] = list(_entries(kind, place, result, key_id=me.key.id))
+    if not values[STREAMS]:
+        del values[STREAMS]
     result.text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     return result
 
@@ -82,6 +101,8 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
         return {**entry, **_tracking(present)}
     if kind.section == "webhooks":
         return {**entry, "url": _url(present["url"], result)}
+    if kind.section == STREAMS:
+        return None if entry == UNCHANGED_MAIN else entry
     return {name: value for name, value in entry.items() if value not in ({}, None, False)}
 
 

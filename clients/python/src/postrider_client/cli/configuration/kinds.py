@@ -15,6 +15,9 @@ PAGE = 100
 Values = Mapping[str, Any]
 # The name of the API keys that `postrider apply` creates for itself with a management key.
 TEMPORARY_KEY = "postrider apply"
+# The stream that every workspace has, and the fields of a stream that cannot be changed.
+MAIN = "main"
+FIXED = ("id", "kind")
 CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -32,7 +35,9 @@ class Kind:
     """A kind of object.
 
     section: the list of these objects in a file. identity: the fields that identify an object. fixed: those that are
-    set at the creation only. normal: functions that make equal values of a field equal.
+    set at the creation only. unchangeable: those whose change is an error. defaults: values of an existing object
+    that the file does not mention. normal: functions that make equal values of a field equal. is_surplus: whether an
+    object that is not in the file is deleted with `--prune`; archives: it is archived instead.
     """
 
     name: str
@@ -44,6 +49,10 @@ class Kind:
     delete: Callable[[Place, str], Any]
     read: Callable[[Place, Any], Values] = lambda _, item: item.raw
     fixed: tuple[str, ...] = ()
+    unchangeable: tuple[str, ...] = ()
+    defaults: Values = field(default_factory=dict)
+    is_surplus: Callable[[Any], bool] = lambda _: True
+    archives: bool = False
     normal: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     label: Callable[[Values], str] = lambda values: str(values["name"])
 
@@ -89,6 +98,27 @@ def _create_webhook(place: Place, values: Values) -> Webhook:
     return webhook
 
 
+def _create_stream(place: Place, values: Values) -> None:
+    """Create a stream. A new workspace has the stream `main` already."""
+    fields = {name: value for name, value in values.items() if name != "archived"}
+    if values["id"] == MAIN:
+        place.client.streams.update(MAIN, **arguments({name: fields[name] for name in fields if name not in FIXED}))
+        return
+    place.client.streams.create(**arguments(fields))
+    if values.get("archived"):
+        place.client.streams.archive(values["id"])
+
+
+def _update_stream(place: Place, stream_id: str, changes: Values) -> None:
+    fields = {name: value for name, value in changes.items() if name != "archived"}
+    if fields:
+        place.client.streams.update(stream_id, **arguments(fields))
+    if changes.get("archived") is True:
+        place.client.streams.archive(stream_id)
+    if changes.get("archived") is False:
+        place.client.streams.unarchive(stream_id)
+
+
 def _active_keys(place: Place) -> Iterable[ManagedKey]:
     now = datetime.now(timezone.utc)
     for key in place.manager.workspaces.keys.list(place.workspace_id, limit=PAGE):
@@ -107,6 +137,10 @@ def _read_template(place: Place, item: Any) -> Values:
 
 def _event_names(events: Optional[Iterable[str]]) -> list[str]:
     return sorted({name.removeprefix("email.") for name in events or ()})
+
+
+def _read_stream(_: Place, item: Any) -> Values:
+    return {**item.raw, "archived": item.archived_at is not None}
 
 
 # In the order of creation; objects are deleted in the reverse order.
@@ -132,6 +166,21 @@ KINDS = (
         read=_read_template,
         normal={"textContent": lambda text: text or ""},
         label=lambda values: str(values["alias"] or values["name"]),
+    ),
+    Kind(
+        "stream",
+        "streams",
+        identity=("id",),
+        unchangeable=("kind",),
+        defaults={"archived": False},
+        list=lambda place: place.client.streams.list(limit=PAGE),
+        create=_create_stream,
+        update=_update_stream,
+        delete=lambda place, stream_id: place.client.streams.archive(stream_id),
+        read=_read_stream,
+        is_surplus=lambda stream: stream.id != MAIN and stream.archived_at is None,
+        archives=True,
+        label=lambda values: str(values["id"]),
     ),
     Kind(
         "webhook",

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
+import click
+
 from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values
 from postrider_client.cli.configuration.source import WorkspaceSource
 from postrider_client.cli.configuration.targets import Target
 
-CREATE, UPDATE, DELETE, KEEP = "create", "update", "delete", "keep"
+CREATE, UPDATE, DELETE, ARCHIVE, KEEP = "create", "update", "delete", "archive", "keep"
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def _compare_section(
         steps += _entry_steps(kind, entry, target, _read(kind, place, item))
     surplus = [
         Step(
-            DELETE,
+            ARCHIVE if kind.archives else DELETE,
             kind,
             target,
             kind.label(item.raw),
@@ -130,7 +132,7 @@ def _compare_section(
             is_duplicate=kind.identity_of(item.raw) in described,
         )
         for item in items
-        if item.id not in known and item.id != target.key_id
+        if item.id not in known and item.id != target.key_id and kind.is_surplus(item)
     ]
     return steps, surplus
 
@@ -145,7 +147,12 @@ def _entry_steps(kind: Kind, entry: Values, target: Target, present: Optional[Va
     if present is None:
         yield Step(CREATE, kind, target, label, entry, changes=_created_fields(wanted))
         return
+    wanted = {**kind.defaults, **wanted}
     changes = _changes(present, {name: wanted[name] for name in wanted if name not in kind.fixed}, kind)
+    for change in changes:
+        if change.name in kind.unchangeable:
+            text = f"The {change.name} of the {kind.name} {label} cannot be changed from {change.old} to {change.new}."
+            raise click.ClickException(f"{text} Nothing was changed.")
     if changes:
         values = {change.name: wanted[change.name] for change in changes}
         yield Step(UPDATE, kind, target, label, values, present["id"], changes)

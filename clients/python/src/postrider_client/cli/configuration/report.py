@@ -12,11 +12,11 @@ from rich.text import Text
 
 from postrider_client.cli.configuration.applying import NewSecret
 from postrider_client.cli.configuration.faults import InvalidFile
-from postrider_client.cli.configuration.planning import CREATE, DELETE, UPDATE, FieldChange, Plan, Step
+from postrider_client.cli.configuration.planning import ARCHIVE, CREATE, DELETE, UPDATE, FieldChange, Plan, Step
 from postrider_client.cli.output import Output, note, plain_text, write_json
 
-MARKS = {CREATE: ("+", "green"), UPDATE: ("~", "yellow"), DELETE: ("-", "red")}
-COUNTS = {CREATE: "to create", UPDATE: "to change", DELETE: "to delete"}
+MARKS = {CREATE: ("+", "green"), UPDATE: ("~", "yellow"), DELETE: ("-", "red"), ARCHIVE: ("-", "red")}
+COUNTS = {CREATE: "to create", UPDATE: "to change", DELETE: "to delete", ARCHIVE: "to archive"}
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 MAX_DIFF_LINES = 40
 MAX_VALUE_LENGTH = 200
@@ -48,7 +48,7 @@ class Report:
 
     def show_progress(self, step: Step) -> None:
         if self.output.is_table:
-            words = {CREATE: "created", UPDATE: "changed", DELETE: "deleted"}
+            words = {CREATE: "created", UPDATE: "changed", DELETE: "deleted", ARCHIVE: "archived"}
             self._print(f"✓ {step.kind_name} {step.label} {words[step.action]}", "green")
 
     def show_secret(self, secret: NewSecret) -> None:
@@ -86,7 +86,7 @@ class Report:
     def _show_kept(self, reason: str, steps: Sequence[Step]) -> None:
         if steps:
             names = ", ".join(f"{step.kind_name} {step.label}" for step in steps)
-            self._print(f"{reason}, and deleted only with --prune: {names}.", "dim")
+            self._print(f"{reason}, and deleted or archived only with --prune: {names}.", "dim")
 
     def _print(self, text: str, style: str = "") -> None:
         self.output.console.print(Text(plain_text(self.hide(text)), style))

@@ -46,6 +46,7 @@ class McpTools:
         status: Optional[str] = None,
         event: Optional[str] = None,
         tag: Optional[str] = None,
+        stream: Optional[str] = None,
         since: Optional[str] = None,
         until: Optional[str] = None,
         limit: int = 20,
@@ -53,11 +54,11 @@ class McpTools:
         """Find emails, newest first, at most 50.
 
         search: part of an address or the subject. status: such as delivered or bounced. event: an event on the
-        timeline, such as complained. since, until: dates such as 2026-12-01.
+        timeline, such as complained. stream: an id that list_streams returns. since, until: dates such as 2026-12-01.
         """
         wanted = max(1, min(limit, MAX_EMAILS))
         found = self.client.emails.list(
-            search=search, status=status, event=event, tag=tag, from_=since, to=until, limit=wanted
+            search=search, status=status, event=event, tag=tag, stream=stream, from_=since, to=until, limit=wanted
         )
         return {"emails": [email.raw for email in itertools.islice(found, wanted)]}
 
@@ -74,6 +75,10 @@ class McpTools:
         """List sending domains with their required DNS records that are missing or wrong."""
         return {"domains": [_with_missing_records(domain) for domain in self.client.domains.list()]}
 
+    def list_streams(self) -> dict[str, Any]:
+        """List streams: kinds of email, each with its own unsubscribes. Emails without one are in `main`."""
+        return {"streams": [stream.raw for stream in self.client.streams.list()]}
+
     def send_email(
         self,
         *,
@@ -82,11 +87,21 @@ class McpTools:
         subject: str,
         text: str,
         html: Optional[str] = None,
+        stream: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> dict[str, Any]:
-        """Send an email. It cannot be taken back. idempotency_key: repeat it to be sure that only one is sent."""
+        """Send an email. It cannot be taken back. idempotency_key: repeat it to be sure that only one is sent.
+
+        stream: an id that list_streams returns; `main` without one.
+        """
         accepted = self.client.emails.send(
-            from_=from_address, to=to, subject=subject, text=text, html=html, idempotency_key=idempotency_key
+            from_=from_address,
+            to=to,
+            subject=subject,
+            text=text,
+            html=html,
+            stream=stream,
+            idempotency_key=idempotency_key,
         )
         return dict(accepted.raw)
 
@@ -95,7 +110,7 @@ def make_server(client: Postrider, *, allow_send: bool) -> "MCPServer[Any]":
     """Return the server. It has the tool for sending only with allow_send."""
     tools = McpTools(client)
     server: MCPServer[Any] = MCPServer("postrider", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
-    for tool in (tools.search_emails, tools.explain_bounce, tools.list_domains):
+    for tool in (tools.search_emails, tools.explain_bounce, tools.list_domains, tools.list_streams):
         described = f"{inspect.getdoc(tool)}\n\n{DATA_NOTE}"
         server.tool(description=described, annotations=READ_ONLY)(_with_readable_errors(tool))
     if allow_send:

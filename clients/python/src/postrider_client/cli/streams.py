@@ -1,0 +1,149 @@
+"""`postrider streams`."""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import click
+
+from postrider_client.answers import Stream
+from postrider_client.cli.commands import PostriderGroup, pass_invocation
+from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.output import Column
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def state_of(stream: Stream) -> str:
+    if stream.archived_at:
+        return "archived"
+    return "paused" if stream.paused_at else "active"
+
+
+STREAM_COLUMNS = (
+    Column("Id", attrgetter("id")),
+    Column("Name", attrgetter("name")),
+    Column("Kind", attrgetter("kind")),
+    Column("Unsubscribe", attrgetter("unsubscribe")),
+    Column("Priority", attrgetter("priority")),
+    Column("State", state_of),
+)
+# The properties that can be changed, as options of `create` and `update`.
+PROPERTIES = (
+    click.option("--description", metavar="TEXT", help="Recipients see it if the stream is public."),
+    click.option("--unsubscribe", type=click.Choice(["link", "headers", "none"])),
+    click.option("--scope", type=click.Choice(["stream", "workspace"]), help="What an unsubscribe blocks."),
+    click.option("--own-bounces/--shared-bounces", default=None, help="Whether hard bounces block this stream only."),
+    click.option(
+        "--ignores-unsubscribes/--obeys-unsubscribes",
+        default=None,
+        help="Whether it reaches addresses that unsubscribed from the whole workspace.",
+    ),
+    click.option("--public/--private", default=None, help="Whether the preference page lists it."),
+    click.option("--priority", type=click.Choice(["high", "normal", "low"])),
+    click.option("--track-opens/--no-track-opens", default=None),
+    click.option("--track-clicks/--no-track-clicks", default=None),
+)
+
+
+def _with_properties(command: F) -> F:
+    for option in reversed(PROPERTIES):
+        command = option(command)
+    return command
+
+
+@click.group(cls=PostriderGroup)
+def streams() -> None:
+    """Manage streams: kinds of email, each with its own unsubscribes and complaints."""
+
+
+@streams.command("list")
+@pass_invocation
+def list_streams(invocation: Invocation) -> None:
+    """List the streams: `main`, which every workspace has, and others."""
+    with invocation.client() as client:
+        invocation.output.show_rows(client.streams.list(), STREAM_COLUMNS)
+
+
+@streams.command("show")
+@click.argument("stream_id", metavar="ID")
+@pass_invocation
+def show_stream(invocation: Invocation, stream_id: str) -> None:
+    """Show the properties of a stream."""
+    with invocation.client() as client:
+        stream = client.streams.get(stream_id)
+    invocation.output.show_fields(_fields_of(stream), raw=stream.raw)
+
+
+@streams.command("create")
+@click.argument("stream_id", metavar="ID")
+@click.option("--name", required=True, metavar="TEXT", help="Recipients see it.")
+@click.option("--kind", type=click.Choice(["transactional", "bulk"]), help="It cannot be changed later.")
+@_with_properties
+@pass_invocation
+def create_stream(invocation: Invocation, /, *, stream_id: str, **properties: Any) -> None:
+    """Create a stream.
+
+    \b
+    postrider streams create newsletter --name Newsletter --kind bulk
+    postrider streams create alerts --name Alerts --unsubscribe none
+    """  # noqa: D301 - click keeps the lines after this character
+    with invocation.client() as client:
+        stream = client.streams.create(id=stream_id, **properties)
+    message = f"The stream {stream.id} is created. Send in it with `postrider send --stream {stream.id}`."
+    invocation.output.show_result(message, raw=stream.raw)
+
+
+@streams.command("update")
+@click.argument("stream_id", metavar="ID")
+@click.option("--name", metavar="TEXT", help="Recipients see it.")
+@_with_properties
+@pass_invocation
+def update_stream(invocation: Invocation, /, *, stream_id: str, **properties: Any) -> None:
+    """Change the given properties of a stream."""
+    changes = {name: value for name, value in properties.items() if value is not None}
+    if not changes:
+        raise click.UsageError("Pass at least one property, such as --name.")
+    with invocation.client() as client:
+        stream = client.streams.update(stream_id, **changes)
+    invocation.output.show_result(f"The stream {stream.id} is changed.", raw=stream.raw)
+
+
+@streams.command("archive")
+@click.argument("stream_id", metavar="ID")
+@pass_invocation
+def archive_stream(invocation: Invocation, stream_id: str) -> None:
+    """Stop accepting emails of a stream. Its suppressions and counts stay."""
+    with invocation.client() as client:
+        stream = client.streams.archive(stream_id)
+    invocation.output.show_result(f"The stream {stream.id} is archived.", raw=stream.raw)
+
+
+@streams.command("unarchive")
+@click.argument("stream_id", metavar="ID")
+@pass_invocation
+def unarchive_stream(invocation: Invocation, stream_id: str) -> None:
+    """Let a stream accept emails again."""
+    with invocation.client() as client:
+        stream = client.streams.unarchive(stream_id)
+    invocation.output.show_result(f"The stream {stream.id} accepts emails.", raw=stream.raw)
+
+
+def _fields_of(stream: Stream) -> dict[str, Any]:
+    return {
+        "Id": stream.id,
+        "Name": stream.name,
+        "Description": stream.description,
+        "Kind": stream.kind,
+        "Unsubscribe": stream.unsubscribe,
+        "Scope": stream.scope,
+        "Own bounces": stream.own_bounces,
+        "Ignores unsubscribes": stream.ignores_unsubscribes,
+        "Public": stream.public,
+        "Priority": stream.priority,
+        "Track opens": stream.track_opens,
+        "Track clicks": stream.track_clicks,
+        "State": state_of(stream),
+        "Reason": stream.paused_reason,
+        "Created": stream.created_at,
+    }

@@ -1,0 +1,61 @@
+"""`postrider streams`."""
+
+from uuid import uuid4
+
+import pytest
+
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def stream():
+    return f"s-{uuid4().hex[:8]}"
+
+
+def test_a_stream_is_created_used_changed_and_archived(cli, stream):
+    options = ("--name", "News", "--kind", "bulk", "--no-track-opens", "--priority", "normal")
+    created = cli.run("streams", "create", stream, *options).json
+    assert (created["kind"], created["trackOpens"], created["priority"], created["public"]) == (
+        "bulk", False, "normal", True
+    )  # fmt: skip
+    assert cli.run("streams", "update", stream, "--private", "--name", "Monthly").json["public"] is False
+    assert cli.run("streams", "show", stream).json["name"] == "Monthly"
+    assert next(one["id"] for one in cli.run("streams", "list").json) == "main"
+    address = f"ada-{uuid4()}@example.com"
+    send = ("send", "--from", "hello@demo.example", "--to", address, "--subject", "Hi", "--text", "Hi")
+    sent = cli.run(*send, "--stream", stream).json
+    assert cli.run("emails", "show", sent["id"]).json["stream"] == stream
+    assert [one["id"] for one in cli.run("emails", "list", "--stream", stream).json] == [sent["id"]]
+    assert cli.run("streams", "archive", stream).json["archivedAt"]
+    # The processes of the service notice it within a second.
+    wait_for(lambda: cli.run(*send, "--stream", stream).code == 5, seconds=60, what="the refusal")
+    assert "is archived" in cli.run(*send, "--stream", stream).errors
+    assert cli.run("streams", "unarchive", stream).json["archivedAt"] is None
+
+
+def test_a_table_shows_the_state_of_each_stream(cli, client, stream):
+    client.streams.create(id=stream, name="News", kind="bulk")
+    client.streams.archive(stream)
+    with cli.terminal("streams", "list") as terminal:
+        (line,) = [line for line in terminal.finish().splitlines() if stream in line]
+    assert line.split() == [stream, "News", "bulk", "link", "low", "archived"]
+    with cli.terminal("streams", "show", "main") as terminal:
+        assert "transactional" in terminal.finish()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("create", "main", "--name", "Main"), 5, "There is a stream"),
+        (("create", "news", "--name", "News", "--kind", "bulk", "--unsubscribe", "none"), 5, "needs unsubscribe"),
+        (("create", "news", "--name", "News", "--kind", "spam"), 2, "spam"),
+        (("update", "main"), 2, "at least one property"),
+        (("archive", "main"), 5, "cannot be archived"),
+        (("show", "unknown"), 4, ""),
+    ],
+)
+def test_errors_are_explained(cli, arguments, code, message):
+    result = cli.run("streams", *arguments)
+    assert (result.code, message in result.errors) == (code, True), result.errors
