@@ -2,6 +2,7 @@
 
 from analytics.serializers import AnalyticsSerializer, DaysQuery, DaysSerializer, HoursQuery
 from api.schema import Operation, response
+from streams.errors import StreamNotFound
 from workspaces.api.schema import keyed_view
 
 ANALYTICS = {
@@ -25,8 +26,10 @@ analytics_schema = keyed_view(
         "Counts the emails created in a range, except cancelled and still scheduled ones, and the emails among them "
         "that had each event at least once. A clicked email also counts as opened and delivered. A rate is its count "
         "divided by the total, or 0 if the total is 0. The range consists of whole UTC hours: `from` is rounded down, "
-        "`to` up, and the response contains both. Emails deleted by retention still count.",
+        "`to` up, and the response contains both; with `stream`, of whole UTC days. Emails deleted by retention still "
+        "count.",
         response(AnalyticsSerializer, "The totals and rates.", ANALYTICS),
+        problems=[StreamNotFound],
         parameters=[HoursQuery],
     )
 )
@@ -37,6 +40,7 @@ daily_schema = keyed_view(
         "Counts emails by the UTC day on which they were created, oldest first. Today is included, and days without "
         "emails have zeros.",
         response(DaysSerializer, "One entry per day.", DAYS),
+        problems=[StreamNotFound],
         parameters=[DaysQuery],
     )
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from analytics.services import DailyVolume
+from analytics.services import DAY, DailyVolume, day_of
 from api.fields import CountField, DateTimeBoundField, UtcDateTimeField, invalid_range, is_reversed
 from counters import counters
 
@@ -14,6 +14,16 @@ DEFAULT_DAYS = 14
 # Years 1 and 9999 are common open ends; an offset may move them out of the range of datetime.
 FIRST_HOUR = datetime.min.replace(tzinfo=UTC)
 LAST_HOUR = datetime(9999, 12, 31, 23, tzinfo=UTC)
+
+
+STREAM = "The id of a stream, or `main`: only its emails are counted."
+
+
+class StreamField(serializers.CharField):
+    """The stream of a query; empty for all of them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(default="", allow_blank=True, max_length=40, **options)
 
 
 class HoursQuery(serializers.Serializer[Any]):
@@ -26,17 +36,21 @@ class HoursQuery(serializers.Serializer[Any]):
         is_end=True, help_text="The end of the range: a time, or a date, which is included. Defaults to now."
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, datetime | None]:
+    stream = StreamField(help_text=f"{STREAM} The range then consists of whole UTC days.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if is_reversed(attrs):
             raise serializers.ValidationError({"from": [invalid_range()]})
-        start, end = attrs.get("from"), attrs.get("to")
-        return {"start": _hour_down(start) if start else None, "end": _hour_up(end) if end else None}
+        start, end, stream = attrs.get("from"), attrs.get("to"), attrs["stream"]
+        down, up = (_day_down, _day_up) if stream else (_hour_down, _hour_up)
+        return {"start": down(start) if start else None, "end": up(end) if end else None, "stream": stream}
 
 
 class DaysQuery(serializers.Serializer[Any]):
     days = serializers.IntegerField(
         min_value=1, max_value=MAX_DAYS, default=DEFAULT_DAYS, help_text="The number of days."
     )
+    stream = StreamField(help_text=STREAM)
 
 
 class BreakdownSerializer(serializers.Serializer[Any]):
@@ -62,8 +76,12 @@ class RatesSerializer(serializers.Serializer[Any]):
 
 
 class AnalyticsSerializer(serializers.Serializer[Any]):
-    locals()["from"] = UtcDateTimeField(source="start", help_text="The start of the range, rounded down to the hour.")
-    to = UtcDateTimeField(source="end", help_text="The end of the range, rounded up to the hour.")
+    locals()["from"] = UtcDateTimeField(
+        source="start", help_text="The start of the range, rounded down to the hour, or to the day of a stream."
+    )
+    to = UtcDateTimeField(
+        source="end", help_text="The end of the range, rounded up to the hour, or to the day of a stream."
+    )
     total = CountField(
         help_text="The number of emails created in the range, without cancelled and still scheduled ones."
     )
@@ -103,3 +121,12 @@ def _hour_down(time: datetime) -> datetime:
 def _hour_up(time: datetime) -> datetime:
     hour = _hour_down(time)
     return hour + counters.HOUR if hour < min(time, LAST_HOUR) else hour
+
+
+def _day_down(time: datetime) -> datetime:
+    return day_of(min(max(time, FIRST_HOUR), LAST_HOUR))
+
+
+def _day_up(time: datetime) -> datetime:
+    day = _day_down(time)
+    return day + DAY if day < min(time, counters.FOREVER) else day

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from typing import Any
 
+from analytics.streams import stream_counts
 from counters import counters
 from counters.counters import COUNTED_EVENTS
 from workspaces.models import Workspace
 
+DAY = timedelta(days=1)
 # Cancelled emails are never sent, scheduled ones not yet.
 EXCLUDED_STATUSES = ("status.cancelled", "status.scheduled")
 
@@ -19,12 +22,13 @@ SUMS = f"""
 """
 RANGE_VOLUME = f"SELECT now(), {SUMS} FROM ({counters.RANGE_COUNTS}) counted"  # noqa: S608 - constants
 # A day without counters yields one row without a key, and zero sums.
-DAILY_VOLUME = f"""
+BY_DAY = f"""
 SELECT day, {SUMS}
   FROM (SELECT {counters.FIRST_DAY} + past AS day FROM generate_series(0, %(days)s - 1) AS past) requested
-       LEFT JOIN ({counters.DAILY_COUNTS}) counted USING (day)
+       LEFT JOIN ({{counts}}) counted USING (day)
  GROUP BY day ORDER BY day
 """  # noqa: S608 - constants
+DAILY_VOLUME = BY_DAY.format(counts=counters.DAILY_COUNTS)
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,13 @@ class DailyVolume(EmailVolume):
     date: date
 
 
-def read_range(workspace: Workspace, *, start: datetime | None, end: datetime | None) -> RangeVolume:
-    """Return the volume of a range of whole hours, by default from the workspace's first hour to the current one."""
+def read_range(workspace: Workspace, *, start: datetime | None, end: datetime | None, stream: str = "") -> RangeVolume:
+    """Return the volume of a range of whole hours, by default from the workspace's first hour to the current one.
+
+    stream: of its emails only, in a range of whole days. Raises StreamNotFound.
+    """
+    if stream:
+        return _read_stream_range(workspace, stream, start=start, end=end)
     first = counters.hour_of(workspace.created_at)
     start = start or min(first, end or first)
     # No counter is older than the first hour or newer than the current one, so an open end needs no clock.
@@ -69,9 +78,33 @@ def read_range(workspace: Workspace, *, start: datetime | None, end: datetime | 
     )
 
 
-def read_days(workspace: Workspace, *, days: int) -> list[DailyVolume]:
-    """Return the volume of each of the last UTC days, oldest first; today is the last."""
-    rows = counters.read(DAILY_VOLUME, workspace.id, days=days)
+def _read_stream_range(
+    workspace: Workspace, stream: str, *, start: datetime | None, end: datetime | None
+) -> RangeVolume:
+    first = day_of(workspace.created_at)
+    start = start or min(first, end or first)
+    counted, values = stream_counts(workspace, stream, first="%(first)s::date", end="%(end)s::date")
+    days = {"first": max(start, first).date(), "end": min(end or counters.FOREVER, counters.FOREVER).date()}
+    sql = f"SELECT now(), {SUMS} FROM ({counted}) counted"  # noqa: S608 - constants
+    ((now, total, *reached),) = counters.read(sql, workspace.id, **values, **days)
+    return RangeVolume(total, _reached(reached), start=start, end=end or max(day_of(now) + DAY, start))
+
+
+def day_of(time: datetime) -> datetime:
+    """Return the start of the UTC day of a time."""
+    return counters.hour_of(time).replace(hour=0)
+
+
+def read_days(workspace: Workspace, *, days: int, stream: str = "") -> list[DailyVolume]:
+    """Return the volume of each of the last UTC days, oldest first; today is the last.
+
+    stream: of its emails only; of all if it is empty. Raises StreamNotFound.
+    """
+    sql, values = DAILY_VOLUME, dict[str, Any]()
+    if stream:
+        counted, values = stream_counts(workspace, stream, first=counters.FIRST_DAY, end="'infinity'::date")
+        sql = BY_DAY.format(counts=counted)
+    rows = counters.read(sql, workspace.id, days=days, **values)
     return [DailyVolume(total, _reached(reached), date=day) for day, total, *reached in rows]
 
 

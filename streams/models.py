@@ -85,6 +85,8 @@ class Stream(models.Model):
     # Rates are judged from here after a pause was lifted.
     judged_from = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Set by streams.counts.add_counts.
+    counts: dict[str, int]
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="one_slug_a_workspace")]

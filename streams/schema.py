@@ -4,7 +4,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from api.schema import Operation, response
 from streams.errors import InvalidStream, StreamExists
-from streams.serializers import StreamChanges, StreamInput, StreamSerializer
+from streams.serializers import CountedStreamSerializer, StreamChanges, StreamInput, StreamSerializer
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
 
@@ -26,14 +26,19 @@ STREAM = {
     "pausedReason": "",
     "createdAt": "2026-11-20T09:12:31.482Z",
 }
+COUNTED = {
+    **STREAM,
+    "counts": {"total": 1200, "delivered": 1170, "bounced": 12, "opened": 600, "clicked": 150, "complained": 1},
+}
 ID = OpenApiParameter("id", str, OpenApiParameter.PATH, description="The id of the stream, such as `main`.")
 
 streams_schema = keyed_view(
     list=Operation(
         "listStreams",
         "List streams",
-        "Returns the workspace's streams: `main`, which every workspace has, then the others, oldest first.",
-        response(StreamSerializer, "A page of streams.", STREAM),
+        "Returns the workspace's streams: `main`, which every workspace has, then the others, oldest first, "
+        "with their counts of the last 30 days.",
+        response(CountedStreamSerializer, "A page of streams.", COUNTED),
     ),
     create=Operation(
         "createStream",
@@ -48,8 +53,8 @@ streams_schema = keyed_view(
     retrieve=Operation(
         "getStream",
         "Get a stream",
-        "Returns one stream.",
-        response(StreamSerializer, "The stream.", STREAM),
+        "Returns one stream, with its counts of the last 30 days.",
+        response(CountedStreamSerializer, "The stream.", COUNTED),
         parameters=[ID],
     ),
     partial_update=Operation(

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from api.fields import (
     AllOptional,
+    CountField,
     NameField,
     OptionField,
     RowSerializer,
@@ -88,3 +89,19 @@ class StreamSerializer(RowSerializer[Stream]):
             "priority", "trackOpens", "trackClicks", "archivedAt", "pausedAt", "pausedReason", "createdAt",
         )  # fmt: skip
         extra_kwargs = help_texts(**{name: text for name, text in TEXTS.items() if name != "id"})
+
+
+class StreamCountsSerializer(serializers.Serializer[Any]):
+    total = CountField(help_text="The number of emails, without cancelled and still scheduled ones.")
+    delivered = CountField(help_text="The number of these emails that were delivered.")
+    bounced = CountField(help_text="The number of these emails that bounced.")
+    opened = CountField(help_text="The number of these emails that were opened.")
+    clicked = CountField(help_text="The number of these emails that were clicked.")
+    complained = CountField(help_text="The number of recipients that reported an email as spam.")
+
+
+class CountedStreamSerializer(StreamSerializer):
+    counts = StreamCountsSerializer(help_text="Counts of the last 30 UTC days, which include today.")
+
+    class Meta(StreamSerializer.Meta):
+        fields = (*StreamSerializer.Meta.fields, "counts")  # type: ignore[assignment]  # one more than its parent's

@@ -6,10 +6,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.pagination import PagePagination
+from streams.counts import add_counts, get_counted_stream
 from streams.models import Stream
 from streams.schema import streams_schema
-from streams.serializers import StreamChanges, StreamInput, StreamSerializer
-from streams.services import archive_stream, create_stream, get_stream, read_streams, unarchive_stream, update_stream
+from streams.serializers import CountedStreamSerializer, StreamChanges, StreamInput, StreamSerializer
+from streams.services import archive_stream, create_stream, read_streams, unarchive_stream, update_stream
 from workspaces.api.viewsets import WorkspaceViewSet
 
 
@@ -22,11 +23,12 @@ class StreamViewSet(WorkspaceViewSet[Stream]):
 
     def list(self, request: Request) -> Response:
         pages = PagePagination()
-        streams = pages.paginate_queryset([*read_streams(self.workspace).values()], request)
-        return pages.get_paginated_response(StreamSerializer(streams, many=True).data)
+        counted = add_counts(self.workspace, read_streams(self.workspace).values())
+        streams = pages.paginate_queryset(counted, request)
+        return pages.get_paginated_response(CountedStreamSerializer(streams, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        return Response(StreamSerializer(get_stream(self.workspace, pk)).data)
+        return Response(CountedStreamSerializer(get_counted_stream(self.workspace, pk)).data)
 
     def create(self, request: Request) -> Response:
         stream = create_stream(self.workspace, **self.valid(StreamInput))

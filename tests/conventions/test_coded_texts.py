@@ -11,7 +11,13 @@ from babel.messages.pofile import read_po
 ROOT = Path(__file__).parents[2]
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 # Without a word, or the same in both languages.
-SAME = {"lib.sequence", "workspaces.change", "workspaces.tls_change", "workspaces.key_created"}
+SAME = {
+    "lib.sequence",
+    "streams.pause_reason",
+    "workspaces.change",
+    "workspaces.tls_change",
+    "workspaces.key_created",
+}
 with (ROOT / "locale/en/LC_MESSAGES/django.po").open("rb") as catalogue:
     TEXTS = {text.id: text.string for text in read_po(catalogue) if text.id}
 SOURCES = [

@@ -7,7 +7,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from counters import counters
-from counters.models import DailyCounter
+from counters.models import DailyCounter, SliceCounter
+from counters.slices import Dimension, slice_id
+from streams.services import create_stream
 from tests.emails.builders import BOUNCED, LATER, OK, deliver, send
 
 pytestmark = pytest.mark.django_db
@@ -66,3 +68,20 @@ def test_repair_corrects_hours_and_days_and_is_safe_to_repeat(history, api, alic
 def test_an_invalid_workspace_is_reported(db, workspace):
     with pytest.raises(CommandError, match=workspace):
         reconcile("--workspace", workspace)
+
+
+def test_counts_of_streams_are_repaired(api, alice):
+    create_stream(alice.workspace, slug="newsletter", name="News", kind="bulk")
+    send(api, stream="newsletter")
+    deliver(OK)
+    counters.fold()
+    assert reconcile() == "All counters match.\n"
+    counted = SliceCounter.objects.filter(slice=slice_id(alice.workspace.id, Dimension.STREAM, "newsletter"))
+    before = dict(counted.values_list("key", "count"))
+    assert before["status.delivered"] == 1
+    counted.filter(key="status.delivered").update(count=5)
+    with pytest.raises(CommandError):
+        reconcile()
+    reconcile("--repair")
+    assert reconcile() == "All counters match.\n"
+    assert dict(counted.values_list("key", "count")) == before
