@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from emails.models import Email
+from streams.services import create_stream
 from tests.compat.conftest import Dialect
 from tests.conftest import make_domain, make_key
 from workspaces.account_status import suspend_workspace
@@ -180,6 +181,8 @@ def is_of_dialect(name: str, response: Any) -> bool:
 def dialects(alice, settings):
     settings.RATE_LIMIT = None
     make_domain(alice.workspace, "alice.example")
+    # Group 1 of SendGrid's API.
+    create_stream(alice.workspace, slug="news", name="News", kind="bulk")
     key = make_key(alice.workspace)
     return {name: Dialect(name, key) for name in ("resend", "postmark", "sendgrid")}
 

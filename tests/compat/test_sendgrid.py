@@ -47,6 +47,7 @@ class TestSend:
             {"content": "QQ==", "filename": "a.txt", "type": "text/plain", "disposition": "attachment"},
             {"content": "iVBORw==", "filename": "l.png", "type": "image/png", "content_id": "logo"},
         ]
+        group = sendgrid.post("/v3/asm/groups", {"name": "News", "description": ""}).json()["id"]
         body = mail(
             personalizations=[personalization],
             reply_to_list=[{"email": "a@alice.example"}, {"email": "b@alice.example"}],
@@ -55,7 +56,7 @@ class TestSend:
             custom_args={"run": "1"},
             attachments=files,
             tracking_settings={"click_tracking": {"enable": False}, "open_tracking": {"enable": False}},
-            asm={"group_id": 1},
+            asm={"group_id": group},
             ip_pool_name="pool",
         )
         response = sendgrid.post("/v3/mail/send", body)
@@ -63,7 +64,7 @@ class TestSend:
         row = Email.objects.get(id__isnull=False)
         assert uuid.UUID(response["X-Message-Id"])
         assert (row.to, row.cc, row.bcc) == (['"L, Ada" <ada@example.com>'], ["carol@example.com"], ["dan@example.com"])
-        assert (row.headers, row.tags) == ({"X-A": "1", "X-B": "2"}, ["welcome"])
+        assert (row.headers, row.tags, row.stream) == ({"X-A": "1", "X-B": "2"}, ["welcome"], "news")
         assert row.metadata == {"run": "1", "order": "7"}
         assert (row.track_opens, row.track_clicks, row.reply_to) == (False, False, "a@alice.example, b@alice.example")
         assert (row.content.html, row.content.text) == ("<p>Hi</p>", "Hi")
