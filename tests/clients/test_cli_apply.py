@@ -234,6 +234,20 @@ def test_a_stream_of_the_file_is_archived_and_unarchived(shop):
     assert client.streams.get("newsletter").archived_at
 
 
+def test_a_webhook_gets_the_events_of_its_streams(shop):
+    hook = "webhooks:\n  - url: https://example.com/news\n    events: [clicked]\n    streams: [newsletter]\n"
+    shop.apply("--yes", text=STREAMS + hook)
+    (webhook,) = shop.client.webhooks.list()
+    assert webhook.streams == ["newsletter"]
+    assert shop.plan() == []
+    shop.apply("--yes", text=STREAMS + hook.replace("[newsletter]", "[]"))
+    assert shop.client.webhooks.get(webhook.id).streams is None
+    shop.client.webhooks.update(webhook.id, streams=["main"])
+    shop.path.unlink()
+    shop.apply("--init")
+    assert yaml.safe_load(shop.path.read_text())["webhooks"][0]["streams"] == ["main"]
+
+
 def test_the_kind_of_a_stream_is_not_changed(shop):
     shop.apply("--yes", text=STREAMS)
     result = shop.apply("--yes", text=STREAMS.replace("bulk", "transactional").replace("Shop", "Other"))

@@ -328,6 +328,8 @@ export interface Webhook {
   id: string;
   url: string;
   events: WebhookKind[];
+  /** The ids of the streams whose events are delivered; absent for all of them. */
+  streams?: string[];
   format: WebhookFormat;
   active: boolean;
   /** The reason if the service disabled the webhook, or null. */

@@ -90,6 +90,9 @@ test("an address is suppressed in one stream only", async () => {
     assert.ok(error instanceof RecipientSuppressedError);
     return error.recipients[0].stream === id;
   });
+  const webhook = await postrider.webhooks.create({ url: "https://example.com/news", events: ["clicked"], streams: [id] });
+  assert.deepEqual(webhook.streams, [id]);
+  assert.equal((await postrider.webhooks.update(webhook.id, { streams: [] })).streams, undefined);
   const { stream } = await postrider.emails.get((await postrider.emails.send(newEmail({ to }))).id);
   assert.equal(stream, undefined);
 });

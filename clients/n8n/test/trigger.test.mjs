@@ -91,3 +91,15 @@ test("a webhook that was deleted or has other events is created again", async ()
   assert.equal((await api("GET", `/webhooks/${webhookId}`)).status, 404);
   assert.equal(await node.checkExists(), false);
 });
+
+test("a webhook is limited to streams, and created again for others", async () => {
+  const id = `s-${crypto.randomUUID().slice(0, 8)}`;
+  await api("POST", "/streams", { id, name: "News" });
+  const node = trigger(["bounced"], { webhookBaseUrl, streams: `${id}, main` });
+  await node.create();
+  const { webhookId, secret } = node.staticData();
+  assert.deepEqual((await api("GET", `/webhooks/${webhookId}`)).body.streams.sort(), [id, "main"].sort());
+  assert.equal(await node.checkExists(), true);
+  const other = trigger(["bounced"], { webhookBaseUrl, streams: id, staticData: { "node:Postrider": { webhookId, secret } } });
+  assert.equal(await other.checkExists(), false);
+});

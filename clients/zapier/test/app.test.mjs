@@ -134,6 +134,11 @@ test("an email is sent in a stream, and only this stream is suppressed", async (
   assert.equal((await run(App.creates.block_address.operation.perform, { email, stream })).stream, stream);
   await assert.rejects(run(App.creates.send_email.operation.perform, input), /suppress/);
   assert.ok((await run(App.creates.send_email.operation.perform, { ...input, stream: "" })).id);
+  const trigger = App.triggers.event.operation;
+  const subscribed = { events: ["clicked"], streams: [stream] };
+  const subscribeData = await run(trigger.performSubscribe, subscribed, { targetUrl: "http://127.0.0.1:9/hook" });
+  assert.deepEqual((await api(`/webhooks/${subscribeData.id}`)).streams, [stream]);
+  await run(trigger.performUnsubscribe, subscribed, { subscribeData });
 });
 
 test("an error response is reported with its fields, and a rate limit as ThrottledError", async () => {

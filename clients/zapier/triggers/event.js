@@ -1,11 +1,14 @@
 const { get, post, remove } = require('../requests');
+const { streamField, withoutEmpty } = require('../email_fields');
 const { isSigned } = require('../signature');
 
 const EVENT_TYPES = ['sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'deferred'];
 const SAMPLE_EMAILS = 10;
 
-const performSubscribe = (z, bundle) =>
-  post(z, bundle, ['webhooks'], { url: bundle.targetUrl, events: bundle.inputData.events });
+const performSubscribe = (z, bundle) => {
+  const { events, streams } = bundle.inputData;
+  return post(z, bundle, ['webhooks'], { url: bundle.targetUrl, events, ...withoutEmpty({ streams }) });
+};
 
 const performUnsubscribe = (z, bundle) => remove(z, bundle, ['webhooks', bundle.subscribeData.id]);
 
@@ -49,7 +52,10 @@ module.exports = {
     performUnsubscribe,
     perform,
     performList,
-    inputFields: [{ key: 'events', label: 'Events', type: 'string', list: true, required: true, choices: EVENT_TYPES }],
+    inputFields: [
+      { key: 'events', label: 'Events', type: 'string', list: true, required: true, choices: EVENT_TYPES },
+      { ...streamField, key: 'streams', label: 'Streams', list: true, helpText: 'Only emails of these streams; all if empty.' },
+    ],
     outputFields: [
       { key: 'id', label: 'Event ID' },
       { key: 'event', label: 'Event' },

@@ -15,6 +15,8 @@ import { type HeaderSource, type RawBody, type VerifyOptions, verifyWebhook } fr
 export interface WebhookFields {
   url: string;
   events: WebhookKind[];
+  /** Ids of streams; events about emails of others are not delivered. Without them, all are. */
+  streams?: string[];
   format?: WebhookFormat;
 }
 

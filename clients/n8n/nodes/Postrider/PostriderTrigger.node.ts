@@ -8,6 +8,7 @@ import type {
 } from 'n8n-workflow';
 import { NodeApiError, NodeConnectionTypes } from 'n8n-workflow';
 import { call, segment } from './api';
+import { separated } from './emails';
 import { titled } from './fields';
 import { isSigned } from './signature';
 
@@ -52,6 +53,14 @@ export class PostriderTrigger implements INodeType {
 				default: [],
 				required: true,
 			},
+			{
+				displayName: 'Streams',
+				name: 'streams',
+				type: 'string',
+				default: '',
+				placeholder: 'newsletter, receipts',
+				description: 'IDs of streams, separated by commas. Events of emails in other streams do not start the workflow. All if empty.',
+			},
 		],
 	};
 
@@ -68,7 +77,10 @@ export class PostriderTrigger implements INodeType {
 			},
 
 			async create(this: IHookFunctions): Promise<boolean> {
-				const body = { url: this.getNodeWebhookUrl('default')!, events: this.getNodeParameter('events') as string[] };
+				const url = this.getNodeWebhookUrl('default')!;
+				const body: IDataObject = { url, events: this.getNodeParameter('events') as string[] };
+				const streams = streamsOf(this);
+				if (streams.length > 0) body.streams = streams;
 				const created = await call<{ id: string; secret: string }>(this, { method: 'POST', path: '/webhooks', body });
 				Object.assign(storedBy(this), { webhookId: created.id, secret: created.secret });
 				return true;
@@ -100,11 +112,20 @@ function storedBy(context: IHookFunctions | IWebhookFunctions): StoredWebhook {
 	return context.getWorkflowStaticData('node') as StoredWebhook;
 }
 
+function streamsOf(context: IHookFunctions): string[] {
+	return separated(context.getNodeParameter('streams', '') as string);
+}
+
 function isUpToDate(context: IHookFunctions, webhook: IDataObject): boolean {
 	const events = context.getNodeParameter('events') as string[];
 	const subscribed = (webhook.events as string[]).map((event) => event.replace(/^email\./, ''));
-	const isSame = [...events].sort().join() === subscribed.sort().join();
+	const streams = (webhook.streams as string[] | undefined) ?? [];
+	const isSame = sorted(events) === sorted(subscribed) && sorted(streamsOf(context)) === sorted(streams);
 	return isSame && webhook.active === true && webhook.url === context.getNodeWebhookUrl('default');
+}
+
+function sorted(names: string[]): string {
+	return [...names].sort().join();
 }
 
 async function remove(context: IHookFunctions): Promise<void> {

@@ -160,7 +160,8 @@ function listed(fields: IDataObject): IDataObject {
 	return Object.fromEntries(lists.filter(([, list]) => list.length > 0));
 }
 
-function separated(text: string): string[] {
+/** Split a text at commas. */
+export function separated(text: string): string[] {
 	return text
 		.split(',')
 		.map((part) => part.trim())

@@ -106,8 +106,8 @@ export async function loadOptions(method) {
 }
 
 /** Return the trigger node with its static data and webhook methods. */
-export function trigger(events, { webhookBaseUrl, staticData = {} }) {
-  const { workflow, node } = workflowOf("postriderTrigger", { events }, { staticData });
+export function trigger(events, { webhookBaseUrl, streams = "", staticData = {} }) {
+  const { workflow, node } = workflowOf("postriderTrigger", { events, streams }, { staticData });
   const type = loader.nodeTypes.postriderTrigger.type;
   const data = additionalData({ webhookBaseUrl });
   const webhook = { webhookDescription: type.description.webhooks[0] };

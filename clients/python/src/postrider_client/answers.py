@@ -279,11 +279,12 @@ class Domain:
 
 @dataclass(frozen=True)
 class Webhook:
-    """`secret`: only in the responses of create and rotate_secret, otherwise None."""
+    """`secret`: only in the responses of create and rotate_secret, otherwise None. `streams`: None for all of them."""
 
     id: str
     url: str
     events: list[str]
+    streams: Optional[list[str]]
     format: str
     active: bool
     disabled_reason: Optional[str]

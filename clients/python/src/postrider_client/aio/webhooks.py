@@ -16,12 +16,16 @@ class AsyncWebhooks:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def create(self, *, url: str, events: Sequence[str], format: Optional[str] = None) -> Webhook:
+    async def create(
+        self, *, url: str, events: Sequence[str], streams: Optional[Sequence[str]] = None, format: Optional[str] = None
+    ) -> Webhook:
         """Create a webhook. Store the secret of the response: it cannot be read again.
 
+        streams: ids of streams; events about emails of others are not delivered. None or empty: all of them.
         format: "standard", or another service whose events it receives: "resend", "postmark" or "sendgrid".
         """
-        call = Call("POST", ["webhooks"], body=body_of(url=url, events=list(events), format=format))
+        body = body_of(url=url, events=list(events), streams=streams, format=format)
+        call = Call("POST", ["webhooks"], body=body)
         return read(Webhook, await self._transport.json(call))
 
     def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> AsyncListing[Webhook]:
@@ -36,10 +40,11 @@ class AsyncWebhooks:
         *,
         url: Optional[str] = None,
         events: Optional[Sequence[str]] = None,
+        streams: Optional[Sequence[str]] = None,
         format: Optional[str] = None,
         active: Optional[bool] = None,
     ) -> Webhook:
-        body = body_of(url=url, events=events, format=format, active=active)
+        body = body_of(url=url, events=events, streams=streams, format=format, active=active)
         return read(Webhook, await self._transport.json(Call("PATCH", ["webhooks", webhook_id], body=body)))
 
     async def delete(self, webhook_id: str) -> Deleted:

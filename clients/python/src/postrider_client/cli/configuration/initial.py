@@ -35,7 +35,7 @@ FIELDS = {
     "domains": ("name", "tls"),
     "templates": ("alias", "name", "subject", "strictVariables"),
     "streams": tuple(UNCHANGED_MAIN),
-    "webhooks": ("url", "events", "format", "active"),
+    "webhooks": ("url", "events", "streams", "format", "active"),
     "apiKeys": ("name", "scope", "test", "limits"),
 }
 ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -94,7 +94,7 @@ def _entries(kind: Kind, place: Place, result: InitialFile, *, key_id: str) -> I
 
 def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]:
     """Return an object as the file describes it, or None for one that it cannot describe."""
-    entry = {name: _escaped(present[name]) for name in FIELDS[kind.section]}
+    entry = {name: _escaped(present[name]) for name in FIELDS[kind.section] if name in present}
     if kind.section == TEMPLATES:
         return _template(entry, present, result)
     if kind.section == "domains":

@@ -190,7 +190,7 @@ KINDS = (
         create=_create_webhook,
         update=lambda place, webhook_id, changes: place.client.webhooks.update(webhook_id, **changes),
         delete=lambda place, webhook_id: place.client.webhooks.delete(webhook_id),
-        normal={"events": _event_names},
+        normal={"events": _event_names, "streams": lambda names: sorted(names or ())},
         label=displayed_url,
     ),
     Kind(
