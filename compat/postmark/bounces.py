@@ -1,6 +1,7 @@
 """Postmark's API: bounces. A bounce is an event of the timeline with the number that its webhook has."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -9,6 +10,7 @@ from rest_framework.response import Response
 from api.errors import NotFound
 from compat.errors import invalid_field
 from compat.postmark import filters, requests, resources
+from compat.postmark.errors import BOUNCE_QUERY
 from compat.postmark.views import PostmarkViewSet
 from compat.views import bounded_count
 from emails.listing.counts import count_by_status
@@ -33,6 +35,7 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
     """Bounces. The list has those of emails that no recipient received."""
 
     queryset = Email.objects.all()
+    query_errors: ClassVar = {"list": BOUNCE_QUERY}
 
     def list(self, request: Request) -> Response:
         page, query = requests.read_slice(request), filters.read_filters(request, known=filters.BOUNCES)
@@ -46,9 +49,8 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         return Response(self._resource(self._find(number)))
 
     def dump(self, request: Request, number: str) -> Response:
-        # Postmark's answer for a bounce whose source is not stored.
-        self._find(number)
-        return Response({"Body": ""})
+        # The source is not stored, but what the mail host replied.
+        return Response({"Body": self._find(number).payload.get("message") or ""})
 
     def activate(self, request: Request, number: str) -> Response:
         event = self._find(number)

@@ -1,8 +1,10 @@
 """Errors as Postmark's clients expect them: `{ErrorCode, Message}`. Clients parse some of the sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
+
+from rest_framework.response import Response
 
 from compat.errors import ProblemMembers, error_handler, first_field_error, is_absent
 from compat.postmark.names import INBOUND_CODE
@@ -40,6 +42,30 @@ ERRORS: dict[str, tuple[int, int]] = {
 INVALID_EMAIL = 300
 # Of an invalid field, by its code, where it is not INVALID_EMAIL.
 FIELD_CODES = {INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229}
+# Of invalid parameters of a list: of bounces, and of all others.
+# https://postmarkapp.com/developer/api/overview#error-codes
+BOUNCE_QUERY, MESSAGE_QUERY = 408, 700
+# Sentences that Postmark's users search for.
+NO_HEADER = (
+    "No Account or Server API tokens were supplied in the HTTP headers. Please add a header for either "
+    "X-Postmark-Server-Token or X-Postmark-Account-Token."
+)
+INVALID_HEADER = (
+    "The Server Token you provided in the X-Postmark-Server-Token request header was invalid. Please verify that you "
+    "are using a valid token."
+)
+NO_SIGNATURE = (
+    "The 'From' address you supplied (@{domain}) is not a Sender Signature on your account. Please add and confirm "
+    "this address in order to be able to use it in the 'From' field of your messages."
+)
+SENTENCES = {
+    "missing_api_key": NO_HEADER,
+    "invalid_api_key": INVALID_HEADER,
+    "revoked_api_key": INVALID_HEADER,
+    "expired_api_key": INVALID_HEADER,
+    "domain_not_registered": NO_SIGNATURE,
+}
+ILLEGAL_ADDRESS = "Illegal email address "
 INACTIVE_RECIPIENTS = (
     "Inactive recipients are ones that have generated a hard bounce, a spam complaint, or a manual suppression."
 )
@@ -59,6 +85,16 @@ def error_body(problem: ProblemMembers) -> dict[str, Any]:
 render_error = error_handler(_status_and_body)
 
 
+def query_error_handler(code: int) -> Callable[[Exception, dict[str, Any]], Response]:
+    """Return DRF's exception handler for lists, whose invalid parameters have an error code of their own."""
+
+    def render(problem: ProblemMembers) -> tuple[int, dict[str, Any]]:
+        status, body = _status_and_body(problem)
+        return status, body | ({"ErrorCode": code} if "errors" in problem else {})
+
+    return error_handler(render)
+
+
 def error_message(problem: ProblemMembers) -> str:
     if problem["code"] == "recipient_suppressed":
         addresses = inactive_addresses(entry["email"] for entry in problem["recipients"])
@@ -70,7 +106,7 @@ def error_message(problem: ProblemMembers) -> str:
         return f"The 'MessageStream' provided does not exist on this server. {problem['detail']}"
     invalid = first_field_error(problem)
     if not invalid:
-        return str(problem["detail"])
+        return SENTENCES.get(problem["code"], str(problem["detail"])).format(domain=problem.get("domain", ""))
     return _field_message(invalid["field"], invalid["detail"])
 
 
@@ -86,6 +122,8 @@ def inactive_addresses(addresses: Iterable[str]) -> str:
 
 def _field_message(field: str, detail: str) -> str:
     name = ADDRESS_FIELDS.get(field.partition("[")[0])
+    if name == "From":
+        return f"Invalid 'From' address: {detail.removeprefix(ILLEGAL_ADDRESS)}"
     return f"Error parsing '{name}': {detail}" if name else f"{field}: {detail}"
 
 

@@ -1,6 +1,6 @@
 """Postmark's API: message streams and their suppressions, templates and the server. See docs/decisions/0180."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.errors import InvalidFields
 from compat.drafts import as_object, as_objects, read_address, read_choice, rename_fields
 from compat.errors import invalid_field
 from compat.postmark import filters, requests, resources
@@ -49,6 +50,8 @@ PURGE_AFTER = timedelta(days=45)
 MAX_SUPPRESSIONS = 50
 MAX_DUMPED = 10_000
 ELSEWHERE = f"This address is suppressed in all streams. Delete it in the stream {OUTBOUND}."
+# https://postmarkapp.com/developer/api/suppressions-api
+INVALID_ADDRESS = "An invalid email address was provided."
 
 
 class PostmarkStreamViewSet(PostmarkViewSet[Stream]):
@@ -114,23 +117,36 @@ class PostmarkSuppressionViewSet(PostmarkViewSet[Suppression]):
         return Response({"Suppressions": [resources.suppression_resource(row) for row in rows[:MAX_DUMPED]]})
 
     def create(self, request: Request, stream: str) -> Response:
-        addresses, slug = self._addresses(), self._stream(stream).slug
-        reason = Suppression.Reason.MANUAL
+        addresses, results = self._entries("Suppressed")
+        slug, reason = self._stream(stream).slug, Suppression.Reason.MANUAL
         suppress_addresses(self.workspace, addresses=addresses, reason=reason, stream="" if slug == MAIN else slug)
-        return _statuses(addresses, "Suppressed")
+        return Response({"Suppressions": results})
 
     def delete(self, request: Request, stream: str) -> Response:
-        addresses, slug = self._addresses(), self._stream(stream).slug
+        addresses, results = self._entries("Deleted")
+        slug = self._stream(stream).slug
         for name in ("", MAIN) if slug == MAIN else (slug,):
             delete_suppressions(self.workspace, addresses=addresses, stream=name)
-        return _statuses(addresses, "Deleted", failed=find_suppressed(self.workspace.id, addresses, stream=slug))
+        return Response(
+            {"Suppressions": with_failed(results, find_suppressed(self.workspace.id, addresses, stream=slug))}
+        )
 
     def _stream(self, stream: str) -> Stream:
         return existing_stream(self.workspace, read_id(stream))
 
-    def _addresses(self) -> list[str]:
-        entries = as_objects(self.body.get("Suppressions"), "Suppressions", at_most=MAX_SUPPRESSIONS)
-        return [read_address(entry.get("EmailAddress"), "EmailAddress") for entry in entries]
+    def _entries(self, status: str) -> tuple[list[str], list[resources.Resource]]:
+        """Return the valid addresses of a request, and the result of each address: the status, or that it failed."""
+        valid, results = [], []
+        for entry in as_objects(self.body.get("Suppressions"), "Suppressions", at_most=MAX_SUPPRESSIONS):
+            given = entry.get("EmailAddress")
+            try:
+                address = read_address(given, "EmailAddress")
+            except InvalidFields:
+                results.append({"EmailAddress": given, "Status": "Failed", "Message": INVALID_ADDRESS})
+            else:
+                valid.append(address)
+                results.append({"EmailAddress": address, "Status": status, "Message": None})
+        return valid, results
 
 
 class PostmarkTemplateViewSet(PostmarkViewSet[Template]):
@@ -223,11 +239,12 @@ def blocking(rows: QuerySet[Suppression], stream: Stream) -> QuerySet[Suppressio
     return found.exclude(stream="", reason=Suppression.Reason.UNSUBSCRIBE) if stream.ignores_unsubscribes else found
 
 
-def _statuses(addresses: Collection[str], status: str, *, failed: Collection[str] = ()) -> Response:
-    entries = [
-        {"EmailAddress": address, "Status": "Failed", "Message": ELSEWHERE}
-        if normalize_address(address) in failed
-        else {"EmailAddress": address, "Status": status, "Message": None}
-        for address in addresses
+def with_failed(results: Sequence[resources.Resource], suppressed: Collection[str]) -> list[resources.Resource]:
+    """Return the results of a deletion, failed for addresses that are still suppressed."""
+    failed = {"Status": "Failed", "Message": ELSEWHERE}
+    return [
+        {**result, **failed}
+        if result["Status"] != "Failed" and normalize_address(result["EmailAddress"]) in suppressed
+        else result
+        for result in results
     ]
-    return Response({"Suppressions": entries})

@@ -67,7 +67,7 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         raise _too_many_recipients("to")
     tag, opens = body.get("Tag"), body.get("TrackOpens")
     return {
-        "from": body.get("From"),
+        "from": _sender(body.get("From")),
         "to": to,
         "cc": cc,
         "bcc": bcc,
@@ -83,6 +83,12 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         "trackOpens": opens,
         "trackClicks": read_choice(body.get("TrackLinks") or None, TRACKED_LINKS, field="TrackLinks"),
     }
+
+
+def _sender(text: Any) -> Any:
+    if isinstance(text, str) and text:
+        _refuse_invalid(text, field="from")
+    return text
 
 
 def _addresses(body: dict[str, Any], name: str) -> list[str]:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+
 from compat.postmark.errors import error_body, partial_message
 from compat.postmark.filters import SUPPRESSION_REASONS
 from compat.postmark.names import shown_id
-from compat.postmark.webhook_format import COMPLAINT, UNKNOWN_READER, event_bounce_type
+from compat.postmark.webhook_format import COMPLAINT, UNKNOWN_READER, event_bounce_type, metadata_texts
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -62,7 +64,7 @@ def message_resource(email: Email) -> Resource:
         "Status": STATUSES.get(EmailStatus(email.status), "Sent"),
         "TrackOpens": email.track_opens,
         "TrackLinks": "HtmlAndText" if email.track_clicks else "None",
-        "Metadata": email.metadata or {},
+        "Metadata": metadata_texts(email.metadata),
         "Sandboxed": False,
     }
 
@@ -158,7 +160,11 @@ def template_resource(template: Template) -> Resource:
 def server_resource(workspace: Workspace) -> Resource:
     return {"ID": id_number(workspace.id, prefix="ws_"), "Name": workspace.name, "ApiTokens": [], "Color": "Blue",
             "SmtpApiActivated": False, "RawEmailEnabled": False, "DeliveryType": "Live", "TrackOpens": True,
-            "TrackLinks": "HtmlAndText"}  # fmt: skip
+            "TrackLinks": "HtmlAndText", "ServerLink": f"{settings.PUBLIC_URL}/dashboard/", "InboundAddress": "",
+            "InboundHash": "", "InboundDomain": "", "InboundSpamThreshold": 0, "InboundHookUrl": "",
+            "BounceHookUrl": "",
+            "OpenHookUrl": "", "DeliveryHookUrl": "", "ClickHookUrl": "", "PostFirstOpenOnly": False,
+            "IncludeBounceContentInHook": False, "EnableSmtpApiErrorHooks": False}  # fmt: skip
 
 
 def _mailbox(text: str) -> Resource:

@@ -39,6 +39,13 @@ OVERVIEW: dict[str, Count] = {
 }
 
 
+# Clients expect these, too.
+NOT_COUNTED = dict.fromkeys(
+    ("SMTPApiErrors", "Tracked", "WithLinkTracking", "WithOpenTracking", "TotalTrackedLinksSent", "WithClientRecorded",
+     "WithPlatformRecorded", "WithReadTimeRecorded"), 0
+)  # fmt: skip
+
+
 class PostmarkStatsViewSet(PostmarkViewSet[Email]):
     queryset = Email.objects.none()
 
@@ -47,7 +54,7 @@ class PostmarkStatsViewSet(PostmarkViewSet[Email]):
         body = {name: sum(map(count, days)) for name, count in OVERVIEW.items()}
         rates = {"BounceRate": body["Bounced"], "SpamComplaintsRate": body["SpamComplaints"]}
         percentages = {name: round(100 * count / max(body["Sent"], 1), 3) for name, count in rates.items()}
-        return Response({**body, **percentages, "SMTPApiErrors": 0})
+        return Response({**body, **percentages, **NOT_COUNTED})
 
     def sends(self, request: Request) -> Response:
         return self._counts(Sent=SENT)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from compat.errors import invalid_field
+from compat.errors import endpoint_absent
 from emails.links import UNSUBSCRIBE_PLACEHOLDER
 from templates_app.language.scanner import SECTION_WORDS
 
@@ -30,9 +30,9 @@ FIELDS = ("Subject", "HtmlBody", "TextBody")
 
 
 def translate_content(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a template that a request has, in the language of Postrider. Raises InvalidFields."""
+    """Return the texts of a template that a request has, in the language of Postrider. Raises NotFound for a layout."""
     if body.get("TemplateType") == "Layout" or body.get("LayoutTemplate"):
-        raise invalid_field("TemplateType", "Layouts are not supported here. Put the layout into the template.")
+        raise endpoint_absent("Layouts are not available here. Put the layout into the template.")
     return {name: _translate(body[name], name) for name in FIELDS if name in body}
 
 
@@ -40,7 +40,7 @@ def _translate(text: Any, name: str) -> Any:
     if not isinstance(text, str):
         return text
     if LAYOUT_CONTENT.search(text):
-        raise invalid_field(name, "{{{@content}}} belongs to a layout, and layouts are not supported here.")
+        raise endpoint_absent(f"{name}: {{{{{{@content}}}}}} belongs to a layout, and layouts are not available here.")
     return translate_sections(html_with_links(text) if name == "HtmlBody" else text_with_links(text))
 
 

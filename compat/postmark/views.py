@@ -1,6 +1,6 @@
 """Postmark's API: emails and messages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from api.parser import MAX_BODY_BYTES
 from compat.drafts import as_list, read_drafts
 from compat.postmark import filters, requests, resources
-from compat.postmark.errors import render_error
+from compat.postmark.errors import MESSAGE_QUERY, query_error_handler, render_error
 from compat.postmark.names import PostmarkJSONParser
 from compat.postmark.tokens import TEST_TOKEN, PostmarkTestView, PostmarkTokenAuthentication, given_token
 from compat.views import DialectViewSet, R, bounded_count
@@ -29,6 +29,12 @@ class PostmarkViewSet(DialectViewSet[R]):
     authentication_classes = (PostmarkTokenAuthentication,)
     parser_classes = (PostmarkJSONParser,)
     suppressed = SuppressionPolicy.REPORT
+    # The error code of invalid parameters, by action.
+    query_errors: ClassVar[Mapping[str, int]] = {}
+
+    def get_exception_handler(self) -> Any:
+        code = self.query_errors.get(self.action or "")
+        return query_error_handler(code) if code else super().get_exception_handler()
 
 
 class PostmarkEmailViewSet(PostmarkViewSet[Email]):
@@ -73,6 +79,7 @@ class PostmarkEmailViewSet(PostmarkViewSet[Email]):
 class PostmarkMessageViewSet(PostmarkViewSet[Email]):
     queryset = Email.objects.all()
     sending_actions = frozenset({"list", "details", "opens", "clicks"})
+    query_errors: ClassVar = dict.fromkeys(("list", "opens", "clicks"), MESSAGE_QUERY)
 
     def list(self, request: Request) -> Response:
         page, query = requests.read_slice(request), filters.read_filters(request, known=filters.MESSAGES)

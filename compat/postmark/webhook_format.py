@@ -1,5 +1,7 @@
 """Events in the format of Postmark's webhooks, and its types of bounces."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from compat.postmark.names import shown_id
@@ -49,6 +51,14 @@ def event_bounce_type(kind: str, reason: str) -> tuple[str, int]:
     return BOUNCE_TYPES.get(reason, ("HardBounce", 1) if reason in RECIPIENT_FAULTS else ("Blocked", 100006))
 
 
+def metadata_texts(metadata: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return metadata with values that are texts, as they always are in Postmark's API."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in (metadata or {}).items()
+    }
+
+
 def _payload(event: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
@@ -60,7 +70,7 @@ def _payload(event: dict[str, Any]) -> dict[str, Any]:
         "MessageStream": shown_id(data.get("stream") or MAIN),
         "ServerID": 0,
         "Tag": data["tags"][0] if data["tags"] else "",
-        "Metadata": data["metadata"] or {},
+        "Metadata": metadata_texts(data["metadata"]),
         "Email" if is_bounce else "Recipient": data["to"],
         "From": data["from"],
         "Subject": data["subject"],

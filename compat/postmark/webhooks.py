@@ -7,6 +7,7 @@ from django.db.models import Q
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.errors import NotFound
 from compat.drafts import as_object, rename_fields
 from compat.errors import invalid_field
 from compat.postmark.names import OUTBOUND, read_id, shown_id
@@ -17,7 +18,7 @@ from compat.postmark.webhook_format import FORMAT
 from events.kinds import WEBHOOK_KINDS
 from lib.ids import id_number
 from webhooks.models import Webhook
-from webhooks.serializers import WebhookChanges, WebhookInput
+from webhooks.serializers import EventTypesField, WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
 FIELDS = {"Url": "url"}
@@ -38,6 +39,22 @@ TRIGGER_OPTIONS = {
 }
 
 
+class AnyEventsField(EventTypesField):
+    """Events of a webhook that may have no trigger yet."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.allow_empty = True
+
+
+class PostmarkWebhookInput(WebhookInput):
+    events = AnyEventsField()
+
+
+class PostmarkWebhookChanges(WebhookChanges):
+    events = AnyEventsField(required=False)
+
+
 class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
     queryset = Webhook.objects.filter(format=FORMAT.name)
     id_prefix = "wh_"
@@ -51,17 +68,23 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
 
     def create(self, request: Request) -> Response:
         native = {"events": read_events(self.body, current=()), "format": FORMAT.name} | read_fields(self.body)
-        webhook, _ = create_webhook(self.workspace, **WebhookInput().run_validation(native))
+        webhook, _ = create_webhook(self.workspace, **PostmarkWebhookInput().run_validation(native))
         return Response(webhook_resource(webhook))
 
     def retrieve(self, request: Request, number: str) -> Response:
         return Response(webhook_resource(self.find_number(number)))
 
+    def find_number(self, number: str) -> Webhook:
+        try:
+            return super().find_number(number)
+        except NotFound as error:
+            raise NotFound("The webhook for the provided 'ID' was not found.") from error
+
     def update(self, request: Request, number: str) -> Response:
         with lock_webhooks(self.workspace):
             webhook = self.find_number(number)
             native = {"events": read_events(self.body, current=webhook.events)} | read_fields(self.body)
-            update_webhook(webhook, changes=WebhookChanges().run_validation(native))
+            update_webhook(webhook, changes=PostmarkWebhookChanges().run_validation(native))
         return Response(webhook_resource(webhook))
 
     def destroy(self, request: Request, number: str) -> Response:

@@ -60,8 +60,9 @@ class ResendApiKeyViewSet(ResendViewSet[ApiKey]):
         return Response(body, status=status.HTTP_201_CREATED)
 
     def destroy(self, request: Request, pk: str) -> Response:
-        revoke_api_key(self.find(pk))
-        return Response({})
+        key = self.find(pk)
+        revoke_api_key(key)
+        return Response(self.reference(key, deleted=True))
 
     def _domain_names(self) -> list[str]:
         """Return the domain that the new key is limited to."""

@@ -49,21 +49,25 @@ def email_item(email: Email) -> Resource:
         "cc": email.cc or None,
         "reply_to": [str(address) for address in parse_address_list(email.reply_to or "")] or None,
         "last_event": last_event(email),
+        "message_id": _message_id(email),
         "scheduled_at": _time(email.scheduled_for),
     }
 
 
 def email_resource(email: Email) -> Resource:
     content = render_email(email)
-    first = email.recipients.all()[0]
     return {
         "object": "email",
         **email_item(email),
         "html": content.html or None,
         "text": content.text or None,
-        "message_id": f"<{first.id}@{email.from_domain}>",
         "tags": [dict(zip(("name", "value"), tag.partition(":")[::2], strict=True)) for tag in email.tags],
     }
+
+
+def _message_id(email: Email) -> str:
+    """Return the Message-ID of the first recipient's message."""
+    return f"<{email.recipients.all()[0].id}@{email.from_domain}>"
 
 
 def last_event(email: Email) -> str:

@@ -1,6 +1,7 @@
 """Resend's API: templates. They have no drafts: a change is published at once."""
 
 from typing import Any, ClassVar
+from uuid import uuid5
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -12,8 +13,8 @@ from compat.resend.resources import Resource
 from compat.resend.template_requests import read_changes, read_template, read_variables
 from compat.resend.views import ResendViewSet
 from lib.datetimes import format_datetime
-from lib.ids import from_any_spelling, uuid_text
-from templates_app.models import Template
+from lib.ids import from_any_spelling, to_uuid, uuid_text
+from templates_app.models import Template, TemplateVersion
 from templates_app.services import (
     create_template,
     delete_template,
@@ -55,7 +56,7 @@ def template_resource(template: Template) -> Resource:
         "html": version.html,
         "text": version.text or None,
         "variables": [
-            {"key": key, "type": "string", "fallback_value": default, **times}
+            {"id": _variable_id(version, key), "key": key, "type": "string", "fallback_value": default, **times}
             for key, default in read_variables(version).items()
         ],
     }
@@ -94,6 +95,11 @@ class ResendTemplateViewSet(ResendViewSet[Template]):
 
     def duplicate(self, request: Request, pk: str) -> Response:
         return Response(self.reference(create_template(self.workspace, **_copy(self.find(pk)))))
+
+
+def _variable_id(version: TemplateVersion, key: str) -> str:
+    """Return the id of a variable, the same for as long as the content is."""
+    return str(uuid5(to_uuid(version.id, prefix="tplv_"), key))
 
 
 def _copy(template: Template) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Requests of SendGrid's API: each personalization is an email."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from rest_framework.request import Request
 
@@ -36,6 +38,7 @@ MAX_TOTAL_RECIPIENTS = 1000
 MAX_CATEGORIES = 10
 MAX_CONTENTS = 10
 TEMPLATE_PREFIX = "d-"
+HEX_ID = re.compile("[0-9a-f]{32}")
 # https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
 CONTENT_FIELDS = {"text/plain": "text", "text/html": "html"}
 # Other forms of the content, such as an invitation or AMP, and the name of a file of that type.
@@ -96,7 +99,9 @@ def template_reference(value: Any) -> str | None:
     """Return the template id or alias behind the prefix `d-` that SendGrid's library requires."""
     if not isinstance(value, str) or not value:
         return None
-    return from_any_spelling(value.removeprefix(TEMPLATE_PREFIX), prefix="tpl_")
+    reference = value.removeprefix(TEMPLATE_PREFIX)
+    dashed = str(UUID(reference)) if HEX_ID.fullmatch(reference) else reference
+    return from_any_spelling(dashed, prefix="tpl_")
 
 
 class _SubstitutionBudget:

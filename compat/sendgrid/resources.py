@@ -1,6 +1,7 @@
 """Resources of SendGrid's API, from rows and stored results."""
 
 from collections import Counter
+from datetime import UTC
 from typing import Any
 
 from compat.sendgrid.requests import TEMPLATE_PREFIX
@@ -8,8 +9,7 @@ from domains.models import SENDING_STATUSES, Domain
 from domains.records import DnsRecord, list_records
 from emails.accept.idempotency import StoredResponse
 from emails.models import EmailBatch
-from lib.datetimes import format_datetime
-from lib.ids import id_number, uuid_text
+from lib.ids import id_number, to_uuid, uuid_text
 from suppressions.models import Suppression
 from templates_app.models import Template
 from workspaces.models import ApiKey
@@ -59,12 +59,12 @@ def message_id(stored: StoredResponse) -> str:
 
 
 def suppression_resource(suppression: Suppression) -> Resource:
-    return {
-        "created": int(suppression.created_at.timestamp()),
-        "email": suppression.email,
-        "reason": suppression.reason,
-        "status": "",
-    }
+    """Return a suppression with the members that its list has."""
+    resource = {"created": int(suppression.created_at.timestamp()), "email": suppression.email}
+    if suppression.reason == Suppression.Reason.BOUNCE:
+        return {**resource, "reason": suppression.reason, "status": ""}
+    # The address from which somebody complained is not known.
+    return {**resource, "ip": ""} if suppression.reason == Suppression.Reason.COMPLAINT else resource
 
 
 def batch_id(batch: EmailBatch) -> str:
@@ -82,7 +82,7 @@ def template_item(template: Template) -> Resource:
         "id": _template_id(template),
         "name": template.name,
         "generation": "dynamic",
-        "updated_at": format_datetime(template.updated_at),
+        "updated_at": _updated_at(template),
         "versions": [] if is_empty(template) else [_version_item(template)],
     }
 
@@ -94,7 +94,7 @@ def template_resource(template: Template) -> Resource:
 
 def version_resource(template: Template) -> Resource:
     content = {"html_content": template.version.html, "plain_content": template.version.text}
-    return {**_version_item(template), **content}
+    return {**_version_item(template), **content, "test_data": "", "warnings": []}
 
 
 def version_id(template: Template) -> str:
@@ -113,6 +113,8 @@ def domain_resource(domain: Domain) -> Resource:
         "subdomain": "",
         "domain": domain.name,
         "username": "",
+        "subusers": [],
+        "last_validation_attempt_at": int(domain.last_checked_at.timestamp()) if domain.last_checked_at else None,
         "ips": [],
         "custom_spf": False,
         "default": False,
@@ -137,8 +139,10 @@ def _version_item(template: Template) -> Resource:
         "active": 1,
         "name": template.name,
         "subject": template.version.subject,
-        "updated_at": format_datetime(template.updated_at),
+        "updated_at": _updated_at(template),
         "editor": "code",
+        "generate_plain_content": not template.version.text,
+        "thumbnail_url": "",
     }
 
 
@@ -162,4 +166,9 @@ def _is_valid(record: DnsRecord) -> bool:
 
 
 def _template_id(template: Template) -> str:
-    return f"{TEMPLATE_PREFIX}{version_id(template)}"
+    # At most 36 characters, as declared.
+    return f"{TEMPLATE_PREFIX}{to_uuid(template.id, prefix='tpl_').hex}"
+
+
+def _updated_at(template: Template) -> str:
+    return template.updated_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")

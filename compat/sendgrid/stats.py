@@ -12,6 +12,11 @@ from compat.sendgrid.views import SendGridViewSet
 from emails.models import Email
 
 MAX_DAYS = 366
+# Clients expect these, too.
+NOT_COUNTED = dict.fromkeys(
+    ("blocks", "bounce_drops", "deferred", "invalid_emails", "spam_report_drops", "unsubscribe_drops", "unsubscribes"),
+    0,
+)
 
 
 class SendGridStatsViewSet(SendGridViewSet[Email]):
@@ -40,6 +45,7 @@ def day_resource(day: DayOutcomes) -> Resource:
         "clicks": reached["clicked"],
         "unique_clicks": reached["clicked"],
         "spam_reports": day.rated["complained"],
+        **NOT_COUNTED,
     }
     return {"date": day.day.isoformat(), "stats": [{"metrics": metrics}]}
 

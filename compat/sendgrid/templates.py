@@ -35,7 +35,8 @@ class SendGridTemplateViewSet(SendGridViewSet[Template]):
     def list(self, request: Request) -> Response:
         rows = self.get_queryset().defer("version__html", "version__text")
         items = [resources.template_item(row) for row in rows]
-        return Response({"templates": items, "result": items})
+        metadata = {"self": request.build_absolute_uri(), "count": len(items)}
+        return Response({"templates": items, "result": items, "_metadata": metadata})
 
     def create(self, request: Request) -> Response:
         values = TemplateInput(partial=True).run_validation({"name": self.body.get("name")})

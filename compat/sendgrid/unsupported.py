@@ -76,5 +76,5 @@ NOTES = {
     "PATCH /v3/user/webhooks/event/settings/signed/:id": "events are always signed",
     "POST /v3/user/webhooks/event/test": "posts to the URL of the settings only",
     "GET /v3/user/webhooks/parse/settings": "Postrider does not receive email for applications",
-    "GET /v3/stats": "by day; each email counts once",
+    "GET /v3/stats": "by day; each email counts once; `blocks`, `deferred`, `unsubscribes` and drops are 0",
 }

@@ -78,8 +78,8 @@ def _details(kind: str, data: dict[str, Any]) -> dict[str, Any]:
         return {"type": type_, "reason": reason, "status": str(code or "")}
     if kind == "failed":
         return {"reason": "Bounced Address" if data.get("reason") == "recipient_suppressed" else reason}
-    if kind == "deferred":
-        return {"response": reason}
+    if kind in {"delivered", "deferred"}:
+        return {"response": reason or ""}
     return {"url": data.get("url")} if kind == "clicked" else {}
 
 

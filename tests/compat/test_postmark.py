@@ -129,6 +129,27 @@ class TestErrors:
         assert error(Dialect("postmark", "wrong").post("/email", mail())) == (401, 10)
         assert error(Dialect("postmark", make_key(alice.workspace, "read_only")).post("/email", mail())) == (401, 10)
 
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            ({"From": "nobody"}, "Invalid 'From' address: 'nobody'."),
+            ({"From": "hi@elsewhere.example"}, "The 'From' address you supplied (@elsewhere.example) is not a Sender "),
+            ({"To": "nobody"}, "Error parsing 'To': Illegal email address 'nobody'."),
+        ],
+    )
+    def test_sentences_about_addresses_are_postmarks(self, postmark, change, sentence):
+        assert postmark.post("/email", mail(**change)).json()["Message"].startswith(sentence)
+
+    def test_sentences_about_tokens_are_postmarks(self, db):
+        missing, invalid = (Dialect("postmark", key).post("/email", mail()).json()["Message"] for key in (None, "x"))
+        assert missing.startswith("No Account or Server API tokens were supplied in the HTTP headers. ")
+        assert invalid.startswith(
+            "The Server Token you provided in the X-Postmark-Server-Token request header was inva"
+        )
+
+    def test_templates_are_not_pushed(self, postmark):
+        assert error(postmark.call("PUT", "/templates/push", {"SourceServerID": 1})) == (501, 501)
+
     def test_malformed_json_and_absent_endpoints(self, postmark):
         raw = postmark.client.post("/compat/postmark/email", b"{", "application/json", headers=postmark.headers)
         assert error(raw) == (422, 402)
@@ -250,7 +271,7 @@ class TestReading:
         assert [message["Recipients"] for message in body["Messages"]] == [["bob@example.com"]]
         assert postmark.get("/messages/outbound?count=10&offset=0&tag=a").json()["TotalCount"] == 1
         for query in ("count=501&offset=0", "count=1&offset=10000", "count=1&fromdate=soon"):
-            assert error(postmark.get(f"/messages/outbound?{query}")) == (422, 300)
+            assert error(postmark.get(f"/messages/outbound?{query}")) == (422, 700)
 
     @pytest.mark.parametrize(
         ("query", "total"),
@@ -279,7 +300,7 @@ class TestReading:
 
     def test_a_filter_that_does_not_exist_is_refused_by_name(self, postmark):
         refused = postmark.get("/messages/outbound?count=10&offset=0&emailFilter=a")
-        assert error(refused) == (422, 300)
+        assert error(refused) == (422, 700)
         assert "emailFilter" in refused.json()["Message"]
         assert postmark.get("/messages/outbound?count=10&offset=0&messagestream=outbound&tag=").status_code == 200
 
@@ -329,6 +350,15 @@ class TestReading:
     @pytest.mark.parametrize("query", ["SuppressionReason=Bounce", "Origin=Me", "FromDate=soon", "Reason=HardBounce"])
     def test_a_filter_of_suppressions_that_does_not_exist_is_refused(self, postmark, query):
         assert error(postmark.get(f"/message-streams/outbound/suppressions/dump?{query}")) == (422, 300)
+
+    def test_each_address_of_suppressions_has_a_result(self, postmark, alice):
+        entries = [{"EmailAddress": address} for address in ("Ada@example.com", "nobody", "bob@example.com", None)]
+        for path, status in (("", "Suppressed"), ("/delete", "Deleted")):
+            body = postmark.post(f"/message-streams/outbound/suppressions{path}", {"Suppressions": entries}).json()
+            assert [one["Status"] for one in body["Suppressions"]] == [status, "Failed", status, "Failed"]
+            assert [one["EmailAddress"] for one in body["Suppressions"]] == [one["EmailAddress"] for one in entries]
+            assert [bool(one["Message"]) for one in body["Suppressions"]] == [False, True, False, True]
+            assert alice.workspace.suppressions.count() == (2 if status == "Suppressed" else 0)
 
 
 def test_a_dialect_at_the_root_is_chosen_by_path_and_header(key, settings):

@@ -53,8 +53,6 @@ def test_a_webhook_gets_the_events_of_its_stream(postmark):
 @pytest.mark.parametrize(
     "body",
     [
-        triggers(),
-        triggers(Open=False),
         triggers(Open=True) | {"Url": None},
         triggers(Open=True) | {"Url": "ftp://hooks.example.com/"},
         triggers(Open=True) | {"HttpAuth": {"Username": "a", "Password": "b"}},
@@ -65,6 +63,23 @@ def test_a_webhook_gets_the_events_of_its_stream(postmark):
 def test_an_invalid_webhook_is_refused(postmark, body):
     assert error(postmark.post("/webhooks", body)) == (422, 300)
     assert not Webhook.objects.exists()
+
+
+@pytest.mark.parametrize("body", [{"Url": URL}, triggers(), triggers(Open=False), {"Url": URL, "Triggers": None}])
+def test_a_webhook_may_have_no_triggers_yet(postmark, body):
+    created = postmark.post("/webhooks", body)
+    assert created.status_code == 200, created.content
+    assert not any(trigger["Enabled"] for trigger in created.json()["Triggers"].values())
+    path = f"/webhooks/{created.json()['ID']}"
+    assert postmark.call("PUT", path, {"Url": f"{URL}/2"}).json()["Url"] == f"{URL}/2"
+    assert postmark.call("PUT", path, triggers(Click=True)).json()["Triggers"]["Click"]["Enabled"]
+    assert Webhook.objects.get().events == ["clicked"]
+
+
+def test_an_unknown_webhook_has_postmarks_sentence(postmark):
+    refused = postmark.get("/webhooks/1")
+    assert error(refused) == (404, 404)
+    assert refused.json()["Message"] == "The webhook for the provided 'ID' was not found."
 
 
 def test_endpoints_of_other_formats_and_workspaces_are_not_found(postmark, alice, bob):

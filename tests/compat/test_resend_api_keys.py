@@ -55,7 +55,8 @@ def test_keys_are_listed_without_secrets_and_deleted(admin):
     assert item.keys() == {"id", "name", "created_at", "last_used_at"}
     assert made["token"] not in str(listed)
     response = admin.call("DELETE", f"/api-keys/{made['id']}")
-    assert (response.status_code, response.json()) == (200, {})
+    deleted = {"object": "api_key", "id": made["id"], "deleted": True}
+    assert (response.status_code, response.json()) == (200, deleted)
     authentication.cache.clear()
     assert error(Dialect("resend", made["token"]).get("/domains"))[0] in {401, 403}
     assert made["id"] not in str(admin.get("/api-keys").json())

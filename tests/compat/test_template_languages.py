@@ -76,7 +76,7 @@ def test_sections_that_do_not_match_are_a_syntax_error(postmark, source):
 )
 def test_layouts_are_refused_by_name(postmark, change):
     refused = postmark.post("/templates", {"Name": "T", "Subject": "S", "HtmlBody": "Hi", **change})
-    assert error(refused) == (422, 300)
+    assert error(refused) == (501, 501)
     assert "ayout" in refused.json()["Message"]
 
 
