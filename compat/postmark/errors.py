@@ -106,7 +106,8 @@ def error_message(problem: ProblemMembers) -> str:
         return f"The 'MessageStream' provided does not exist on this server. {problem['detail']}"
     invalid = first_field_error(problem)
     if not invalid:
-        return SENTENCES.get(problem["code"], str(problem["detail"])).format(domain=problem.get("domain", ""))
+        sentence = SENTENCES.get(problem["code"], str(problem["detail"]))
+        return sentence.replace("{domain}", problem.get("domain", ""))
     return _field_message(invalid["field"], invalid["detail"])
 
 

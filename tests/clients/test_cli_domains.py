@@ -56,6 +56,11 @@ def test_the_host_of_links_is_chosen_and_removed(cli, client, domain):
     assert cli.run("domains", "tracking", domain.id, "bounce").code > 1
 
 
+def test_an_unknown_domain_is_named_also_with_characters_of_paths(cli):
+    result = cli.run("domains", "records", "example.com/unknown")
+    assert (result.code, "no domain example.com/unknown" in result.errors) == (4, True)
+
+
 def test_suppressions_are_imported_and_exported_as_csv(cli, tmp_path):
     mark = uuid4().hex
     addresses = [f"{number}-{mark}@example.com" for number in range(2100)]

@@ -84,7 +84,7 @@ def test_a_template_needs_a_name(sendgrid):
 def test_foreign_and_unknown_templates_are_not_found(sendgrid, path, alice, bob):
     sendgrid.post(f"{path}/versions", VERSION)
     stranger = Dialect("sendgrid", make_key(bob.workspace))
-    own = f"{path}/versions/{path.rpartition('/d-')[2]}"
+    own = f"{path}/versions/{uuid.UUID(path.rpartition('/d-')[2])}"
     for method, one in (("GET", path), ("PATCH", path), ("DELETE", path), ("GET", own), ("PATCH", own)):
         assert error(stranger.call(method, one, {"name": "x"})) == (404, None)
     assert error(sendgrid.get(f"{path}/versions/{uuid.uuid4()}")) == (404, None)

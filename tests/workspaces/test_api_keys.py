@@ -67,6 +67,12 @@ def test_a_wrong_key_is_401(alice, change):
     assert code_of(Api(change(make_key(alice.workspace))).get("/me")) == (401, "invalid_api_key")
 
 
+def test_an_incomplete_key_is_called_so(alice):
+    response = Api(make_key(alice.workspace)[:-1]).get("/me")
+    assert "incomplete" in response.json()["detail"]
+    assert "begins with pr_" in Api("nonsense").get("/me").json()["detail"]
+
+
 def test_basic_authentication_is_refused(alice):
     response = Api().get("/me", Authorization="Basic YTpi")
     assert code_of(response) == (401, "invalid_api_key")

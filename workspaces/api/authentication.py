@@ -31,6 +31,8 @@ from workspaces.models import ApiKey, SecretKey, Workspace
 
 LAST_USED_INTERVAL = timedelta(minutes=1)
 API_KEY_PREFIXES = frozenset({"pr_", "pr_test_"})
+NO_KEY = "Invalid API key format. A key begins with pr_."
+INCOMPLETE_KEY = "Invalid API key format. This key is incomplete or has other characters: copy it again."
 # Returns the address of the client. Called only for keys that are limited to networks.
 ReadAddress = Callable[[], Address | None]
 
@@ -80,7 +82,7 @@ def find_key(text: str, *, client: ReadAddress) -> ApiKey:
     """Return an API key by its text. Raises a subclass of Unauthenticated, NetworkNotAllowed."""
     presented = parse_key(text)
     if presented is None:
-        raise InvalidApiKey("Invalid API key format. A key begins with pr_.")
+        raise InvalidApiKey(INCOMPLETE_KEY if text.startswith("pr_") else NO_KEY)
     if presented.prefix not in API_KEY_PREFIXES:
         raise InvalidApiKey("A management key works below /v1/admin only. Use an API key, which begins with pr_.")
     key = cache.get(presented.id) or _read_key(presented.id)

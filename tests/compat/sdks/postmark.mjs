@@ -89,7 +89,7 @@ const bouncing = await client.sendEmail(simple(address));
 const bounce = await until(async () => (await client.getBounces({ messageID: bouncing.MessageID })).Bounces[0]);
 assert.deepEqual([bounce.Type, bounce.Email, bounce.Inactive], ["HardBounce", address, true]);
 assert.equal((await client.getBounce(bounce.ID)).MessageID, bouncing.MessageID);
-assert.equal((await client.getBounceDump(bounce.ID)).Body, "");
+assert.equal((await client.getBounceDump(bounce.ID)).Body, "5.1.1 The simulator knows no such user");
 assert.equal((await client.activateBounce(bounce.ID)).Bounce.Inactive, false);
 
 const Url = `https://hooks.example.com/${run}`;

@@ -42,7 +42,7 @@ sent = resend.Emails.send(
 assert str(uuid.UUID(sent["id"])) == sent["id"]
 email = resend.Emails.get(email_id=sent["id"])
 assert (email["subject"], email["html"], email["cc"]) == ("Hi", "<p>Hi</p>", ["c@example.com"]), email
-assert len(resend.Batch.send([mail(), mail()])["data"]) == 2
+assert len(resend.Batch.send([mail(to=f"batch-{RUN}@example.com")] * 2)["data"]) == 2
 scheduled = resend.Emails.send(mail(scheduled_at="in 1 hour"))
 tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 assert resend.Emails.update({"id": scheduled["id"], "scheduled_at": tomorrow})["id"] == scheduled["id"]

@@ -23,6 +23,8 @@ from postrider_client.wire import plain, read
 # The most that one read of a stream returns; it returns with less as soon as data arrives.
 READ_BYTES = 65_536
 DATA = b"data:"
+# How urllib3 begins the text of an error.
+CONNECTION = re.compile(r"\A<?[\w.]+(?:\(.*?\)| object at \w+>): ")
 
 T = TypeVar("T")
 
@@ -177,11 +179,17 @@ def _converted_errors(timeout_seconds: float) -> Iterator[None]:
     try:
         yield
     except urllib3.exceptions.NewConnectionError as error:  # a subclass of TimeoutError in urllib3
-        raise ConnectionFailed(str(error)) from error
+        raise ConnectionFailed(_reason_of(error)) from error
     except urllib3.exceptions.TimeoutError as error:
         raise TimedOut(f"No data within {timeout_seconds} s.") from error
     except urllib3.exceptions.HTTPError as error:
-        raise ConnectionFailed(f"No valid response: {error}") from error
+        raise ConnectionFailed(f"No valid response: {_reason_of(error)}") from error
+
+
+def _reason_of(error: urllib3.exceptions.HTTPError) -> str:
+    """Return the text of an error without the Python objects that urllib3 writes into it."""
+    cause = next((one for one in reversed(error.args) if isinstance(one, Exception)), error)
+    return CONNECTION.sub("", str(cause)) or type(cause).__name__
 
 
 def json_of(reply: Reply) -> Any:

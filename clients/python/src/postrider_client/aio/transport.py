@@ -92,4 +92,4 @@ def _converted_errors(timeout_seconds: float) -> Iterator[None]:
     except httpx.ConnectError as error:
         raise ConnectionFailed(f"No connection: {error}") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ConnectionFailed(f"No valid response: {error!r}") from error
+        raise ConnectionFailed(f"No valid response: {str(error) or type(error).__name__}") from error

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from postrider_client.answers import Domain, DomainRecord
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
-from postrider_client.cli.error_messages import FAILED
+from postrider_client.cli.error_messages import FAILED, UnknownName
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.output import Column, cell, plain_text
 from postrider_client.client import Postrider
@@ -79,9 +79,12 @@ def set_tracking_host(invocation: Invocation, domain: str, subdomain: Optional[s
 
 
 def find_domain(client: Postrider, name_or_id: str) -> Domain:
-    """Return a domain by its name or id. Raises NotFound."""
+    """Return a domain by its name or id. Raises UnknownName."""
     name = name_or_id.lower().rstrip(".")
-    return next((one for one in client.domains.list() if one.name == name), None) or client.domains.get(name_or_id)
+    found = next((one for one in client.domains.list() if name in (one.name, one.id)), None)
+    if found is None:
+        raise UnknownName(f"This workspace has no domain {name_or_id}.")
+    return found
 
 
 def missing_records(domain: Domain) -> list[DomainRecord]:

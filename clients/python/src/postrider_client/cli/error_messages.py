@@ -11,11 +11,19 @@ from postrider_client.errors import ApiError, ConnectionFailed, PostriderError, 
 FAILED, USAGE, KEY, NOT_FOUND, REJECTED, LIMITED, UNREACHABLE, CHANGES = range(1, 9)
 OUTPUT_CLOSED = 1
 INTERRUPTED = 130
+
+
+class UnknownName(click.ClickException):
+    """Raised for a name that nothing in the workspace has."""
+
+
 # The first row that the error is an instance of decides the exit code and the hint.
 RULES: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.AuthenticationError, KEY, "Run `postrider login`, or check POSTRIDER_API_KEY."),
     (errors.InsufficientScope, KEY, "Use a key with the scope {error.required_scope}."),
+    (errors.PlanLimitReached, LIMITED, ""),
     (errors.Forbidden, KEY, ""),
+    (UnknownName, NOT_FOUND, "Check the name, and that the key is for the right workspace."),
     (errors.NotFound, NOT_FOUND, "Check the id, and that the key is for the right workspace."),
     (errors.QuotaExceeded, LIMITED, ""),
     (errors.RateLimitExceeded, LIMITED, "Try again later."),

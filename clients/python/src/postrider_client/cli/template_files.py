@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import click
 import yaml
@@ -64,17 +64,21 @@ class TemplateDirectory:
 
     path: Path
 
-    def keys(self) -> list[str]:
-        return sorted(file.stem for file in self.path.glob("*.html"))
+    def read_all(self) -> dict[str, TemplateContent]:
+        """Return the contents of the files by name. Raises click.ClickException that names all with errors."""
+        contents = {file.stem: self._read(file) for file in sorted(self.path.glob("*.html"))}
+        if problems := [one.message for one in contents.values() if isinstance(one, click.ClickException)]:
+            raise click.ClickException(" ".join(problems))
+        return {key: one for key, one in contents.items() if isinstance(one, TemplateContent)}
 
-    def read(self, key: str) -> Optional[TemplateContent]:
-        """Return the content of the files, or None. Raises click.ClickException for invalid front matter."""
-        file = self.path / f"{key}.html"
-        if not file.exists():
-            return None
-        text = self._text_file(key)
+    def _read(self, file: Path) -> Union[TemplateContent, click.ClickException]:
+        """Return the content of a file, or what is wrong with it."""
+        text = self._text_file(file.stem)
         plain = _read_text(text).rstrip("\n") if text.exists() else ""
-        return _parse(file, plain=plain)
+        try:
+            return _parse(file, plain=plain)
+        except click.ClickException as error:
+            return error
 
     def has_other_text(self, key: str) -> bool:
         """Return whether NAME.txt is no part of a template here: there is no NAME.html."""
@@ -123,7 +127,7 @@ def _parse(file: Path, *, plain: str) -> TemplateContent:
         # All values are text: other loaders read the subject "12:30" as a number.
         titles = yaml.load(match[1], yaml.BaseLoader)  # noqa: S506 - it creates no objects
     except (yaml.YAMLError, RecursionError) as error:
-        raise click.ClickException(f"The front matter of {file} is not valid YAML: {error}") from error
+        raise click.ClickException(f"The front matter of {file} is not valid YAML: {error}.") from error
     return _checked(titles, file=file, html=text[match.end() :].rstrip("\n"), plain=plain)
 
 

@@ -90,6 +90,8 @@ def push_templates(invocation: Invocation, *, directory: Path, dry_run: bool, ye
     Shows the changes and asks first. Templates that were changed on the service since the last pull are skipped and
     listed; the exit code is then 1. No template is deleted.
     """
+    if not directory.is_dir():
+        raise click.ClickException(f"There is no directory {directory}.")
     state = _state_of(invocation, directory)
     with invocation.client() as client:
         pairs = [pair for pair in _pairs(client, directory, state) if pair.local and not pair.is_equal]
@@ -110,9 +112,9 @@ def _state_of(invocation: Invocation, directory: Path) -> PullState:
 
 
 def _pairs(client: Postrider, directory: Path, state: PullState) -> list[TemplatePair]:
-    files = TemplateDirectory(directory)
+    local = TemplateDirectory(directory).read_all()
     remote = {key_of(item): client.templates.get(item.id) for item in client.templates.list(limit=100)}
-    return [_pair(key, remote.get(key), files.read(key), state) for key in sorted({*remote, *files.keys()})]
+    return [_pair(key, remote.get(key), local.get(key), state) for key in sorted({*remote, *local})]
 
 
 def _pair(key: str, template: Optional[Template], local: Optional[TemplateContent], state: PullState) -> TemplatePair:
