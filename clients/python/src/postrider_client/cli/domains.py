@@ -81,7 +81,7 @@ def set_tracking_host(invocation: Invocation, domain: str, subdomain: Optional[s
 def find_domain(client: Postrider, name_or_id: str) -> Domain:
     """Return a domain by its name or id. Raises UnknownName."""
     name = name_or_id.lower().rstrip(".")
-    found = next((one for one in client.domains.list() if name in (one.name, one.id)), None)
+    found = next((one for one in client.domains.list() if one.name == name or one.id == name_or_id), None)
     if found is None:
         raise UnknownName(f"This workspace has no domain {name_or_id}.")
     return found
