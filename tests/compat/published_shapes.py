@@ -24,7 +24,10 @@ RECORD = {
     "record": "string", "name": "string", "type": "string", "ttl": "string", "status": "string", "value": "string",
     "priority:": "integer",
 }  # fmt: skip
-DOMAIN = {**DOMAIN_ITEM, "records": [RECORD]}
+DOMAIN = {
+    **DOMAIN_ITEM, "records": [RECORD], "open_tracking": "boolean", "click_tracking": "boolean",
+    "tracking_subdomain": "string",
+}  # fmt: skip
 TEMPLATE_ITEM = {
     "id": "string", "name": "string", "status": "string", "published_at": "string?", "created_at": "string",
     "updated_at": "string", "alias": "string",
@@ -50,6 +53,8 @@ RESEND: dict[str, Shape] = {
     "PATCH /domains/:resend_domain": REFERENCE,
     "DELETE /domains/:resend_domain": DELETED,
     "POST /domains/:resend_domain/verify": REFERENCE,
+    "POST /topics": REFERENCE,
+    "PATCH /topics/:topic": REFERENCE,
     "GET /templates": {**LIST, "data": [TEMPLATE_ITEM]},
     "POST /templates": REFERENCE,
     "GET /templates/:template": {
@@ -279,6 +284,9 @@ DIFFERENCES: dict[str, set[tuple[str, str, str]]] = {
         ("GET /emails/:email", ".scheduled_at", "extra"),
         ("GET /emails/:email", ".tags", "extra"),
         ("POST /domains", ".object", "extra"),
+        # A domain without a host for its links.
+        *((line, ".tracking_subdomain", "null") for line in ("POST /domains", "GET /domains/:resend_domain")),
+        ("GET /emails/:email", ".topic_id", "extra"),
         # The sender belongs to the email.
         ("GET /templates/:template", ".from", "null"),
     },

@@ -89,6 +89,8 @@ UNDESCRIBED = {
         "POST /webhooks/:resend_webhook/signing-secret/rotate",
         *(f"GET /webhooks/:resend_webhook/events{path}" for path in ("", "/:event", "/:event/attempts")),
         "POST /webhooks/:resend_webhook/events/:event/replay",
+        "GET /topics",  # not compared yet
+        "GET /topics/:topic",
     },
     "postmark": {
         "GET /bounces/tags",
@@ -96,7 +98,9 @@ UNDESCRIBED = {
         "GET /messages/outbound/clicks/:email",
         "GET /stats/outbound/bounces",
         "GET /message-streams",
-        "GET /message-streams/:stream",
+        "POST /message-streams",
+        *(f"{method} /message-streams/:stream" for method in ("GET", "PATCH")),
+        *(f"POST /message-streams/:stream/{change}" for change in ("archive", "unarchive")),
     },
     "sendgrid": {
         "POST /v3/mail/send",
@@ -104,6 +108,12 @@ UNDESCRIBED = {
         *(f"GET /v3/suppression/{name}" for name in ("blocks", "invalid_emails")),
         *(f"GET /v3/suppression/{name}/:bounced" for name in ("blocks", "invalid_emails")),
         "POST /v3/user/webhooks/event/test",
+        *(f"{method} /v3/asm/groups" for method in ("GET", "POST")),  # not compared yet
+        *(f"{method} /v3/asm/groups/:group" for method in ("GET", "PATCH")),
+        *(f"{method} /v3/asm/groups/:group/suppressions" for method in ("GET", "POST")),
+        "POST /v3/asm/groups/:group/suppressions/search",
+        "GET /v3/asm/suppressions",
+        "GET /v3/asm/suppressions/:left",
     },
 }
 
