@@ -87,11 +87,16 @@ def find_preferences(link: UnsubscribeLink) -> Preferences | None:
 
 
 def try_saving(link: UnsubscribeLink, form: QueryDict) -> bool:
-    """Save the form of the preference page; return False if the database is unreachable."""
+    """Save the form of the preference page; return False if it is incomplete or the database is unreachable.
+
+    The pressed button is its last field: without one, the choice may be cut off.
+    """
+    if not {"everything", "save"} & form.keys():
+        return False
     try:
         if "everything" in form:
             stop_everything(link)
-        elif "save" in form:
+        else:
             save_preferences(link, wanted=form.getlist("stream"))
     except (OperationalError, InterfaceError):
         return False

@@ -75,7 +75,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     request.read(BODY_BYTES)
     if services.try_unsubscribe(link):
         return _page("unsubscribed", **_context(link))
-    return _try_later()
+    return _try_later(method="post")
 
 
 @csrf_exempt
@@ -88,12 +88,14 @@ def preferences(request: HttpRequest, token: str) -> HttpResponse:
     is_saved = request.method == "POST" and services.try_saving(link, QueryDict(request.read(BODY_BYTES)))
     choices = services.find_preferences(link)
     if choices is None or is_saved is not (request.method == "POST"):
-        return _try_later()
+        # Another POST would have no fields.
+        return _try_later(method="get")
     return _page("preferences", preferences=choices, is_saved=is_saved, **_context(link))
 
 
-def _try_later() -> HttpResponse:
-    response = _page("later", status=503)
+def _try_later(*, method: str) -> HttpResponse:
+    """Return a page with a button that repeats the request. method: of its form."""
+    response = _page("later", status=503, method=method)
     response.headers["Retry-After"] = "60"
     return response
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from emails.links import click_url, open_url, unsubscribe_url
+from emails.links import UnsubscribeLink, click_url, open_url, preferences_url, unsubscribe_url
 from emails.models import Email, Recipient
 from events.models import Event
 from tests.conftest import Account
@@ -33,9 +33,15 @@ class Reader:
 
     @property
     def unsubscribe_path(self) -> str:
+        address, stream = self.recipient.address, self.email.stream
         return path_of(
-            unsubscribe_url(self.recipient.id, workspace_id=self.workspace.id, address=self.recipient.address)
+            unsubscribe_url(self.recipient.id, workspace_id=self.workspace.id, address=address, stream=stream)
         )
+
+    @property
+    def preferences_path(self) -> str:
+        link = UnsubscribeLink(self.workspace.id, self.recipient.id, self.recipient.address, self.email.stream)
+        return path_of(preferences_url(link))
 
     @property
     def pixel_path(self) -> str:
@@ -70,13 +76,14 @@ def path_of(url: str) -> str:
     return "/" + url.split("/", 3)[3]
 
 
-def make_reader(workspace: Workspace, *, state: str = "delivered", **fields: Any) -> Reader:
+def make_reader(workspace: Workspace, *, state: str = "delivered", stream: str = "main", **fields: Any) -> Reader:
     long_ago = datetime.now(UTC) - timedelta(hours=1)
     times = {"sent_at": long_ago} if state in SENT_STATES else {}
     times |= {f"{name}_at": long_ago for name in ("delivered", "opened", "clicked", "bounced") if name == state}
     email = Email.objects.create(
         workspace=workspace, sender="Alice <hi@alice.example>", from_domain="alice.example", to=["ada@example.com"],
-        cc=[], bcc=[], subject="Hello", tags=[], created_at=long_ago, status=state, **times,
+        cc=[], bcc=[], subject="Hello", tags=[], created_at=long_ago, status=state, stream=stream,
+        **times,
     )  # fmt: skip
     values = {"kind": "to", "position": 0, "address": "ada@example.com", "state": state, **times, **fields}
     return Reader(Recipient.objects.create(email=email, **values), workspace)

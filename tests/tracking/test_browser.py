@@ -1,11 +1,15 @@
-"""The unsubscribe page in a browser, as used by people and by mail gateways."""
+"""The unsubscribe and preference pages in a browser, as used by people and by mail gateways."""
 
 import pytest
 from playwright.sync_api import expect
 
 from events.models import Event
+from streams.models import Stream
+from streams.services import create_stream
 from suppressions.models import Suppression
+from suppressions.services import suppress_address
 from tests.conftest import make_account
+from tests.dashboard.axe import violations
 from tests.dashboard.browser import CHROMIUM, Visit, chromium
 from tests.tracking.conftest import Reader, make_reader
 
@@ -25,6 +29,94 @@ def browser():
 @pytest.fixture
 def reader() -> Reader:
     return make_reader(make_account("Larkspur Garden Planners").workspace)
+
+
+STREAMS = {
+    "newsletter": ("Newsletter", "News from the garden, once a month."),
+    "offers": ("Offers", "Plants and tools at a lower price, at most once a week."),
+    "events": ("Events", ""),
+    "surveys": ("Surveys", "Two short questions after an order."),
+}
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)> \u202eTXEN <b>{{ 7*7 }}</b> &amp; '
+LOOKS = {
+    "phone": {"viewport": {"width": 390, "height": 844}, "locale": "en"},
+    "desktop": {"viewport": {"width": 1280, "height": 800}, "locale": "en"},
+    "dark": {"viewport": {"width": 390, "height": 844}, "locale": "en", "color_scheme": "dark"},
+    "german": {"viewport": {"width": 390, "height": 844}, "locale": "de-DE"},
+    "narrow": {"viewport": {"width": 320, "height": 640}, "locale": "de-DE", "color_scheme": "dark"},
+}
+
+
+def few_streams(reader: Reader) -> None:
+    for slug, (name, description) in STREAMS.items():
+        create_stream(reader.workspace, slug=slug, name=name, description=description, kind="bulk")
+    suppress_address(reader.workspace, address="ada@example.com", reason="complaint", stream="events")
+    suppress_address(reader.workspace, address="ada@example.com", reason="unsubscribe", stream="offers")
+
+
+def twenty_streams(reader: Reader) -> None:
+    few_streams(reader)
+    for number in range(15):
+        create_stream(reader.workspace, slug=f"topic-{number}", name=f"Topic {number}", kind="bulk")
+
+
+def long_names(reader: Reader) -> None:
+    names = ["Wöchentliche Nachrichten " * 4, "W" * 100, (HOSTILE * 2)[:100], "أخبار الحديقة", "\u202etxen"]
+    for number, name in enumerate(names):
+        text = {"description": HOSTILE * 3} if number == 2 else {"description": "d" * 500} if number == 1 else {}
+        create_stream(reader.workspace, slug=f"s{number}", name=name[:100], kind="bulk", **text)
+    type(reader.workspace).objects.update(name="Gesellschaft für Gartenplanung und Landschaftsbau " * 2)
+
+
+SCENES = {"twenty": twenty_streams, "long": long_names}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_preference_page_is_accessible_and_fits(browser, live_server, reader, look, scene):
+    SCENES[scene](reader)
+    path = make_reader(reader.workspace, stream=Stream.objects.earliest("number").slug)
+    context = browser.new_context(**LOOKS[look])
+    requests: list[str] = []
+    visit = Visit(context, live_server.url)
+    visit.page.on("request", lambda request: requests.append(request.url))
+    problems = []
+    for name, address in (("preferences", path.preferences_path), ("unsubscribe", path.unsubscribe_path)):
+        page = visit.go(address)
+        visit.keep_screenshot(f"{name}-{look}-{scene}")
+        problems += [f"{name}: {violation}" for violation in violations(page)]
+        assert not visit.is_wider_than_window(), name
+        page.locator("button").first.click()
+        page.wait_for_load_state()
+        visit.keep_screenshot(f"{name}-{look}-{scene}-saved")
+        problems += [f"{name}, saved: {violation}" for violation in violations(page)]
+        assert not visit.is_wider_than_window(), name
+
+    assert problems == []
+    assert (visit.complaints, visit.dialogs, context.cookies()) == ([], [], [])
+    assert all(url.startswith(live_server.url) for url in requests)
+    context.close()
+
+
+def test_a_recipient_chooses_with_the_keyboard_and_without_scripts(browser, live_server, reader):
+    few_streams(reader)
+    path = make_reader(reader.workspace, stream="newsletter").preferences_path
+    context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page = Visit(context, live_server.url).go(path)
+    expect(page.get_by_label("Events")).to_be_disabled()
+    assert all(box.bounding_box()["height"] >= 44 for box in page.locator("li label").all())
+    for key in ("Tab", "Space", "Tab", "Space", "Enter"):
+        page.keyboard.press(key)
+    expect(page.get_by_role("status")).to_have_text("Your choice is saved.")
+    expect(page.get_by_label("Newsletter")).not_to_be_checked()
+    expect(page.get_by_label("Offers")).to_be_checked()
+    assert set(Suppression.objects.values_list("stream", "reason")) == {
+        ("newsletter", "unsubscribe"), ("events", "complaint"),
+    }  # fmt: skip
+    page.get_by_role("button", name="Stop everything").click()
+    expect(page.get_by_text("You have unsubscribed from all emails.")).to_be_visible()
+    assert Suppression.objects.filter(stream="").get().reason == "unsubscribe"
+    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

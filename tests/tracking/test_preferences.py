@@ -1,8 +1,10 @@
 """The preference page: only a POST changes anything, and only unsubscribes are undone."""
 
+import re
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from emails.links import UnsubscribeLink, preferences_url, unsubscribe_url
@@ -12,6 +14,7 @@ from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import Account
 from tests.tracking.conftest import Reader, make_reader
+from tracking import services
 
 NAME = "<script>alert(1)</script> & “News”"
 ADDRESS = "ada@example.com"
@@ -152,3 +155,51 @@ def test_a_forged_token_is_404(visitor: Client):
 
 def test_the_page_speaks_german(reader: Reader, visitor: Client):
     assert "E-Mail-Einstellungen" in visitor.get(path(reader), headers={"accept-language": "de"}).text
+
+
+def test_trying_again_without_a_database_posts_no_empty_form(reader: Reader, visitor: Client, monkeypatch):
+    def unreachable(*_: object, **__: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(services, "save_preferences", unreachable)
+    response = submit(visitor, path(reader), save="1", stream=["offers"])
+    assert (response.status_code, response["Retry-After"]) == (503, "60")
+    assert '<form method="get">' in response.text
+
+
+def test_a_form_that_was_cut_off_is_not_called_saved(reader: Reader, visitor: Client):
+    assert submit(visitor, path(reader), stream=["offers"]).status_code == 503
+
+
+def test_a_blocked_address_has_no_form(reader: Reader, visitor: Client):
+    suppress_address(reader.workspace, address=ADDRESS, reason="complaint", stream="news")
+    assert "Not available for this address" in visitor.get(path(reader)).text
+    suppress_address(reader.workspace, address=ADDRESS, reason="bounce")
+    text = visitor.get(path(reader)).text
+    assert "This address receives no emails from this sender." in text
+    assert "<form" not in text
+
+
+def test_the_description_of_a_stream_that_is_not_public_is_not_shown(reader: Reader, visitor: Client):
+    Stream.objects.update(description="Internal matters")
+    assert visitor.get(path(reader, "receipts")).text.count("Internal matters") == 2
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_the_page_loads_nothing_external(reader: Reader, visitor: Client, is_saved):
+    response = submit(visitor, path(reader), save="1") if is_saved else visitor.get(path(reader))
+    assert response.status_code == 200
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    assert (response["Cache-Control"], response["Referrer-Policy"]) == ("no-store", "no-referrer")
+    assert "a•••@e•••.com" in response.text
+    assert not re.search(r"<script|<img|<iframe|style=|https?://|\son\w+=", response.text)
+    assert response.cookies == {}
+    assert "Cookie" not in response["Vary"]
+
+
+def test_the_unsubscribe_page_names_the_stream_and_leads_to_the_preferences(reader: Reader, visitor: Client):
+    text = visitor.get(path(reader, of=unsubscribe_url)).text
+    assert "<b>News</b>" in text
+    link = re.search(r'href="(/p/[^"]+)"', text)
+    assert link is not None
+    assert "Which emails do you want?" in visitor.get(link[1]).text

@@ -173,5 +173,6 @@ def test_every_invalid_link_shows_the_same_page(reader: Reader, visitor: Client)
 
 
 def test_the_page_reads_no_session_and_needs_three_queries(reader: Reader, visitor: Client, django_assert_num_queries):
+    path = reader.unsubscribe_path
     with django_assert_num_queries(3):
-        visitor.get(reader.unsubscribe_path)
+        visitor.get(path)
