@@ -7,6 +7,7 @@ from dashboard.pages.emails.section import EmailSection
 from dashboard.pages.inbox import InboxSection
 from dashboard.pages.keys import KeySection
 from dashboard.pages.members import MemberSection
+from dashboard.pages.streams.section import StreamSection
 from dashboard.pages.suppressions import SuppressionSection
 from dashboard.pages.templates import TemplateSection
 from dashboard.pages.webhooks import WebhookSection
@@ -14,6 +15,7 @@ from dashboard.site import dashboard_site
 from domains.models import Domain
 from emails.models import Email
 from inbound.inbox.models import CaughtMail
+from streams.models import Stream
 from suppressions.models import Suppression
 from templates_app.models import Template
 from webhooks.models import Webhook, WebhookDelivery
@@ -25,6 +27,7 @@ dashboard_site.register(Template, TemplateSection)
 dashboard_site.register(Domain, DomainSection)
 dashboard_site.register(Webhook, WebhookSection)
 dashboard_site.register(WebhookDelivery, DeliverySection)
+dashboard_site.register(Stream, StreamSection)
 dashboard_site.register(Suppression, SuppressionSection)
 dashboard_site.register(ApiKey, KeySection)
 dashboard_site.register(Membership, MemberSection)

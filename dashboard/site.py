@@ -77,7 +77,7 @@ class DashboardSite(TwoFactorSite):
             return unchanged
         context = overview(request)
         # Without emails the page has none of the regions.
-        context["refresh"] = refresh if context["recent"] else None
+        context["refresh"] = refresh if context["has_emails"] else None
         return self.page(request, "dashboard/overview.html", title=_("Overview"), **context)
 
     def usage(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:

@@ -1,33 +1,92 @@
-"""Streams in the staff admin, where staff resume a paused one."""
+"""Streams in the staff admin, where staff pause and resume them."""
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
+from lib.coded_texts import restore_text
+from lib.translation import translate
 from streams.models import Stream
-from streams.services import resume_stream
-from workspaces.admin import ReadOnlyAdmin
+from streams.services import pause_stream, resume_stream
+from workspaces.admin import StrictAdmin
+
+
+class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' ModelForm takes no [] at run time
+    # Compared with the value that the page showed, so that saving an outdated page does not resume a new pause.
+    paused = forms.BooleanField(
+        label=_("Paused"),
+        required=False,
+        show_hidden_initial=True,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text=_("New emails are refused and queued emails wait until the stream is resumed."),
+    )
+    reason = forms.CharField(label=_("Reason"), required=False, max_length=500, widget=UnfoldAdminTextInputWidget)
+
+    class Meta:
+        model = Stream
+        fields = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["paused"].initial = self.instance.paused_at is not None
+        self.fields["reason"].initial = _reason(self.instance)
+
+    def clean(self) -> dict[str, Any] | None:
+        if self.cleaned_data.get("paused") and not self.cleaned_data.get("reason"):
+            self.add_error("reason", _("Enter a reason. It is shown to the workspace."))
+        return super().clean()
 
 
 @admin.register(Stream)
-class StreamAdmin(ReadOnlyAdmin):
-    list_display = ("slug", "workspace", "name", "kind", "paused_at", "archived_at", "created_at")
+class StreamAdmin(StrictAdmin):
+    form = PauseForm
+    list_display = ("slug", "workspace", "name", "kind", "paused", "reason", "paused_at", "archived_at", "created_at")
     list_filter = ("kind",)
     list_select_related = ("workspace",)
     search_fields = ("slug", "name")
     ordering = ("-created_at", "-id")
     fields = (
-        "id", "slug", "workspace", "name", "kind", "priority", "paused_at", "paused_reason", "archived_at",
+        "id", "slug", "workspace", "name", "kind", "priority", "paused", "reason", "paused_at", "archived_at",
         "created_at",
+    )  # fmt: skip
+    readonly_fields = (
+        "id", "slug", "workspace", "name", "kind", "priority", "paused_at", "archived_at", "created_at",
     )  # fmt: skip
     actions = ("resume",)
 
-    def has_resume_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("streams.change_stream")
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
-    @admin.action(description=_("Resume paused streams"), permissions=["resume"])
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.action(description=_("Resume paused streams"), permissions=["change"])
     def resume(self, request: HttpRequest, streams: QuerySet[Stream]) -> None:
         for stream in streams.select_related("workspace"):
             resume_stream(stream.workspace, stream.slug)
         messages.success(request, _("The selected streams are sent again."))
+
+    @display(description=_("paused"), boolean=True)
+    def paused(self, stream: Stream) -> bool:
+        return stream.paused_at is not None
+
+    @display(description=_("reason"))
+    def reason(self, stream: Stream) -> str:
+        return _reason(stream)
+
+    def save_model(self, request: HttpRequest, obj: Stream, form: Any, change: bool) -> None:  # noqa: FBT001
+        is_changed, is_paused = "paused" in form.changed_data, form.cleaned_data["paused"]
+        if is_paused and (is_changed or (obj.paused_at and "reason" in form.changed_data)):
+            pause_stream(obj.workspace, obj.slug, reason=form.cleaned_data["reason"])
+        elif is_changed and not is_paused:
+            resume_stream(obj.workspace, obj.slug)
+
+
+def _reason(stream: Stream) -> str:
+    return translate(restore_text(stream.paused_code, text=stream.paused_reason))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from lib.model_fields import IdField
 from workspaces.models import Workspace
@@ -19,19 +20,19 @@ NORMAL_RANK, LAST_RANK = 1, 2
 
 def stream_kinds() -> list[tuple[str, Any]]:
     """Return the choices of Stream.kind: a function, so that a new kind needs no migration."""
-    return Stream.Kind.choices
+    return [(one.value, gettext_lazy(one.label)) for one in Stream.Kind]
 
 
 def unsubscribe_choices() -> list[tuple[str, Any]]:
-    return Stream.Unsubscribe.choices
+    return [(one.value, gettext_lazy(one.label)) for one in Stream.Unsubscribe]
 
 
 def stream_scopes() -> list[tuple[str, Any]]:
-    return Stream.SuppressionScope.choices
+    return [(one.value, gettext_lazy(one.label)) for one in Stream.SuppressionScope]
 
 
 def stream_priorities() -> list[tuple[str, Any]]:
-    return Stream.Priority.choices
+    return [(one.value, gettext_lazy(one.label)) for one in Stream.Priority]
 
 
 class Stream(models.Model):

@@ -1,6 +1,7 @@
 """API keys: create, show once, revoke."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from api.errors import InvalidFields
 from dashboard.pages.onboarding import sending_domain_name
@@ -24,7 +25,9 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import LocalDateTimeField, in_time_zone
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
+from dashboard.ui.streams import streams_of
 from lib.translation import translate
+from streams.models import Stream
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached, WorkspaceDeleted
 from workspaces.key_limits import read_limits
@@ -34,7 +37,7 @@ from workspaces.services import issue_api_key, revoke_api_key
 CUSTOM = "custom"
 # The choice for test keys among the scopes.
 TEST = "test"
-LIMITS = ("domains", "networks", "templates", "requests_per_second")
+LIMITS = ("domains", "networks", "templates", "streams", "requests_per_second")
 MAX_LIST_LENGTH = 5_000
 
 
@@ -104,6 +107,12 @@ class KeyForm(forms.Form):
         ),
         placeholder="welcome, receipt",
     )
+    streams = forms.MultipleChoiceField(
+        label=gettext_lazy("Streams"),
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=gettext_lazy("The key can send only in these. Requires sending access or sending only."),
+    )
     requests_per_second = forms.IntegerField(
         label=gettext_lazy("Requests per second"),
         required=False,
@@ -111,18 +120,25 @@ class KeyForm(forms.Form):
         help_text=gettext_lazy("Empty for the limit of the workspace."),
     )
 
+    def __init__(self, data: Any, *, streams: Sequence[Stream]) -> None:
+        super().__init__(data)
+        if streams:
+            self.fields["streams"].choices = [(stream.slug, stream.name) for stream in streams]  # type: ignore[attr-defined]
+        else:
+            del self.fields["streams"]
+
     @property
     def main_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in self.fields if name not in LIMITS]
 
     @property
     def limit_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in LIMITS]
+        return [self[name] for name in LIMITS if name in self.fields]
 
     @property
     def has_limits(self) -> bool:
         """Whether the section with the limits is open."""
-        return any(self[name].value() or self[name].errors for name in LIMITS)
+        return any(field.value() or field.errors for field in self.limit_fields)
 
     def clean_expires_at(self) -> Any:
         lifetime = self.cleaned_data.get("lifetime")
@@ -140,7 +156,8 @@ class KeyForm(forms.Form):
         if is_test:
             values["scope"] = ApiKey.Scope.SENDING_ACCESS
         try:
-            limits = read_limits(**{name: self.cleaned_data[name] for name in LIMITS}, is_test=is_test)
+            given = {name: self.cleaned_data[name] for name in LIMITS if name in self.cleaned_data}
+            limits = read_limits(**given, is_test=is_test)
             return issue_api_key(workspace, created_by=by, limits=limits, **values)
         except (PlanLimitReached, WorkspaceDeleted) as problem:
             self.add_error(None, problem_message(problem))
@@ -176,7 +193,7 @@ class KeySection(ScopedAdmin):
         ]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
-        form = KeyForm(request.POST or None)
+        form = KeyForm(request.POST or None, streams=streams_of(request))
         workspace = current_workspace(request)
         assert isinstance(request.user, User)
         issued = form.issue(workspace, by=request.user) if form.is_valid() else None

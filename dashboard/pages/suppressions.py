@@ -1,6 +1,6 @@
 """Suppressions: list, add, import, export and remove addresses (docs/decisions/0052)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from dashboard.pages.suppression_files import AddressFile, UnreadableFile, read_addresses
 from dashboard.ui.confirm import Confirmation, try_action
@@ -21,12 +21,14 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
 from dashboard.ui.listing import PER_PAGE, list_page
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.streams import own_streams, selected_stream, streams_of, suppression_stream
 from lib.datetimes import format_datetime
 from lib.ids import InvalidId
+from streams.models import Stream
 from suppressions.filters import MAX_SEARCH_LENGTH
 from suppressions.models import Suppression, SuppressionQuerySet
 from suppressions.serializers import MAX_ADDRESSES, SuppressionInput
-from suppressions.services import delete_suppression, delete_suppressions, suppress_addresses
+from suppressions.services import delete_suppression, delete_suppressions, suppress_manually
 from workspaces.models import Workspace
 
 SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
@@ -36,8 +38,23 @@ REMOVAL = gettext_lazy(
 PAGE_ROWS = 1_000
 
 
-class AddressesForm(ApiForm):
-    serializer, wire_names = SuppressionInput, {"addresses": "emails"}
+class _StreamForm(forms.Form):
+    """A form with the field `stream` if the workspace has streams with suppressions of their own."""
+
+    def __init__(self, *args: Any, streams: Sequence[Stream], **options: Any) -> None:
+        super().__init__(*args, **options)
+        if streams:
+            self.fields["stream"] = forms.ChoiceField(
+                label=_("Block"),
+                choices=[("", _("All streams")), *((stream.slug, stream.name) for stream in streams)],
+                required=False,
+                widget=UnfoldAdminSelectWidget,
+                help_text=_("Unsubscribes from one stream do not stop the others."),
+            )
+
+
+class AddressesForm(_StreamForm, ApiForm):
+    serializer, wire_names = SuppressionInput, {"addresses": "emails", "stream": "stream"}
 
     addresses = forms.CharField(
         label=gettext_lazy("Addresses"),
@@ -48,10 +65,10 @@ class AddressesForm(ApiForm):
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         lines = (line.strip(" ,;\t") for line in cleaned["addresses"].splitlines())
-        return {"emails": [line for line in lines if line]}
+        return {"emails": [line for line in lines if line], "stream": cleaned.get("stream") or None}
 
 
-class ImportForm(forms.Form):
+class ImportForm(_StreamForm):
     file = forms.FileField(
         label=gettext_lazy("File"),
         widget=forms.FileInput({"accept": ".csv,.txt,text/csv,text/plain", "class": "pr-file"}),
@@ -88,6 +105,8 @@ class SuppressionSection(ScopedAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         reason, search = request.GET.get("reason", ""), request.GET.get("search", "")[:MAX_SEARCH_LENGTH]
         rows = Suppression.objects.filter(workspace=current_workspace(request)).order_by(*self.ordering)
+        if stream := selected_stream(request):
+            rows = rows.filter(stream=suppression_stream(stream))
         return self.page(
             request,
             "dashboard/suppressions/list.html",
@@ -96,37 +115,49 @@ class SuppressionSection(ScopedAdmin):
             reasons=Suppression.Reason.values,
             query={"reason": reason, "search": search},
             tones=SUPPRESSION_TONES,
+            streams=streams_of(request),
+            stream=stream,
+            stream_names=_names(request),
+            new_stream_url=reverse("dashboard:streams_stream_add"),
             urls={name: self.url(name) for name in ("add", "import", "export", "remove")},
             emails_url=reverse("dashboard:emails_email_changelist"),
         )
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
-        form = AddressesForm(request.POST or None)
+        form = AddressesForm(request.POST or None, streams=own_streams(request))
         if not form.is_valid():
             lead = _("Emails to these addresses, including queued emails, will not be sent.")
             return self.page(request, "dashboard/suppressions/new.html", title=self.add_label, form=form, lead=lead)
-        self._suppress(request, form.values.addresses)
+        self._suppress(request, form.values.addresses, stream=form.values.stream)
         return redirect(self.list_url)
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        form = ImportForm(request.POST or None, request.FILES or None)
+        form = ImportForm(request.POST or None, request.FILES or None, streams=own_streams(request))
         if not form.is_valid():
             return self.page(request, "dashboard/suppressions/import.html", title=_("Import suppressions"), form=form)
         file: AddressFile = form.cleaned_data["file"]
-        self._suppress(request, file.addresses)
+        self._suppress(request, file.addresses, stream=form.cleaned_data.get("stream", ""))
         if not file.error_count:
             return redirect(self.list_url)
         return self.page(request, "dashboard/suppressions/imported.html", title=_("Import suppressions"), file=file)
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         suppressions = Suppression.objects.filter(workspace=current_workspace(request)).order_by("-created_at", "-id")
-        rows = ((row.email, row.reason, format_datetime(row.created_at)) for row in _newest_first(suppressions))
-        return csv_response(request, "suppressions.csv", columns=("email", "reason", "createdAt"), rows=rows)
+        if stream := selected_stream(request):
+            suppressions = suppressions.filter(stream=suppression_stream(stream))
+        # The column of the stream comes last, and only if there are streams.
+        columns = ("email", "reason", "createdAt", "stream")[: 4 if streams_of(request) else 3]
+        rows = (
+            (row.email, row.reason, format_datetime(row.created_at), row.stream)[: len(columns)]
+            for row in _newest_first(suppressions)
+        )
+        return csv_response(request, "suppressions.csv", columns=columns, rows=rows)
 
     def remove_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suppression = self.find(request, object_id)
         if request.method != "POST":
-            confirmation = Confirmation(REMOVAL, _("Remove"), self.list_url, suppression.email, is_danger=True)
+            about = _describe(suppression, _names(request))
+            confirmation = Confirmation(REMOVAL, _("Remove"), self.list_url, about, is_danger=True)
             return self.confirm(request, _("Remove suppression"), confirmation)
         if try_action(request, lambda: delete_suppression(suppression)):
             messages.success(request, _("%(address)s was removed.") % {"address": suppression.email})
@@ -136,37 +167,50 @@ class SuppressionSection(ScopedAdmin):
         """Ask for a confirmation that posts the same selection again, then remove the selected addresses."""
         selected = self._selected(request)
         if "confirmed" not in request.POST and selected:
-            about = ", ".join(selected.values())
+            names = _names(request)
+            about = ", ".join(_describe(suppression, names) for suppression in selected)
             confirmation = Confirmation(REMOVAL, _("Remove"), self.list_url, about, is_danger=True)
-            hidden = [("confirmed", "1"), *(("selected", suppression_id) for suppression_id in selected)]
+            hidden = [("confirmed", "1"), *(("selected", suppression.id) for suppression in selected)]
             return self.confirm(request, _("Remove suppressions"), confirmation, hidden=hidden)
-        delete_suppressions(current_workspace(request), addresses=list(selected.values()))
+        for stream in {suppression.stream for suppression in selected}:
+            addresses = [suppression.email for suppression in selected if suppression.stream == stream]
+            delete_suppressions(current_workspace(request), addresses=addresses, stream=stream)
         text = ngettext("%(count)s address was removed.", "%(count)s addresses were removed.", len(selected))
         messages.success(request, text % {"count": len(selected)})
         return redirect(self.list_url)
 
-    def _selected(self, request: HttpRequest) -> dict[str, str]:
-        """Return the selected addresses of the workspace by id, at most PER_PAGE. Raises Http404 for an invalid id."""
+    def _selected(self, request: HttpRequest) -> list[Suppression]:
+        """Return the selected rows of the workspace, at most PER_PAGE. Raises Http404 for an invalid id."""
         ids = request.POST.getlist("selected")[:PER_PAGE]
         try:
-            return dict(self.get_queryset(request).filter(id__in=ids).values_list("id", "email"))
+            return list(self.get_queryset(request).filter(id__in=ids))
         except InvalidId as error:
             raise Http404 from error
 
-    def _suppress(self, request: HttpRequest, addresses: tuple[str, ...]) -> None:
-        new = suppress_all(current_workspace(request), addresses)
+    def _suppress(self, request: HttpRequest, addresses: tuple[str, ...], *, stream: str) -> None:
+        new = suppress_all(current_workspace(request), addresses, stream=stream)
         values = {"new": new, "known": len(addresses) - new}
         messages.success(request, _("%(new)s added, %(known)s already suppressed.") % values)
 
 
-def suppress_all(workspace: Workspace, addresses: tuple[str, ...]) -> int:
-    """Suppress any number of addresses in batches of MAX_ADDRESSES; return the number of new suppressions."""
+def _names(request: HttpRequest) -> dict[str, str]:
+    """Return the names of streams by their value in suppressions; none if the workspace has only `main`."""
+    names = {stream.slug: stream.name for stream in own_streams(request)}
+    return {"": _("All streams"), **names} if names else {}
+
+
+def _describe(suppression: Suppression, names: dict[str, str]) -> str:
+    name = names.get(suppression.stream)
+    return f"{suppression.email} ({name})" if name else suppression.email
+
+
+def suppress_all(workspace: Workspace, addresses: tuple[str, ...], *, stream: str) -> int:
+    """Suppress any number of addresses in batches of MAX_ADDRESSES; return the number of new suppressions.
+
+    stream: the only one to block; empty for all.
+    """
     chunks = (addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES))
-    results = (
-        result
-        for chunk in chunks
-        for result in suppress_addresses(workspace, addresses=chunk, reason=Suppression.Reason.MANUAL)
-    )
+    results = (result for chunk in chunks for result in suppress_manually(workspace, addresses=chunk, stream=stream))
     return len({suppression.id for suppression, is_new in results if is_new})
 
 

@@ -1,5 +1,6 @@
 """Webhook endpoints: list, create, edit, test, rotate secrets, and their deliveries."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -20,8 +21,10 @@ from dashboard.ui.labels import DELIVERY_TONES
 from dashboard.ui.listing import ListPage, list_page
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.streams import streams_of
 from documentation.page_samples import read_samples
 from events.kinds import WEBHOOK_KINDS
+from streams.models import Stream
 from webhooks.formats import STANDARD, format_choices
 from webhooks.health import read_health
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
@@ -56,7 +59,8 @@ EVENT_LABELS = {
 
 
 class WebhookForm(ApiForm):
-    serializer, wire_names = WebhookInput, {"url": "url", "events": "events", "format": "format"}
+    serializer = WebhookInput
+    wire_names = {"url": "url", "events": "events", "streams": "streams", "format": "format"}
 
     url = forms.CharField(
         label="URL",
@@ -72,6 +76,12 @@ class WebhookForm(ApiForm):
         choices=[(kind, EVENT_LABELS[kind]) for kind in WEBHOOK_KINDS],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
+    streams = forms.MultipleChoiceField(
+        label=gettext_lazy("Streams"),
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=gettext_lazy("Only events about emails of these streams. Without a choice, of all streams."),
+    )
     format = forms.ChoiceField(
         label=gettext_lazy("Format"),
         choices=format_choices,
@@ -80,6 +90,16 @@ class WebhookForm(ApiForm):
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy("Another service's format is for applications that were written for it."),
     )
+
+    def __init__(self, data: Any, *, streams: Sequence[Stream], **options: Any) -> None:
+        super().__init__(data, **options)
+        if streams:
+            self.fields["streams"].choices = [(stream.slug, stream.name) for stream in streams]  # type: ignore[attr-defined]
+        else:
+            del self.fields["streams"]
+
+    def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        return {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
 
     def clean_format(self) -> str:
         return self.cleaned_data["format"] or STANDARD
@@ -112,7 +132,8 @@ class WebhookSection(ScopedAdmin):
         return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows)
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
-        form = WebhookForm(request.POST or None, initial={"events": ["delivered", "bounced", "failed"]})
+        initial = {"events": ["delivered", "bounced", "failed"]}
+        form = WebhookForm(request.POST or None, streams=streams_of(request), initial=initial)
         workspace = current_workspace(request)
         created = form.attempt(lambda: create_webhook(workspace, **form.values)) if form.is_valid() else None
         if created is None:
@@ -134,6 +155,7 @@ class WebhookSection(ScopedAdmin):
             refresh=refresh,
             listing=listing,
             health=read_health(webhook),
+            streams=[stream for stream in streams_of(request) if stream.slug in webhook.streams],
             statuses=WebhookDeliveryStatus.values,
             status_filter=request.GET.get("status", ""),
             tones=DELIVERY_TONES,
@@ -145,9 +167,8 @@ class WebhookSection(ScopedAdmin):
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        form = WebhookForm(
-            request.POST or None, initial={name: getattr(webhook, name) for name in WebhookForm.wire_names}
-        )
+        initial = {name: getattr(webhook, name) for name in WebhookForm.wire_names}
+        form = WebhookForm(request.POST or None, streams=streams_of(request), initial=initial)
         changed = form.attempt(lambda: update_webhook(webhook, changes=form.values)) if form.is_valid() else None
         if changed is None:
             return self.page(request, "dashboard/webhooks/edit.html", title=_("Edit webhook"), form=form)

@@ -15,6 +15,7 @@ GUIDES = {
     "domains_domain": "domains",
     "webhooks_webhook": "webhooks",
     "webhooks_webhookdelivery": "webhooks#retries",
+    "streams_stream": "guides/streams",
     "suppressions_suppression": "guides/bounces",
     "workspaces_apikey": "guides/keys",
     "workspaces_membership": "specification#dashboard",

@@ -12,11 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dashboard.ui.current_workspace import current_workspace, is_owner, workspaces_of
+from dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    streams = _item(_("Streams"), "campaign", "streams_stream_changelist", key="n")
     inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")
     return [
         {
@@ -36,6 +38,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("Templates"), "draft", "templates_app_template_changelist", key="t"),
                 _item(_("Domains"), "dns", "domains_domain_changelist", key="d"),
                 _item(_("Webhooks"), "webhook", "webhooks_webhook_changelist", key="w"),
+                *([streams] if streams_of(request) else []),
                 _item(_("Suppressions"), "block", "suppressions_suppression_changelist", key="s"),
                 _item(_("API keys"), "key", "workspaces_apikey_changelist", key="k"),
                 _item(_("Usage"), "data_usage", "usage", key="u"),
@@ -65,6 +68,8 @@ STAFF_SECTIONS = {
     gettext_lazy("Email"): {
         "emails_email": "mail",
         "domains_domain": "dns",
+        "domains_trackinghost": "link",
+        "streams_stream": "campaign",
         "webhooks_webhook": "webhook",
         "webhooks_webhookdelivery": "outbox",
     },

@@ -29,6 +29,7 @@ POST_ONLY = {
     "logout",
     "resend_confirmation",
     "send_test_email",
+    "streams_stream_unarchive",
     "suppressions_suppression_remove",
     "switch_workspace",
     "templates_app_template_check",

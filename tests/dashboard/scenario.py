@@ -8,6 +8,8 @@ from domains.models import Domain
 from domains.services import new_selector
 from emails.models import Attachment, Content, Email
 from events.models import Event
+from streams.models import Stream
+from streams.services import create_stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from templates_app import services as templates
@@ -45,6 +47,7 @@ def fill_workspace(account: Account) -> dict[str, Any]:
         ),
         "webhooks_webhook": webhook,
         "webhooks_webhookdelivery": failed_delivery(webhook, answer="upstream is down"),
+        "streams_stream": make_streams(workspace),
         "suppressions_suppression": suppress_address(workspace, address="gone@example.com", reason="bounce")[0],
         "workspaces_apikey": workspace.api_keys.get(),
         "workspaces_membership": add_member(workspace),
@@ -53,7 +56,7 @@ def fill_workspace(account: Account) -> dict[str, Any]:
 
 def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     """Fill a workspace with the same text in every field that external parties can set."""
-    workspace = account.workspace
+    workspace, now = account.workspace, datetime.now(UTC)
     email = failed_email(
         workspace, subject=text, sender=text, to=[text], cc=[text], bcc=[text], reply_to=text, tags=[text]
     )
@@ -75,6 +78,9 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     Webhook.objects.filter(id=webhook.id).update(url=f"https://shop.example/{text}", active=False, disabled_reason=text)
     source = f"Subject: {text}\r\nFrom: {text}\r\nX-{text}: {text}\r\n\r\n{text}".encode()
     template = make_template(workspace, text[:100], "x", "x")
+    stream = create_stream(workspace, slug="newsletter", name=text[:100], description=text[:500], kind="bulk")
+    Stream.objects.filter(id=stream.id).update(paused_at=now, archived_at=now, paused_reason=text[:500])
+    suppress_address(workspace, address=email.recipients.get().address, reason="unsubscribe", stream="newsletter")
     # Bypasses the template syntax, which would refuse some texts.
     type(template.version).objects.filter(id=template.version_id).update(subject=text)
     return {
@@ -84,12 +90,24 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
         "templates_app_template": template,
         "webhooks_webhook": webhook,
         "webhooks_webhookdelivery": delivery,
+        "streams_stream": stream,
         "suppressions_suppression": Suppression.objects.create(
             workspace=workspace, email=text[:254], address_key=text[:254].casefold(), reason="manual"
         ),
         "workspaces_apikey": issue_api_key(workspace, name=text[:100], scope=ApiKey.Scope.READ_ONLY)[0],
         "workspaces_membership": add_member(workspace),
     }
+
+
+def make_streams(workspace: Workspace) -> Stream:
+    """Create two streams beside `main`; the recipient of failed_email unsubscribed from the returned one."""
+    newsletter = create_stream(
+        workspace, slug="newsletter", name="Newsletter", description="News of the shop, once a month.", kind="bulk"
+    )
+    create_stream(workspace, slug="receipts", name="Receipts")
+    make_email(workspace, subject="News in May", stream="newsletter", created_at=datetime.now(UTC) - timedelta(days=1))
+    suppress_address(workspace, address="ada@example.com", reason="unsubscribe", stream="newsletter")
+    return newsletter
 
 
 def add_member(workspace: Workspace) -> Membership:

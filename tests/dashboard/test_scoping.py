@@ -4,6 +4,8 @@ from django.db.models.functions import Now
 from domains.models import DkimKey, Domain
 from emails.models import Attachment, Email
 from inbound.inbox.models import CaughtMail
+from streams.models import Stream
+from streams.services import create_stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from templates_app.models import Template
@@ -42,6 +44,7 @@ def bobs(bob, settings):
         "templates_app_template": template.id,
         "webhooks_webhook": webhook.id,
         "webhooks_webhookdelivery": send_test(webhook).id,
+        "streams_stream": create_stream(bob.workspace, slug="bobs-secret", name="Bob's secret").id,
         "suppressions_suppression": suppression.id,
         "emails_email": email.id,
         "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
@@ -63,7 +66,7 @@ def test_every_route_with_an_object_is_covered(bobs):
 
 def rows_of(account) -> list[str]:
     """Return all rows of a workspace as text, to detect any change."""
-    kinds = [ApiKey, Domain, Email, CaughtMail, Template, Webhook, Suppression, WebhookDelivery]
+    kinds = [ApiKey, Domain, Email, CaughtMail, Template, Webhook, Stream, Suppression, WebhookDelivery]
     found = [repr(sorted(kind.objects.filter(workspace=account.workspace).values_list())) for kind in kinds]
     return [*found, repr(list(WebhookSecret.objects.values_list("id", "expires_at"))), repr(DkimKey.objects.count())]
 

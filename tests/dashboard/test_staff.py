@@ -4,12 +4,15 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field, quote
+from django.contrib.auth.models import Permission
 from django.utils.html import strip_tags
 from django.utils.translation import override
 
 from config.staff import StaffSite
 from provisioning.models import ManagementKey
 from provisioning.services import issue_management_key
+from streams.models import Stream
+from streams.services import create_stream, pause_stream
 from tests.conftest import PASSWORD, Api, code_of, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
@@ -292,7 +295,8 @@ def test_the_security_page_loads_the_copy_script(staff):
 
 # The same in English and German.
 SAME_IN_GERMAN = {
-    *("Domains", "Enterprise", "Free", "Name", "Person", "Pro", "Status", "Text", "Webhooks", "domain", "domains"),
+    *("Domains", "Enterprise", "Free", "Name", "Normal", "Person", "Pro", "Status", "Streams", "Text"),
+    *("Webhooks", "domain", "domains"),
     *("name", "status", "text", "webhook", "webhooks"),
 }
 
@@ -320,3 +324,52 @@ def test_the_labels_of_the_staff_admin_are_german():
 
     assert len(english) > 150
     assert {text for text, translation in zip(english, german, strict=True) if text == translation} <= SAME_IN_GERMAN
+
+
+class TestStreams:
+    def page(self, stream: Stream) -> str:
+        return f"/admin/streams/stream/{quote(stream.id)}/change/"
+
+    @pytest.fixture
+    def stream(self, alice) -> Stream:
+        return create_stream(alice.workspace, slug="newsletter", name="Newsletter", kind="bulk")
+
+    def test_one_is_paused_with_a_reason_and_resumed(self, staff, stream):
+        refused = staff.post(self.page(stream), {"initial-paused": "False", "paused": "on", "reason": ""})
+        assert "Enter a reason" in refused.text
+        fields = {"initial-paused": "False", "paused": "on", "reason": "Spam."}
+        assert staff.post(self.page(stream), fields).status_code == 302
+        stream.refresh_from_db()
+        assert (stream.paused_at is not None, stream.paused_reason) == (True, "Spam.")
+        assert "Spam." in staff.get("/admin/streams/stream/").text
+        # Saved by somebody whose page is older than the pause.
+        staff.post(self.page(stream), {"initial-paused": "False", "reason": ""})
+        stream.refresh_from_db()
+        assert (stream.paused_at is not None, stream.paused_reason) == (True, "Spam.")
+        staff.post(self.page(stream), {"initial-paused": "True", "reason": "Spam."})
+        stream.refresh_from_db()
+        assert (stream.paused_at, stream.paused_reason) == (None, "")
+        entries = AuditEntry.objects.filter(act__startswith="stream_").order_by("id").values_list("act", "actor_kind")
+        assert list(entries)[1:] == [("stream_paused", "staff"), ("stream_resumed", "staff")]
+
+    def test_several_are_resumed(self, staff, alice, stream):
+        pause_stream(alice.workspace, "newsletter", reason="Spam.")
+        staff.post("/admin/streams/stream/", {"action": "resume", "_selected_action": stream.id})
+        stream.refresh_from_db()
+        assert stream.paused_at is None
+
+    def test_one_is_neither_added_nor_deleted(self, staff, stream):
+        assert staff.get("/admin/streams/stream/add/").status_code == 403
+        assert staff.post(f"/admin/streams/stream/{quote(stream.id)}/delete/", {"post": "yes"}).status_code == 403
+
+    def test_those_who_may_only_view_pause_nothing(self, client, alice, stream):
+        helper = User.objects.create(email="helper@postrider.example", is_staff=True)
+        helper.user_permissions.add(Permission.objects.get(codename="view_stream"))
+        client.force_login(helper)
+        assert client.get(self.page(stream)).status_code == 200
+        fields = {"initial-paused": "False", "paused": "on", "reason": "Spam."}
+        assert client.post(self.page(stream), fields).status_code == 403
+        pause_stream(alice.workspace, "newsletter", reason="Spam.")
+        client.post("/admin/streams/stream/", {"action": "resume", "_selected_action": stream.id})
+        stream.refresh_from_db()
+        assert stream.paused_at

@@ -1,6 +1,7 @@
 """The page of an email: what surrounds its content."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -12,16 +13,21 @@ from emails.models import Email
 from emails.rendered_content import render_email
 from emails.sending.scheduling import is_cancellable
 from emails.states import EmailStatus
+from streams.models import Stream
 from templates_app.models import Template
 
 
-def describe_email(email: Email) -> dict[str, Any]:
-    """Return the context of the page, in a number of queries that does not grow with the events."""
+def describe_email(email: Email, *, streams: Sequence[Stream]) -> dict[str, Any]:
+    """Return the context of the page, in a number of queries that does not grow with the events.
+
+    streams: of the workspace; none if it has only `main`.
+    """
     return {
         "email": email,
         "content": render_email(email),
         "files": email.content.attachments.defer("data") if email.content else [],
-        "recipients": recipient_rows(email),
+        "recipients": recipient_rows(email, streams=streams),
+        "stream": next((stream for stream in streams if stream.slug == email.stream), None),
         "failures": partial_failures([email]).get(email.id),
         "timeline": read_timeline(email),
         "used_template": _template(email),

@@ -34,11 +34,12 @@ SUGGESTED_FROM = 500
 CONDITIONS = {
     "search": "strpos(search_text, %s) > 0",
     "tag": "%s = ANY(tags)",
+    "stream": "stream = %s",
     "template": "template_id = %s",
     "sender": "strpos(lower(sender), lower(%s)) > 0",
     "event": "EXISTS (SELECT FROM emails_event e WHERE e.email_id = newest.id AND e.kind = ANY(%s))",
 }
-SEARCHED_COLUMNS = ("id", "search_text", "tags", "template_id", "sender")
+SEARCHED_COLUMNS = ("id", "search_text", "tags", "stream", "template_id", "sender")
 SEARCH_NEWEST = """
 WITH searched AS MATERIALIZED (SELECT id, {conditions} AS is_hit FROM ({newest}) newest)
 SELECT (SELECT count(*) FROM searched), (SELECT count(*) FROM searched WHERE is_hit),

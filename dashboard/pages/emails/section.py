@@ -25,6 +25,7 @@ from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.preview import attachment_response, preview_response, source_response
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
+from dashboard.ui.streams import selected_stream, streams_of
 from emails.listing.export import export_lines
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
@@ -36,7 +37,7 @@ from workspaces.key_limits import NO_LIMITS
 
 # Filters beside the status and the search field.
 MORE_FILTERS = ("tag", "template", "sender", "event", "test", "from", "to")
-FILTERS = ("status", "search", *MORE_FILTERS)
+FILTERS = ("status", "search", "stream", *MORE_FILTERS)
 # Events that no status shows.
 EVENTS = (EventKind.COMPLAINED, EventKind.UNSUBSCRIBED, EventKind.DEFERRED)
 # Fields that may be long; the list does not read them.
@@ -90,6 +91,9 @@ class EmailSection(ScopedAdmin):
             is_filtered=any(request.GET.get(name) for name in FILTERS),
             has_more_filters=any(request.GET.get(name) for name in MORE_FILTERS),
             tags=suggest_tags(emails),
+            streams=streams_of(request),
+            stream=selected_stream(request),
+            stream_names={stream.slug: stream.name for stream in streams_of(request)},
             templates=Template.objects.filter(workspace=workspace).only("name")[:MAX_TEMPLATES],
             tones=EMAIL_TONES,
             export_url=self.url("export"),
@@ -114,7 +118,7 @@ class EmailSection(ScopedAdmin):
             return unchanged
         names = ("preview", "message", "source", "attachment", "resend", "schedule", "cancel")
         urls = {name: self.url(name, email.id) for name in names}
-        details = describe_email(email)
+        details = describe_email(email, streams=streams_of(request))
         return self.page(
             request, "dashboard/emails/detail.html", title=email.subject, urls=urls, refresh=refresh, **details
         )

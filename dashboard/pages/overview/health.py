@@ -1,7 +1,7 @@
 """Health of a workspace: rates against their limits, domains and DMARC, each with the next step."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from analytics.outcomes import read_outcomes
+from analytics.outcomes import DayOutcomes, read_outcomes
 from domains.models import Domain
 from domains.record_checks.results import RecordStatus, from_json
 from domains.services import is_dns_optional
@@ -59,6 +59,11 @@ def read_health(workspace: Workspace) -> list[HealthItem]:
     """Return the health of a workspace, in two queries."""
     today = datetime.now(UTC).date()
     days = read_outcomes(workspace, first=today - timedelta(days=PERIOD_DAYS - 1), last=today)
+    return [*rate_items(days), *_domain_items(workspace)]
+
+
+def rate_items(days: Sequence[DayOutcomes]) -> list[HealthItem]:
+    """Return the bounce and complaint rates of some days."""
     sent, bounced, complained = (sum(day.rated[name] for day in days) for name in ("sent", "bounced", "complained"))
     emails = reverse("dashboard:emails_email_changelist")
     bounces = _rate_item(_("Bounce rate"), percent_of(bounced, sent), bounce_limit())
@@ -66,7 +71,6 @@ def read_health(workspace: Workspace) -> list[HealthItem]:
     return [
         _with_advice(bounces, _("Remove addresses that do not exist from your lists."), f"{emails}?status=bounced"),
         _with_advice(complaints, _("Send only to people who expect the email."), f"{emails}?event=complained"),
-        *_domain_items(workspace),
     ]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils.dateparse import parse_date
@@ -13,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from analytics.outcomes import EVENTS, OUTCOMES, DayOutcomes, read_outcomes, sum_outcomes
+from analytics.outcomes import EVENTS, OUTCOMES, DayOutcomes, sum_outcomes
 from dashboard.pages.overview.health import bounce_limit, complaint_limit, percent_of
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from emails.queue_stats import QueueStats
@@ -97,10 +96,10 @@ def read_period(request: HttpRequest) -> Period:
     return Period(today - timedelta(days=days - 1), today)
 
 
-def read_metrics(workspace: Workspace, *, period: Period, slice_: UUID | None) -> dict[str, Any]:
-    """Return the metrics of a workspace or one of its slices, in one query."""
-    read = read_outcomes(workspace, first=period.first_before, last=period.last, slice_=slice_)
-    before, days = read[: period.days], read[period.days :]
+def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutcomes]) -> dict[str, Any]:
+    """Return the metrics of a period. days: all of the period and of the one before, perhaps among others."""
+    before = [day for day in days if period.first_before <= day.day < period.first]
+    days = [day for day in days if period.first <= day.day <= period.last]
     created_on = workspace.created_at.astimezone(UTC).date()
     today = datetime.now(UTC).date()
     shown = [name for name in OUTCOMES if any(day.outcomes[name] for day in days)] or ["delivered"]
@@ -128,7 +127,7 @@ def _parse_date(text: str) -> date | None:
         return None
 
 
-def _totals(days: list[DayOutcomes], before: list[DayOutcomes] | None) -> list[Metric]:
+def _totals(days: Sequence[DayOutcomes], before: Sequence[DayOutcomes] | None) -> list[Metric]:
     now = sum_outcomes(days)
     then = None if before is None else sum_outcomes(before)
     total = Metric(

@@ -7,20 +7,24 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from analytics.outcomes import read_outcomes
+from dashboard.pages.emails.search import NEWEST_EMAILS
 from dashboard.pages.onboarding import example_curl, read_onboarding, sending_domains
 from dashboard.pages.overview.health import read_health
 from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
-from dashboard.pages.overview.selection import read_selection
+from dashboard.pages.overview.selection import read_selected_outcomes, read_selection
 from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.refresh import Refresh, refresh_of
 from dashboard.ui.smtp_settings import smtp_settings
+from dashboard.ui.streams import selected_stream, streams_of
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
 from lib.coded_texts import restore_text
 from lib.translation import translate
 from reputation.rates import PERIOD_DAYS
+from streams.models import Stream
+from workspaces.models import Workspace
 from workspaces.quota import read_quota
 
 RECENT_EMAILS = 6
@@ -37,23 +41,37 @@ def read_refresh(request: HttpRequest) -> Refresh:
 
 def overview(request: HttpRequest) -> dict[str, Any]:
     workspace = current_workspace(request)
-    recent = list(Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")[:RECENT_EMAILS])
-    quota, selection = read_quota(workspace), read_selection(request, workspace)
+    stream = selected_stream(request)
+    recent = _newest(workspace, stream)
+    has_emails = bool(recent or stream)
+    quota, selection, period = read_quota(workspace), read_selection(request, workspace), read_period(request)
+    days = read_selected_outcomes(request, workspace, selection, first=period.first_before, last=period.last)
     return {
         "workspace": workspace,
         "suspended_reason": translate(restore_text(workspace.suspended_code, text=workspace.suspended_reason)),
         "quota": quota,
         "quota_percent": percent_used(quota),
         "queue": queue_counts(read_queue_stats(workspace)),
-        **read_metrics(workspace, period=read_period(request), slice_=selection.slice_),
+        **read_metrics(workspace, period=period, days=days),
+        "streams": streams_of(request),
+        "stream": stream,
         "selection": selection,
         "health": read_health(workspace),
         "health_days": PERIOD_DAYS,
         "recent": recent,
-        "onboarding": read_onboarding(workspace, has_sent=bool(recent)),
+        "has_emails": has_emails,
+        "onboarding": read_onboarding(workspace, has_sent=has_emails),
         "curl": example_curl(sending_domains(workspace)),
         "smtp": smtp_settings(),
         "api_url": f"{settings.PUBLIC_URL}/v1",
         "tones": EMAIL_TONES,
         "has_inbox": settings.DELIVERY_TRANSPORT == "inbox",
     }
+
+
+def _newest(workspace: Workspace, stream: Stream | None) -> list[Email]:
+    """Return the newest emails; those of a stream among the newest NEWEST_EMAILS, because no index has the stream."""
+    newest = Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")
+    if stream:
+        newest = newest.filter(stream=stream.slug, id__in=newest.values("id")[:NEWEST_EMAILS])
+    return list(newest[:RECENT_EMAILS])

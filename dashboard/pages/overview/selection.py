@@ -1,20 +1,25 @@
-"""Selection of the overview: all emails, or those of one domain, template or tag."""
+"""Selection of the overview: all emails, or those of one stream, domain, template or tag."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from analytics.outcomes import DayOutcomes, read_outcomes, read_stream_outcomes
 from counters.slices import Dimension, slice_id
 from dashboard.pages.emails.search import suggest_tags
+from dashboard.ui.streams import selected_stream
 from emails.models import Email
 from templates_app.models import Template
 from workspaces.models import Workspace
 
 MAX_OPTIONS = 100
 MAX_VALUE_LENGTH = 255
+# Streams have a switch of their own.
+DIMENSIONS = (Dimension.DOMAIN, Dimension.TEMPLATE, Dimension.TAG)
 
 Option = tuple[str, str]
 
@@ -29,17 +34,26 @@ class OptionGroup:
 
 @dataclass(frozen=True)
 class Selection:
-    """value: the parameter, `dimension:value`; empty for all emails. slice_: None for all emails."""
+    """value: the parameter, `dimension:value`; empty for all emails. slice_: None for all emails, and for a stream."""
 
     value: str
     slice_: UUID | None
     groups: list[OptionGroup]
 
 
+def read_selected_outcomes(
+    request: HttpRequest, workspace: Workspace, selection: Selection, *, first: date, last: date
+) -> list[DayOutcomes]:
+    """Return the outcomes of the selection, or of the stream that the switch has selected."""
+    if selection.slice_ is None and (stream := selected_stream(request)):
+        return read_stream_outcomes(workspace, stream.slug, first=first, last=last)
+    return read_outcomes(workspace, first=first, last=last, slice_=selection.slice_)
+
+
 def read_selection(request: HttpRequest, workspace: Workspace) -> Selection:
     """Return the selection of a request; all emails if it is missing or invalid."""
     dimension, _colon, value = request.GET.get("show", "").partition(":")
-    if dimension not in set(Dimension) or not 0 < len(value) <= MAX_VALUE_LENGTH:
+    if dimension not in DIMENSIONS or not 0 < len(value) <= MAX_VALUE_LENGTH:
         return Selection("", None, _groups(workspace, "", ""))
     selected = Dimension(dimension)
     groups = _groups(workspace, selected, value)

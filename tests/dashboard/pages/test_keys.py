@@ -191,7 +191,7 @@ def test_limits_are_set_in_the_form_and_shown(owner):
 
     key = ApiKey.objects.get()
     assert key.limits == KeyLimits(
-        ("shop.example", "blog.example"), ("203.0.113.0/24", "2001:db8::/32"), ("welcome",), 5
+        ("shop.example", "blog.example"), ("203.0.113.0/24", "2001:db8::/32"), ("welcome",), requests_per_second=5
     )
     detail = owner.get(f"/dashboard/keys/{key.id}/").content.decode()
     for shown in (page, detail):
