@@ -17,6 +17,7 @@ from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
 from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
 from lib.email_addresses import InvalidAddress, parse_address
 from lib.worker import failpoints
+from workspaces.access_rules import InvalidRolesFile, read_rules
 
 
 def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
@@ -39,6 +40,7 @@ def setting_errors() -> Iterator[str]:
     yield from _sending_domains()
     yield from _inbound()
     yield from _delivery()
+    yield from _identity_provider()
     yield from _failpoints()
     if not settings.EMBEDDED:
         yield from _production_settings()
@@ -127,6 +129,26 @@ def _delivery() -> Iterator[str]:
             check_backend(settings.ANYMAIL_BACKEND)
         except BackendUnsuitable as error:
             yield f"ANYMAIL_BACKEND: {error}"
+
+
+def _identity_provider() -> Iterator[str]:
+    if not settings.OIDC_ISSUER:
+        if settings.PASSWORDS != "on":
+            yield "PASSWORDS leaves people no way to sign in. Set OIDC_ISSUER to an identity provider, or PASSWORDS=on."
+        return
+    for name in ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"):
+        if not env.is_set(name):
+            yield f"{name} is missing. Set it to that of the client which is registered at the identity provider."
+    if "openid" not in settings.OIDC_SCOPES.split():
+        yield "OIDC_SCOPES must contain openid, such as: openid email profile groups."
+    issuer = urlsplit(settings.OIDC_ISSUER)
+    schemes = {"https", "http"} if settings.OIDC_ALLOW_PRIVATE_NETWORKS else {"https"}
+    if issuer.scheme not in schemes or not issuer.hostname or issuer.query or issuer.fragment:
+        yield f"OIDC_ISSUER must be the https:// URL of an identity provider, not {settings.OIDC_ISSUER!r}."
+    try:
+        read_rules()
+    except InvalidRolesFile as error:
+        yield f"OIDC_ROLES_FILE: {error}"
 
 
 def _failpoints() -> Iterator[str]:

@@ -18,6 +18,7 @@ from api.latency import observed
 from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from counters import counters, smtp_usage
+from dashboard.auth.oidc.metrics import read_sign_in_counts
 from domains.tracking_hosts import count_tracking_hosts
 from emails.sending import delivery_health
 from events import sequencer
@@ -86,6 +87,14 @@ def _smtp_counter(name: str, description: str, measure: str, *, labels: list[str
     return family
 
 
+def provider_sign_ins() -> Metric:
+    description = "Sign-ins with the identity provider: ok, refused, or unavailable."
+    family = CounterMetricFamily("postrider_provider_sign_ins", description, labels=["result"])
+    for labels, count in read_sign_in_counts():
+        family.add_metric(labels, count)
+    return family
+
+
 def webhook_lag() -> Metric:
     description = "Seconds since the oldest due webhook delivery became due."
     age = lag()
@@ -122,6 +131,7 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     smtp_sessions,
     smtp_memory,
     smtp_refusals,
+    provider_sign_ins,
     webhook_lag,
     event_delay,
     tracking_hosts,

@@ -32,6 +32,20 @@ WORKSPACE_DELETION_DAYS = env.integer("WORKSPACE_DELETION_DAYS", 7, low=0, high=
 STAFF_SECOND_FACTOR = env.choice(
     "STAFF_SECOND_FACTOR", "optional" if EMBEDDED else "required", options=["required", "optional"]
 )
+# Signing in with an identity provider (docs/openid-connect.md)
+OIDC_ISSUER = env.text("OIDC_ISSUER")
+OIDC_CLIENT_ID = env.text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = env.text("OIDC_CLIENT_SECRET")
+OIDC_SCOPES = env.text("OIDC_SCOPES", "openid email profile groups")
+OIDC_LABEL = env.text("OIDC_LABEL", "SSO")
+OIDC_ROLES_FILE = env.text("OIDC_ROLES_FILE")
+OIDC_CREATE = env.choice("OIDC_CREATE", "mapped", options=["mapped", "none"])
+OIDC_TRUST_EMAIL = env.boolean("OIDC_TRUST_EMAIL", False)
+OIDC_SECOND_FACTOR = env.choice("OIDC_SECOND_FACTOR", "idp", options=["idp", "local"])
+OIDC_SESSION_HOURS = env.integer("OIDC_SESSION_HOURS", 12, low=1, high=336)
+OIDC_ALLOW_PRIVATE_NETWORKS = env.boolean("OIDC_ALLOW_PRIVATE_NETWORKS", EMBEDDED)
+# Who may sign in with a password.
+PASSWORDS = env.choice("PASSWORDS", "on", options=["on", "staff", "off"])
 # The sender of system emails: invitations, password resets, confirmations
 SYSTEM_FROM = env.text("SYSTEM_FROM", "Postrider <service@postrider.example>" if EMBEDDED else "")
 # Percent of a workspace's recipients: above it the owners are warned, or the workspace is suspended. By default only
@@ -198,6 +212,7 @@ TEMPLATES = [
     }
 ]
 
+AUTHENTICATION_BACKENDS = ["dashboard.auth.passwords.PasswordPolicy", "django.contrib.auth.backends.ModelBackend"]
 LOGIN_REDIRECT_URL = "dashboard:index"
 AUTH_USER_MODEL = "workspaces.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]

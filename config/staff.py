@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from config.health import has_broker
 from config.heartbeats import live_workers
 from dashboard.auth.access import TwoFactorSite
+from dashboard.auth.signin import has_provider_factor
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
 from system_mail.models import SystemMail, SystemMailState
 from workspaces.account_status import must_have_second_factor
@@ -44,7 +45,7 @@ class StaffSite(TwoFactorSite):
 
 def lacks_second_factor(request: HttpRequest) -> bool:
     user: Any = request.user
-    return must_have_second_factor(user) and user.second_factor_at is None
+    return must_have_second_factor(user) and user.second_factor_at is None and not has_provider_factor(request)
 
 
 def operations_context() -> dict[str, Any]:

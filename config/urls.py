@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 
 from api.exception_handler import bad_request, forbidden, not_found, server_error
 from config import health, metrics
+from dashboard.auth.oidc.backchannel import backchannel_logout
 from dashboard.site import dashboard_site
 from tracking import host_views
 
@@ -30,6 +31,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),
+    path("oidc/backchannel", backchannel_logout),
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),

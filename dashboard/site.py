@@ -1,12 +1,12 @@
 """Workspace dashboard at /dashboard/: a Django admin site scoped to a workspace of the signed-in user."""
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, include, path, re_path, reverse_lazy
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
@@ -14,6 +14,7 @@ from dashboard.auth.access import TwoFactorSite
 from dashboard.auth.email_confirmation import confirm_email, resend_confirmation
 from dashboard.auth.invitation import invitation
 from dashboard.auth.password_reset import new_password, reset
+from dashboard.auth.passwords import for_passwords
 from dashboard.auth.signup import sign_up
 from dashboard.pages.onboarding import send_test_email
 from dashboard.pages.overview.page import overview, read_refresh
@@ -34,15 +35,16 @@ class DashboardSite(TwoFactorSite):
         return bool(workspaces_of(request))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
+        of_staff = partial(for_passwords, of_staff=True)
         return [
             path("", self.admin_view(self.index), name="index"),
             path("login/", self.login, name="login"),
             path("logout/", self.logout, name="logout"),
             *self.account_urls(),
-            path("signup/", never_cache(self.as_page(sign_up)), name="signup"),
+            path("signup/", never_cache(for_passwords(self.as_page(sign_up))), name="signup"),
             path("invitation/", never_cache(self.as_page(invitation)), name="invitation"),
-            path("reset/", never_cache(self.as_page(reset)), name="reset"),
-            path("reset/new/", never_cache(self.as_page(new_password)), name="new_password"),
+            path("reset/", never_cache(of_staff(self.as_page(reset))), name="reset"),
+            path("reset/new/", never_cache(of_staff(self.as_page(new_password))), name="new_password"),
             path("proof/", never_cache(self.as_page(confirm_email)), name="confirm_email"),
             path("proof/again/", self.admin_view(resend_confirmation), name="resend_confirmation"),
             path("password/", self.admin_view(self.password_change), name="password_change"),
@@ -64,7 +66,7 @@ class DashboardSite(TwoFactorSite):
         workspace = current_workspace(request) if workspaces_of(request) else None
         return {
             **super().each_context(request),
-            "is_signup_open": settings.SIGNUP == "open",
+            "is_signup_open": settings.SIGNUP == "open" and settings.PASSWORDS == "on",
             "guide": guide_url(request),
             "shortcuts": shortcuts(request),
             "is_unconfirmed": workspace is not None and not workspace.is_proven,
@@ -89,9 +91,6 @@ class DashboardSite(TwoFactorSite):
         Unfold's templates link this page for every member of staff, so the URL name must exist.
         """
         return HttpResponse()
-
-    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return LogoutView.as_view(next_page=reverse_lazy("dashboard:login"))(request)
 
 
 dashboard_site = DashboardSite(name="dashboard")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from doctor import installation, mail, submission, web
+from doctor import identity_provider, installation, mail, submission, web
 from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, skip
 
 
@@ -32,6 +32,10 @@ CHECKS = (
     DoctorCheck("public_url", web.check_public_url),
     DoctorCheck("proxy", web.check_proxy, needs="public_url"),
     DoctorCheck("tracking_hosts", web.check_tracking_hosts, needs="migrations"),
+    DoctorCheck("identity_provider", identity_provider.check_discovery, needs="settings"),
+    DoctorCheck("identity_clock", identity_provider.check_clock, needs="identity_provider"),
+    DoctorCheck("identity_redirect", identity_provider.check_redirects, needs="identity_provider"),
+    DoctorCheck("identity_roles", identity_provider.check_roles, needs="settings"),
     DoctorCheck("port_25", mail.check_port_25),
     DoctorCheck("ehlo_name", mail.check_ehlo_forward),
     DoctorCheck("reverse_dns", mail.check_ehlo_reverse, needs="ehlo_name"),

@@ -8,12 +8,14 @@ from django.dispatch import receiver
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from lib.translation import translate
 from system_mail.models import SystemMailKind
 from system_mail.services import in_language_of, queue_system_mail
 from workspaces.deletion import deletion_changed
+from workspaces.identities import last_owner_kept
 from workspaces.models import Membership, User, Workspace
 
 DELETED = _("""The operator of this service deleted the workspace "{workspace}".
@@ -30,6 +32,13 @@ passed.
 
 {url}
 """)
+LAST_OWNER = _("""The identity provider no longer gives {email} a role in the workspace "{workspace}".
+
+The account is its last owner, and still owns it. Make another member an owner, or remove the workspace:
+
+{url}
+""")
+MAX_STAFF_NOTICES = 50
 
 
 def notify_owners(workspace: Workspace, *, subject: Promise, text: Promise, **values: object) -> None:
@@ -55,6 +64,18 @@ def send_deletion_email(workspace: Workspace, **signal: Any) -> None:
     else:
         subject, text = _("{workspace} was restored"), RESTORED
     notify_owners(workspace, subject=subject, text=text, deletes_at=workspace.deletes_at)
+
+
+@receiver(last_owner_kept)
+def notify_staff_of_last_owner(workspace: Workspace, user: User, **signal: Any) -> None:
+    """Queue an email to the staff about an owner without a claim, who was kept because there is no other."""
+    url = f"{settings.PUBLIC_URL}{reverse('admin:workspaces_workspace_change', args=[workspace.id])}"
+    name = " ".join(workspace.name.split())
+    for member in User.objects.filter(is_active=True, is_staff=True).order_by("id")[:MAX_STAFF_NOTICES]:
+        with in_language_of(member):
+            subject = gettext("The last owner of %(workspace)s has no role any more") % {"workspace": name}
+            text = str(LAST_OWNER).format(email=user.email, workspace=name, url=url)
+            queue_system_mail(to=member.email, kind=SystemMailKind.NOTICE, subject=subject, text=text)
 
 
 def _format_value(value: object) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import password_validation
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
@@ -20,7 +21,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
 from workspaces.audit import AuditAction, record_action
 from workspaces.deletion import restore_workspace
-from workspaces.models import ApiKey, AuditEntry, Membership, User, Workspace
+from workspaces.models import ApiKey, AuditEntry, Identity, Membership, User, Workspace
 from workspaces.second_factor import end_second_factor
 
 admin.site.unregister(Group)
@@ -64,6 +65,11 @@ class NewUserForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' M
         model = User
         fields = ("email", "is_staff")
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if settings.PASSWORDS == "off":
+            del self.fields["password"]
+
     def clean_email(self) -> str:
         """Lowercase the address: addresses are unique regardless of case."""
         email = str(self.cleaned_data["email"]).lower()
@@ -73,10 +79,23 @@ class NewUserForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' M
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]  # not in the stubs
+        if "password" not in self.fields:
+            return
         try:
             password_validation.validate_password(self.cleaned_data.get("password", ""), self.instance)
         except forms.ValidationError as error:
             self.add_error("password", error)
+
+
+class IdentityInline(TabularInline):
+    """Identities at the identity provider, which staff can unlink."""
+
+    model = Identity
+    extra = 0
+    fields = readonly_fields = ("issuer", "subject", "created_at", "last_sign_in_at")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 class MembershipInline(TabularInline):
@@ -95,7 +114,7 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
     search_fields = ("email",)
     ordering = ("email",)
     filter_horizontal = ()
-    readonly_fields = ("created_at", "last_login", "second_factor_at")
+    readonly_fields = ("created_at", "last_login", "second_factor_at", "staff_from_claims")
     inlines = (MembershipInline,)
     actions = ("end_second_factors",)
     # No password field: even a masked hash is of no use here.
@@ -108,6 +127,7 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
                     "is_active",
                     "is_staff",
                     "is_superuser",
+                    "staff_from_claims",
                     "second_factor_at",
                     "created_at",
                     "last_login",
@@ -117,9 +137,24 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
     )
     add_fieldsets = ((None, {"fields": ("email", "password", "is_staff")}),)
 
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        return (*self.inlines, IdentityInline) if obj and obj.identities.exists() else self.inlines
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None and settings.PASSWORDS == "off":
+            return ((None, {"fields": ("email", "is_staff")}),)
+        return super().get_fieldsets(request, obj)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
+        if settings.PASSWORDS == "off":
+            raise Http404
+        response: HttpResponse = super().user_change_password(request, id, form_url)
+        return response
+
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001
         if not change:
-            obj.set_password(form.cleaned_data["password"])
+            # None, without passwords, cannot be used.
+            obj.set_password(form.cleaned_data.get("password"))
         super().save_model(request, obj, form, change)
 
     @admin.action(description=_("Turn off two-factor authentication (lost phone)"), permissions=["change"])

@@ -53,15 +53,18 @@ class AuditMiddleware:
             _request.reset(token)
 
 
-def record_action(workspace: Workspace, action: AuditAction, *, about: str = "", person: User | None = None) -> None:
+def record_action(
+    workspace: Workspace | None, action: AuditAction, *, about: str = "", person: User | None = None
+) -> None:
     """Add an entry to the audit log, in the transaction of the action.
 
+    workspace: None for an action on the installation, which only staff see.
     about: a readable name of the object or a text with its code, never a secret. person: the actor, if identified by a
     link and not a session.
     """
     actor = _current_actor(person)
     AuditEntry.objects.create(
-        workspace_id=workspace.id,
+        workspace=workspace,
         act=action,
         about=_without_nul(about)[:320],
         about_code=about.to_json() if isinstance(about, CodedText) else None,
@@ -71,10 +74,15 @@ def record_action(workspace: Workspace, action: AuditAction, *, about: str = "",
     )
 
 
-def record_sign_in(user: User) -> None:
+def record_sign_in(user: User, *, about: str = "") -> None:
     """Add an entry to the audit log of each workspace that the user is a member of."""
+    record_for_workspaces(user, AuditAction.SIGNED_IN, about=about)
+
+
+def record_for_workspaces(user: User, action: AuditAction, *, about: str = "") -> None:
+    """Add an entry about a user to the audit log of each of their workspaces."""
     for workspace in user.workspaces.all():
-        record_action(workspace, AuditAction.SIGNED_IN, person=user)
+        record_action(workspace, action, about=about, person=user)
 
 
 def delete_expired_entries() -> Iterator[None]:

@@ -117,6 +117,10 @@ def accept_invitation(invitation: Invitation, *, user: User) -> Membership:
     membership, _ = Membership.objects.get_or_create(
         workspace=invitation.workspace, user=user, defaults={"role": invitation.role}
     )
+    if membership.claimed_role:
+        membership.invited_role = invitation.role
+        membership.role = Role.OWNER if Role.OWNER in {membership.role, invitation.role} else Role.MEMBER
+        membership.save(update_fields=["invited_role", "role"])
     record_action(invitation.workspace, AuditAction.MEMBER_JOINED, about=user.email, person=user)
     return membership
 
@@ -142,11 +146,15 @@ def withdraw_invitation(invitation: Invitation) -> None:
 
 @transaction.atomic
 def change_role(membership: Membership, *, role: str) -> None:
-    """Change a member's role. Raises LastOwner."""
+    """Change a member's role. Claims may raise it again at the next sign-in (workspaces.identities).
+
+    Raises LastOwner.
+    """
     membership.workspace.lock()
     if role != Role.OWNER:
-        _require_another_owner(membership)
-    if Membership.objects.filter(id=membership.id).exclude(role=role).update(role=role):
+        require_another_owner(membership)
+    invited_role = role if membership.claimed_role else ""
+    if Membership.objects.filter(id=membership.id).exclude(role=role).update(role=role, invited_role=invited_role):
         about = CodedText("workspaces.change", about=membership.user.email, words=[role])
         record_action(membership.workspace, AuditAction.MEMBER_ROLE_CHANGED, about=about)
 
@@ -165,13 +173,13 @@ def leave_workspace(membership: Membership) -> None:
 
 def _delete_membership(membership: Membership, action: AuditAction) -> None:
     membership.workspace.lock()
-    _require_another_owner(membership)
+    require_another_owner(membership)
     deleted, _ = Membership.objects.filter(id=membership.id).delete()
     if deleted:
         record_action(membership.workspace, action, about=membership.user.email)
 
 
-def _require_another_owner(membership: Membership) -> None:
+def require_another_owner(membership: Membership) -> None:
     """Raise LastOwner if the member is the only owner. Requires the lock on the workspace."""
     owners = Membership.objects.filter(workspace=membership.workspace_id, role=Role.OWNER)
     if owners.filter(id=membership.id).exists() and not owners.exclude(id=membership.id).exists():

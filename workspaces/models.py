@@ -1,8 +1,7 @@
-"""Accounts: users, workspaces, memberships, API keys, monthly usage and the audit log."""
+"""Accounts: users and their identities, workspaces, memberships, API keys, monthly usage and the audit log."""
 
 import unicodedata
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
@@ -55,6 +54,11 @@ class User(AbstractBaseUser, PermissionsMixin):
     # An IANA name; empty until chosen: UTC, and the dashboard suggests the zone of the browser.
     time_zone = models.CharField(max_length=64, blank=True, db_default="", default="", editable=False)
 
+    # Whether the permissions of staff come from the identity provider, and end with them (workspaces.identities).
+    staff_from_claims = models.BooleanField("staff by the provider", default=False, db_default=False, editable=False)
+    # Sessions that began earlier are over.
+    sessions_ended_at = models.DateTimeField(null=True, blank=True, editable=False)
+
     objects = UserManager()
 
     USERNAME_FIELD = "email"
@@ -64,15 +68,51 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def get_session_auth_hash(self) -> str:
-        """Bind sessions to the second factor: turning it on or off ends all other sessions, like a new password."""
-        return _bind_second_factor(super().get_session_auth_hash(), self.second_factor_at)
+        """Bind sessions to the second factor: turning it on or off ends all other sessions, like a new password.
+
+        Also to the end of all sessions that the identity provider requested.
+        """
+        return self._bind_session(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        return (_bind_second_factor(known, self.second_factor_at) for known in super().get_session_auth_fallback_hash())
+        return (self._bind_session(known) for known in super().get_session_auth_fallback_hash())
+
+    def _bind_session(self, session_hash: str) -> str:
+        bound = f"{session_hash}:{self.second_factor_at.timestamp():.0f}" if self.second_factor_at else session_hash
+        return f"{bound}:ended:{self.sessions_ended_at.timestamp():.6f}" if self.sessions_ended_at else bound
 
 
-def _bind_second_factor(session_hash: str, second_factor_at: datetime | None) -> str:
-    return f"{session_hash}:{second_factor_at.timestamp():.0f}" if second_factor_at else session_hash
+class Identity(models.Model):
+    """The account of a person at an identity provider, by which they sign in to an account here.
+
+    The address is no part of it: it may change at the provider (docs/decisions/0201).
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    last_sign_in_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        verbose_name_plural = "identities"
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_account_per_identity"),
+            models.UniqueConstraint(fields=["user", "issuer"], name="one_identity_per_issuer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
+
+
+class UsedLogoutToken(models.Model):
+    """The digest of a logout token of an identity provider, which is valid once, until the token expires."""
+
+    digest = models.CharField(max_length=64, primary_key=True, editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    def __str__(self) -> str:
+        return self.digest
 
 
 def plan_choices() -> list[tuple[str, Any]]:
@@ -134,7 +174,16 @@ class Membership(models.Model):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    # The one that counts: the higher of the next two.
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.MEMBER)
+    # By the claims of the last sign-in with the identity provider; empty if it gives none.
+    claimed_role = models.CharField(
+        max_length=16, choices=Role.choices, blank=True, db_default="", default="", editable=False
+    )
+    # Given by people, while claimed_role is set; empty if the membership exists by the claims alone.
+    invited_role = models.CharField(
+        max_length=16, choices=Role.choices, blank=True, db_default="", default="", editable=False
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -195,6 +244,7 @@ def audit_actions() -> list[tuple[str, Any]]:
 class AuditEntry(models.Model):
     """One action on a workspace with its actor, time and client address: created by workspaces.audit, never changed.
 
+    Entries without a workspace are about the installation; only staff see them.
     actor and about are stored as text, so that entries stay readable after the objects are deleted. about_code: the
     code and values of about, unless it is a name.
     """
@@ -228,7 +278,13 @@ class AuditEntry(models.Model):
         MEMBER_ROLE_CHANGED = "member_role", "Member's role changed"
         MEMBER_REMOVED = "member_removed", "Member removed"
         MEMBER_LEFT = "member_left", "Member left"
+        LAST_OWNER_KEPT = "member_last_owner", "Last owner kept"
         SIGNED_IN = "signed_in", "Signed in"
+        SIGN_IN_REFUSED = "sign_in_refused", "Sign-in refused"
+        SIGN_IN_LINK_CREATED = "sign_in_link", "Sign-in link created"
+        SIGNED_OUT_BY_PROVIDER = "sign_out_by_provider", "Signed out by the provider"
+        IDENTITY_LINKED = "identity_linked", "Identity linked"
+        STAFF_CHANGED = "staff_changed", "Staff permission changed"
         WORKSPACE_CREATED = "workspace_created", "Workspace created"
         ADDRESS_CONFIRMED = "workspace_proven", "Address confirmed"
         WORKSPACE_SUSPENDED = "workspace_suspended", "Workspace suspended"
@@ -247,7 +303,7 @@ class AuditEntry(models.Model):
         STAFF = "staff"
         SERVICE = "service"
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="audit", db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, null=True, related_name="audit", db_index=False)
     act = models.CharField(max_length=24, choices=audit_actions)
     about = models.CharField(max_length=320, blank=True)
     about_code = models.JSONField(null=True)

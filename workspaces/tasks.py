@@ -4,13 +4,15 @@ from celery import shared_task
 
 from workspaces.account_status import delete_abandoned_workspaces
 from workspaces.audit import delete_expired_entries
+from workspaces.identities import delete_expired_logout_tokens
 from workspaces.members import expired_invitations
 from workspaces.retention import run_batches
 
 
 @shared_task(name="workspaces.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete old audit entries, expired invitations and abandoned workspaces."""
+    """Delete old audit entries, expired invitations and logout tokens, and abandoned workspaces."""
     run_batches(delete_expired_entries())
     expired_invitations().delete()
+    delete_expired_logout_tokens()
     delete_abandoned_workspaces()

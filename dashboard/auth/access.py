@@ -1,10 +1,12 @@
-"""Sign-in, two-factor and account security pages, shared by both admin sites."""
+"""Sign-in, sign-out, two-factor and account security pages, shared by both admin sites."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
+from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.views import LogoutView
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -15,8 +17,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from unfold.sites import UnfoldAdminSite
 
+from dashboard.auth.oidc.sign_out import provider_sign_out_url
+from dashboard.auth.oidc.views import callback, link, start
+from dashboard.auth.passwords import allows_passwords, has_password
 from dashboard.auth.preferences import needs_time_zone, preferences
 from dashboard.auth.security import security
+from dashboard.auth.sign_in_link import sign_in_link
 from dashboard.auth.signin import SignInView, enter_code, local_path
 
 
@@ -31,6 +37,10 @@ class TwoFactorSite(UnfoldAdminSite):
             path("login/code/", never_cache(self.as_page(enter_code)), name="code"),
             path("security/", never_cache(self.as_page(security)), name="security"),
             path("preferences/", never_cache(self.as_page(preferences)), name="preferences"),
+            path("oidc/", never_cache(self.as_page(start)), name="oidc"),
+            path("oidc/callback", never_cache(self.as_page(callback)), name="oidc_callback"),
+            path("oidc/link/", never_cache(self.as_page(link)), name="oidc_link"),
+            path("sign-in-link/", never_cache(self.as_page(sign_in_link)), name="sign_in_link"),
         ]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
@@ -42,11 +52,16 @@ class TwoFactorSite(UnfoldAdminSite):
         if request.method == "GET" and self.has_permission(request):
             return redirect(home)
         target = local_path(request.POST.get("next", request.GET.get("next", ""))) or home
+        has_form = allows_passwords(self.name)
+        if request.method == "POST" and not has_form:
+            raise Http404
         context = {
             **self.each_context(request),
             "title": _("Sign in"),
             "app_path": request.get_full_path(),
             "welcome": self.welcome,
+            "has_password_form": has_form,
+            "provider_label": settings.OIDC_LABEL if settings.OIDC_ISSUER else "",
         }
         view = never_cache(
             sensitive_post_parameters("password")(
@@ -59,6 +74,24 @@ class TwoFactorSite(UnfoldAdminSite):
             )
         )
         return cast("HttpResponse", view(request))
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """End the session, and then the one of the identity provider if it has a page for that."""
+        request.current_app = self.name
+        login_page = reverse("admin:login", current_app=self.name)
+        url = provider_sign_out_url(request, login_page) if request.method == "POST" else ""
+        response: HttpResponse = LogoutView.as_view(next_page=login_page)(request)
+        if not url:
+            return response
+        text = _("You are signed out here. The identity provider opens to end your session there, too.")
+        return self.page(request, "dashboard/continue.html", title=_("Signed out"), text=text, url=url)
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        user: Any = request.user
+        if not has_password(user):
+            raise Http404
+        response: HttpResponse = super().password_change(request, extra_context)
+        return response
 
     def page(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
         request.current_app = self.name  # read by the admin's templates

@@ -7,6 +7,7 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from dashboard.auth.passwords import has_password
 from system_mail.invitations import link
 from system_mail.models import SystemMailKind
 from system_mail.services import in_language_of, pretend_to_queue, queue_system_mail
@@ -34,6 +35,12 @@ If this was you, no action is needed. If it was not, reset your password now:
 
 {url}
 """)
+NOTICE_WITHOUT_PASSWORD = _("""{change}
+
+If this was you, no action is needed. If it was not, tell the operator of this service now:
+
+{url}
+""")
 
 
 def send_confirmation(user: User) -> None:
@@ -48,8 +55,10 @@ def send_confirmation(user: User) -> None:
 
 
 def send_password_reset(email: str) -> None:
-    """Send a password reset link. An address without an account costs the same work and receives nothing."""
+    """Send a password reset link. An address without a password costs the same work and receives nothing."""
     user = User.objects.filter(email=email, is_active=True).first()
+    if user and not has_password(user):
+        user = None
     send = queue_system_mail if user else pretend_to_queue
     account = user or User(pk=0, email=email, password="")
     token = default_token_generator.make_token(account)
@@ -65,9 +74,10 @@ def send_password_reset(email: str) -> None:
 
 def send_security_notice(user: User, *, change: Promise) -> None:
     with in_language_of(user):
+        text = str(NOTICE if has_password(user) else NOTICE_WITHOUT_PASSWORD)
         queue_system_mail(
             to=user.email,
             kind=SystemMailKind.NOTICE,
             subject=gettext("Your Postrider account was changed"),
-            text=str(NOTICE).format(change=change, url=link("reset")),
+            text=text.format(change=change, url=link("reset" if has_password(user) else "index")),
         )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
@@ -45,7 +46,7 @@ def _respond(request: HttpRequest, page: PageRenderer, found: Invitation) -> Htt
     user = request.user
     if user.is_authenticated and user.email == found.email:
         return _join(request, page, found, user)
-    if user.is_authenticated or User.objects.filter(email=found.email).exists():
+    if user.is_authenticated or settings.PASSWORDS != "on" or User.objects.filter(email=found.email).exists():
         # Signed in to another account or not signed in: the invited account must sign in first.
         return page(request, "dashboard/invitation.html", title=_title(found), invitation=found, must_sign_in=True)
     return _sign_up(request, page, found)

@@ -4,6 +4,7 @@ from typing import Any
 
 import segno
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
@@ -16,7 +17,9 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from dashboard.auth.account_emails import send_security_notice
+from dashboard.auth.passwords import has_password
 from dashboard.auth.rendering import PageRenderer
+from dashboard.auth.signin import is_recent_sign_in
 from dashboard.auth.throttle import CODE, throttle_account, throttled_message
 from workspaces.account_status import must_have_second_factor
 from workspaces.models import User
@@ -34,7 +37,15 @@ WRONG_CODE = gettext_lazy("This code is invalid or has already been used.")
 
 
 class EnrolForm(forms.Form):
-    """Requires the password too: an unattended session must not allow a permanent takeover."""
+    """Requires the password too: an unattended session must not allow a permanent takeover.
+
+    An account without a password must have signed in a short time ago instead.
+    """
+
+    def __init__(self, data: Any, *, user: User) -> None:
+        super().__init__(data)
+        if not has_password(user):
+            del self.fields["password"]
 
     code = forms.CharField(
         label=gettext_lazy("Code from the app"),
@@ -66,7 +77,7 @@ def security(request: HttpRequest, page: PageRenderer) -> HttpResponse:
 
 
 def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
-    form = EnrolForm(request.POST or None)
+    form = EnrolForm(request.POST or None, user=user)
     if form.is_valid() and _passes_checks(request, form, user):
         codes = confirm_enrolment(user, code=form.cleaned_data["code"])
         if codes:
@@ -79,7 +90,7 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
     return page(
         request,
         "dashboard/security.html",
-        title=_("Security"),
+        **_sign_in_context(user),
         form=form,
         secret=format_secret(secret),
         otpauth=url,
@@ -89,14 +100,23 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
 
 
 def _disable(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse:
-    form = DisableForm(request.POST or None)
+    form = DisableForm(request.POST or None, user=user)
     if form.is_valid() and _passes_checks(request, form, user):
         if check_any_code(user, code=form.cleaned_data["code"]):
             _turn_off(request, user)
             return redirect(request.path)
         form.add_error("code", WRONG_CODE)
     left = user.recovery_codes.count()
-    return page(request, "dashboard/security.html", title=_("Security"), form=form, codes_left=left)
+    return page(request, "dashboard/security.html", **_sign_in_context(user), form=form, codes_left=left)
+
+
+def _sign_in_context(user: User) -> dict[str, Any]:
+    return {
+        "title": _("Security"),
+        "has_password": has_password(user),
+        "provider_label": settings.OIDC_LABEL if settings.OIDC_ISSUER else "",
+        "identity": user.identities.first(),
+    }
 
 
 @transaction.atomic
@@ -118,6 +138,9 @@ def _passes_checks(request: HttpRequest, form: Any, user: User) -> bool:
     wait_seconds = throttle_account(request, CODE, account=user.email)
     if wait_seconds:
         form.add_error(None, throttled_message(wait_seconds))
+    elif "password" not in form.fields:
+        if not is_recent_sign_in(request):
+            form.add_error(None, _("Sign out, sign in again, and change this within 15 minutes."))
     elif not user.check_password(form.cleaned_data["password"]):
         form.add_error("password", _("Incorrect password."))
     return not form.errors

@@ -1,10 +1,12 @@
-"""Sign-in for both sites: address and password, then a code if the account has a second factor."""
+"""Sign-in for both sites: address and password or the identity provider, then a code if the account has a factor."""
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
@@ -32,6 +34,11 @@ from workspaces.second_factor import check_any_code
 
 SESSION_KEY = "second_step"
 SECOND_STEP_SECONDS = 600
+# What the identity provider said about the session, if it signed in.
+PROVIDER_KEY = "provider"
+SIGNED_IN_KEY = "signed_in_at"
+# Accounts without a password change their second factor soon after signing in.
+RECENT_SECONDS = 900
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -53,8 +60,7 @@ class SignInForm(StaffSignInForm):
     def confirm_login_allowed(self, user: User) -> None:
         # Skips the parent's check, which requires staff.
         AuthenticationForm.confirm_login_allowed(self, user)
-        invitations = Invitation.objects.filter(email=user.email, expires_at__gt=Now())
-        if not user.memberships.exists() and not invitations.exists():
+        if not user.memberships.exists() and not is_invited(user.email):
             raise forms.ValidationError(self.error_messages["invalid_login"], code="invalid_login")
 
 
@@ -77,20 +83,7 @@ class SignInView(LoginView):
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
         assert isinstance(user, User)
-        if user.second_factor_at:
-            return self._redirect_to_code(user)
-        response: HttpResponse = super().form_valid(form)
-        record_sign_in(user)
-        remember_browser(response, user)
-        return response
-
-    def _redirect_to_code(self, user: User) -> HttpResponse:
-        session = self.request.session
-        # Prevents session fixation: a planted session key is not the one that gets signed in.
-        session.cycle_key()
-        session[SESSION_KEY] = {"user": user.pk, "at": time.time(), "mark": user.get_session_auth_hash()}
-        page = reverse("admin:code", current_app=self.request.current_app)
-        return redirect(f"{page}?{urlencode({'next': self.get_success_url()})}")
+        return continue_sign_in(self.request, user, next_url=self.get_success_url())
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         return local_path(super().get_redirect_url())
@@ -116,7 +109,10 @@ def enter_code(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     if form.is_valid():
         wait_seconds = throttle_account(request, CODE, account=user.email)
         if not wait_seconds and check_any_code(user, code=form.cleaned_data["code"]):
-            return _complete_sign_in(request, user)
+            provider = request.session.pop(SESSION_KEY).get("provider")
+            home = reverse("admin:index", current_app=request.current_app)
+            next_url = local_path(request.GET.get("next", "")) or home
+            return _complete_sign_in(request, user, next_url=next_url, provider=provider)
         form.add_error(
             "code",
             throttled_message(wait_seconds) if wait_seconds else _("This code is invalid or has already been used."),
@@ -141,11 +137,48 @@ def _pending_user(request: HttpRequest) -> User | None:
     return user if user and user.get_session_auth_hash() == step["mark"] else None
 
 
-def _complete_sign_in(request: HttpRequest, user: User) -> HttpResponse:
-    del request.session[SESSION_KEY]
+def continue_sign_in(
+    request: HttpRequest, user: User, *, next_url: str, provider: dict[str, Any] | None = None
+) -> HttpResponse:
+    """Sign in after the first step, or ask for the second factor of the account.
+
+    provider: of a sign-in with the identity provider, the value for PROVIDER_KEY.
+    """
+    has_used_factor = provider is not None and provider["mfa"]
+    if not user.second_factor_at or has_used_factor:
+        return _complete_sign_in(request, user, next_url=next_url, provider=provider)
+    session = request.session
+    # Prevents session fixation: a planted session key is not the one that gets signed in.
+    session.cycle_key()
+    mark = user.get_session_auth_hash()
+    session[SESSION_KEY] = {"user": user.pk, "at": time.time(), "mark": mark, "provider": provider}
+    page = reverse("admin:code", current_app=request.current_app)
+    return redirect(f"{page}?{urlencode({'next': next_url})}")
+
+
+def has_provider_factor(request: HttpRequest) -> bool:
+    """Return whether the identity provider reported a second factor for the session."""
+    return bool((request.session.get(PROVIDER_KEY) or {}).get("mfa"))
+
+
+def is_recent_sign_in(request: HttpRequest) -> bool:
+    return bool(time.time() - request.session.get(SIGNED_IN_KEY, 0) < RECENT_SECONDS)
+
+
+def is_invited(email: str) -> bool:
+    return Invitation.objects.filter(email=email, expires_at__gt=Now()).exists()
+
+
+def _complete_sign_in(
+    request: HttpRequest, user: User, *, next_url: str, provider: dict[str, Any] | None
+) -> HttpResponse:
     login(request, user, backend=BACKEND)
-    record_sign_in(user)
-    home = reverse("admin:index", current_app=request.current_app)
-    response = redirect(local_path(request.GET.get("next", "")) or home)
+    request.session[SIGNED_IN_KEY] = time.time()
+    request.session.pop(PROVIDER_KEY, None)
+    if provider:
+        request.session[PROVIDER_KEY] = provider
+    request.session.set_expiry(datetime.fromtimestamp(provider["until"], UTC) if provider else None)
+    record_sign_in(user, about=settings.OIDC_LABEL if provider else "")
+    response = redirect(next_url)
     remember_browser(response, user)
     return response

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidg
 from dashboard.auth.account_emails import send_confirmation
 from dashboard.auth.passwords import add_password_errors, new_password_field
 from dashboard.auth.rendering import PageRenderer
+from dashboard.auth.signin import BACKEND
 from dashboard.auth.throttle import SIGN_UP, remember_browser, throttle_network, throttled_message
 from dashboard.ui.current_workspace import workspaces_of
 from workspaces.account_status import must_confirm_address
@@ -90,7 +91,7 @@ def sign_up(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     user = form.create_account() if form.is_valid() else None
     if user is None:
         return page(request, "dashboard/sign_up.html", title=_("Create your account"), form=form)
-    login(request, user)
+    login(request, user, backend=BACKEND)
     response = redirect("dashboard:index")
     remember_browser(response, user)
     return response

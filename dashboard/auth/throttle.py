@@ -36,6 +36,8 @@ class Throttle:
 
 SIGN_IN = Throttle("sign-in", RateLimit(0.5, 30), RateLimit(1 / 20, 10))
 CODE = Throttle("code", RateLimit(0.5, 30), RateLimit(1 / 30, 5))
+# Offices share an address; each sign-in has two requests.
+PROVIDER = Throttle("provider", RateLimit(2, 120))
 SIGN_UP = Throttle("sign-up", RateLimit(1 / 60, 10))
 INVITATION = Throttle("invitation", RateLimit(0.2, 20))
 INVITE = Throttle("invite", RateLimit(1 / 30, 30), RateLimit(1 / 60, 20))

@@ -42,7 +42,7 @@ CATEGORIES = {
     "webhooks": AuditCategory(_("Webhooks"), ("webhook_",)),
     "suppressions": AuditCategory(_("Suppressions"), ("suppression_",)),
     "members": AuditCategory(_("Members"), ("member_", "invitation_")),
-    "sign-ins": AuditCategory(_("Sign-ins"), ("signed_in",)),
+    "sign-ins": AuditCategory(_("Sign-ins"), ("sign", "identity_", "staff_")),
     "workspace": AuditCategory(_("Workspace"), ("workspace_", "suspension_", "owners_", "plan_", "email_", "address_")),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -31,7 +31,7 @@ from streams.models import Stream
 from workspaces.api_key_secrets import KeySecret
 from workspaces.errors import PlanLimitReached, WorkspaceDeleted
 from workspaces.key_limits import read_limits
-from workspaces.models import ApiKey, User, Workspace
+from workspaces.models import ApiKey, Membership, User, Workspace
 from workspaces.services import issue_api_key, revoke_api_key
 
 CUSTOM = "custom"
@@ -182,7 +182,10 @@ class KeySection(ScopedAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        keys: QuerySet[ApiKey] = super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()))
+        members = Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("created_by"))
+        keys: QuerySet[ApiKey] = (
+            super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()), has_member=Exists(members))
+        )
         return keys.select_related("created_by")
 
     def routes(self) -> list[URLPattern]:

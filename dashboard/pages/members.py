@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -96,6 +97,7 @@ class MemberSection(ScopedAdmin):
             invitations=workspace.invitations.filter(expires_at__gt=Now()).order_by("-created_at"),
             is_owner=is_owner(request),
             me=request.user,
+            provider_label=settings.OIDC_LABEL,
         )
 
     def invite_view(self, request: HttpRequest) -> HttpResponse:

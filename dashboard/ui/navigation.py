@@ -11,6 +11,7 @@ from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from dashboard.auth.passwords import has_password
 from dashboard.ui.current_workspace import current_workspace, is_owner, workspaces_of
 from dashboard.ui.streams import streams_of
 
@@ -106,19 +107,22 @@ def _models_for(request: HttpRequest) -> dict[str, dict[str, Any]]:
 
 
 def account_links(request: HttpRequest) -> list[dict[str, Any]]:
-    return [*_account_items("dashboard"), {"title": _("Keyboard shortcuts"), "link": "#shortcuts"}]
+    return [*_account_items(request, "dashboard"), {"title": _("Keyboard shortcuts"), "link": "#shortcuts"}]
 
 
 def staff_account_links(request: HttpRequest) -> list[dict[str, Any]]:
-    return _account_items("admin")
+    return _account_items(request, "admin")
 
 
-def _account_items(site: str) -> list[dict[str, Any]]:
-    return [
+def _account_items(request: HttpRequest, site: str) -> list[dict[str, Any]]:
+    user: Any = request.user
+    items = [
         {"title": _("Security"), "link": reverse(f"{site}:security")},
         {"title": _("Language and time zone"), "link": reverse(f"{site}:preferences")},
-        {"title": _("Change password"), "link": reverse(f"{site}:password_change")},
     ]
+    if user.is_authenticated and has_password(user):
+        items.append({"title": _("Change password"), "link": reverse(f"{site}:password_change")})
+    return items
 
 
 def _workspace_items(request: HttpRequest) -> list[dict[str, Any]]:

@@ -53,12 +53,16 @@ NOT_A_PAGE = {
     "inbox_caughtmail_preview",
     "inbox_caughtmail_source",
     "jsi18n",
+    # Redirects; their pages are in tests/dashboard/auth/oidc/.
+    "oidc",
+    "oidc_callback",
+    "oidc_link",
     "search",
     "suppressions_suppression_export",
     "workspaces_auditentry_export",
 }
 # Pages for visitors; some need the token of a link.
-SIGNED_OUT = {"login", "signup", "reset", "new_password", "invitation", "confirm_email"}
+SIGNED_OUT = {"login", "signup", "reset", "new_password", "invitation", "confirm_email", "sign_in_link"}
 PAGES = {name: route for name, route in ROUTES.items() if name not in POST_ONLY | NOT_A_PAGE | SIGNED_OUT}
 
 

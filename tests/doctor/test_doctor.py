@@ -28,13 +28,16 @@ from django.utils import timezone
 from redis import Redis
 
 from config.heartbeats import PREFIX, send_heartbeat
+from dashboard.auth.oidc.provider import forget_documents
 from doctor.diagnosis import DoctorOptions, Verdict
 from doctor.installation import check_database_tls
 from doctor.table import CHECKS, run_checks
 from domains.models import TrackingHost
 from emails.models import QueueEntry
+from lib.ids import new_id
 from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
+from tests.dashboard.auth.oidc.forging_provider import ForgingProvider, forging_provider
 from tests.inbound.fixtures import run_receiver
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port
@@ -65,6 +68,7 @@ class Installation:
     api: Any
     directory: Path
     stack: ExitStack
+    provider: ForgingProvider
 
     def use_certificate_for(self, name: str) -> None:
         trustme.CA().issue_cert(name).configure_cert(self.context)
@@ -96,8 +100,10 @@ def installation(settings, monkeypatch, tmp_path, api):
         send_heartbeat(None)
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit = on")
+        provider = stack.enter_context(forging_provider())
+        configure_provider(settings, monkeypatch, provider, roles=tmp_path / "roles.yaml")
         with Redis.from_url(settings.REDIS_URL) as client:
-            sound = Installation(settings, dns, proxy, client, context, ca, api, tmp_path, stack)
+            sound = Installation(settings, dns, proxy, client, context, ca, api, tmp_path, stack, provider)
             sound.write_submission_certificate(ca)
             stack.enter_context(run_submission(settings))
             yield sound
@@ -121,6 +127,21 @@ def configure(settings, monkeypatch, *, dns, public_port, smtp_port):
     settings.DELIVERY_TRANSPORT, settings.DELIVERY_ALLOW_PRIVATE_NETWORKS = "direct", True
     settings.DIRECT_SMTP_PORT, settings.DNS_SERVERS = smtp_port, [dns.address]
     settings.SUBMISSION_ALLOW_PLAINTEXT = False
+
+
+def configure_provider(settings, monkeypatch, provider, *, roles):
+    forget_documents()
+    roles.write_text("[{claim: groups, value: mail-admins, staff: true}]")
+    values = {
+        "OIDC_ISSUER": provider.issuer,
+        "OIDC_CLIENT_ID": "postrider",
+        "OIDC_CLIENT_SECRET": "secret-password",
+        "OIDC_ALLOW_PRIVATE_NETWORKS": True,
+        "OIDC_ROLES_FILE": str(roles),
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(name, str(value))
+        setattr(settings, name, value)
 
 
 def diagnose(**options):
@@ -315,7 +336,33 @@ def remove_submission_key(installation):
     installation.settings.SUBMISSION_TLS_KEY = str(installation.directory / "missing.key")
 
 
+def stop_provider(installation):
+    installation.provider.responses["/keys"] = 503, {}
+
+
+def name_another_issuer(installation):
+    installation.provider.metadata["issuer"] = "https://other.example"
+
+
+def set_clock_of_provider_forward(installation):
+    installation.provider.clock_ahead_seconds = 600
+
+
+def register_no_redirect(installation):
+    installation.provider.responses["/authorize"] = 400, b"unknown redirect_uri"
+
+
+def name_an_unknown_workspace(installation):
+    rule = f"{{claim: groups, value: mail, workspace: {new_id('ws_')}, role: member}}"
+    Path(installation.settings.OIDC_ROLES_FILE).write_text(f"[{rule}]")
+
+
 FAULTS = [
+    (stop_provider, "identity_provider", "cannot be reached", "Correct OIDC_ISSUER"),
+    (name_another_issuer, "identity_provider", "another issuer", "as its discovery document writes it"),
+    (set_clock_of_provider_forward, "identity_clock", "differs by", "NTP"),
+    (register_no_redirect, "identity_redirect", "refuses a sign-in", "/dashboard/oidc/callback"),
+    (name_an_unknown_workspace, "identity_roles", "do not exist", "Correct the ids"),
     (close_submission, "submission", "No submission server answers", "Start manage.py submission"),
     (use_unknown_authority_for_submission, "submission", "is not valid for", "Renew the certificate"),
     (use_other_name_for_submission, "submission", "is not valid for", "Renew the certificate"),
@@ -513,3 +560,14 @@ def test_doctor_runs_with_invalid_settings_and_without_a_database():
 
 def test_an_unsigned_request_to_healthz_shows_nothing(client):
     assert client.get("/healthz", headers={"X-Postrider-Probe": "forged"}).json() == {"status": "ok"}
+
+
+def test_a_provider_that_does_not_redirect_at_once_is_a_warning(installation):
+    installation.provider.responses["/authorize"] = 200, b"<html>"
+    assert diagnose()["identity_redirect"].verdict is Verdict.WARNING
+
+
+def test_an_installation_without_a_provider_is_sound(installation):
+    installation.settings.OIDC_ISSUER = installation.settings.OIDC_ROLES_FILE = ""
+    verdicts = {name: one.verdict for name, one in diagnose().items() if name.startswith("identity_")}
+    assert {*verdicts.values()} == {Verdict.SKIPPED}

@@ -1,0 +1,153 @@
+"""Back-channel logout: a valid logout token ends all sessions of a person, once; no other token does."""
+
+import pytest
+from django.test import Client
+
+from tests.conftest import PASSWORD, make_key
+from tests.dashboard.auth.oidc.forging_provider import LOGOUT_EVENT
+from tests.dashboard.auth.oidc.steps import sign_in
+from tests.dashboard.auth.oidc.test_tokens import at_this_time
+from tests.dashboard.auth.test_sign_in import sign_in as sign_in_with_password
+from workspaces.identities import delete_expired_logout_tokens, link_identity
+from workspaces.models import AuditEntry, UsedLogoutToken, User
+
+URL = "/oidc/backchannel"
+
+
+@pytest.fixture
+def sessions(forger):
+    """Two sessions of Grace, who signed in with the provider."""
+    clients = [Client(), Client()]
+    for client in clients:
+        assert sign_in(client, forger).status_code == 302
+    return clients
+
+
+def log_out(forger, token=None, **changed):
+    return Client(enforce_csrf_checks=True).post(
+        URL, {"logout_token": token or forger.sign(forger.logout_claims(**changed), typ="logout+jwt")}
+    )
+
+
+def opens(client) -> bool:
+    return client.get("/dashboard/").status_code == 200
+
+
+def test_all_sessions_of_the_person_end(forger, sessions, owner, alice):
+    assert all(map(opens, sessions))
+
+    response = log_out(forger)
+
+    assert (response.status_code, response.headers["Cache-Control"].count("no-store")) == (200, 1)
+    assert not any(map(opens, sessions))
+    assert opens(owner)
+    assert AuditEntry.objects.filter(workspace=alice.workspace, act="sign_out_by_provider").exists()
+
+
+def test_so_do_those_by_password_but_not_the_keys(forger, alice, client):
+    link_identity(alice.owner, issuer=forger.issuer, subject="grace")
+    sign_in_with_password(client, alice.owner.email, PASSWORD)
+    key = make_key(alice.workspace)
+
+    log_out(forger)
+
+    assert not opens(client)
+    assert Client().get("/v1/me", headers={"authorization": f"Bearer {key}"}).status_code == 200
+
+
+def test_the_person_can_sign_in_again(forger, sessions):
+    log_out(forger)
+    assert sign_in(sessions[0], forger).status_code == 302
+    assert opens(sessions[0])
+    assert not opens(sessions[1])
+
+
+def test_a_token_is_valid_once(forger, sessions):
+    token = forger.sign(forger.logout_claims())
+    assert log_out(forger, token).status_code == 200
+    sign_in(sessions[0], forger)
+
+    assert log_out(forger, token).status_code == 400
+    assert opens(sessions[0])
+
+
+def test_used_tokens_are_forgotten_after_they_expire(forger, sessions):
+    log_out(forger)
+    delete_expired_logout_tokens()
+    assert UsedLogoutToken.objects.count() == 1
+    UsedLogoutToken.objects.update(expires_at="2020-01-01T00:00:00Z")
+    delete_expired_logout_tokens()
+    assert UsedLogoutToken.objects.count() == 0
+
+
+WRONG_CLAIMS = {
+    "another issuer": {"iss": "https://evil.example"},
+    "another audience": {"aud": "another-client"},
+    "no audience": {"aud": None},
+    "no subject": {"sub": None},
+    "no id": {"jti": None},
+    "id is a number": {"jti": 1},
+    "no time": {"iat": None},
+    "no expiry": {"exp": None},
+    "expired": {"exp": lambda now: now - 61},
+    "valid for days": {"exp": lambda now: now + 86_400},
+    "in the future": {"iat": lambda now: now + 600, "exp": lambda now: now + 700},
+    "no events": {"events": None},
+    "events is a list": {"events": [LOGOUT_EVENT]},
+    "another event": {"events": {"https://example.com/event": {}}},
+    "the event is a text": {"events": {LOGOUT_EVENT: "yes"}},
+    "a nonce": {"nonce": "x"},
+    "an empty nonce": {"nonce": ""},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_CLAIMS)
+def test_a_token_with_wrong_claims_ends_nothing(forger, sessions, wrong):
+    response = log_out(forger, **at_this_time(WRONG_CLAIMS[wrong]))
+
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+    assert opens(sessions[0])
+
+
+def test_an_id_token_ends_nothing(forger, sessions):
+    assert log_out(forger, forger.sign(forger.id_claims("n"))).status_code == 400
+    assert opens(sessions[0])
+
+
+@pytest.mark.parametrize("token", ["x", "a.b.c", "e30.e30.", "x" * 200_000])
+def test_text_ends_nothing(forger, sessions, token):
+    assert log_out(forger, token).status_code == 400
+    assert Client().post(URL).status_code == 400
+    assert opens(sessions[0])
+
+
+def test_tokens_of_strangers_do_not_make_this_service_call_the_provider(forger, sessions):
+    before = len(forger.requests)
+    for _ in range(5):
+        assert log_out(forger, forger.sign(forger.logout_claims(), kid="unknown")).status_code == 400
+    assert len(forger.requests) <= before + 1
+
+
+def test_a_person_without_an_account_is_nobody(forger):
+    assert log_out(forger).status_code == 200
+
+
+def test_other_methods_and_installations_without_a_provider_have_none(forger, client, settings):
+    assert client.get(URL).status_code == 405
+    settings.OIDC_ISSUER = ""
+    assert client.post(URL).status_code == 404
+
+
+def test_a_token_that_cannot_be_checked_is_503(forger, sessions):
+    from dashboard.auth.oidc.provider import forget_documents
+
+    forget_documents()
+    forger.responses["/keys"] = 500, {}
+    assert log_out(forger).status_code == 503
+    assert opens(sessions[0])
+
+
+def test_sessions_of_the_version_before_stay(alice, owner):
+    """The hash of a session is the same as before for accounts whose sessions were never ended."""
+    assert User.objects.get(pk=alice.owner.pk).sessions_ended_at is None
+    assert opens(owner)
