@@ -62,6 +62,7 @@ class SuppressionInput(StrictSerializer):
 
 class SuppressionSerializer(RowSerializer[Suppression]):
     stream = serializers.CharField(required=False, help_text="The only stream that is blocked; absent if all are.")
+    optional_fields = frozenset({"stream"})
 
     class Meta:
         model = Suppression

@@ -40,6 +40,7 @@ CATEGORIES = {
     "templates": AuditCategory(_("Templates"), ("template_",)),
     "domains": AuditCategory(_("Domains"), ("domain_",)),
     "webhooks": AuditCategory(_("Webhooks"), ("webhook_",)),
+    "streams": AuditCategory(_("Streams"), ("stream_",)),
     "suppressions": AuditCategory(_("Suppressions"), ("suppression_",)),
     "members": AuditCategory(_("Members"), ("member_", "invitation_")),
     "sign-ins": AuditCategory(_("Sign-ins"), ("sign", "identity_", "staff_")),

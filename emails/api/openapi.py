@@ -34,6 +34,7 @@ from emails.errors import (
     TooManyRecipients,
 )
 from emails.listing.export import COLUMNS, MAX_ROWS
+from streams.errors import StreamArchived, StreamNotFound, StreamPaused
 from suppressions.errors import RecipientSuppressed
 from templates_app.errors import (
     MissingTemplateVariables,
@@ -42,14 +43,23 @@ from templates_app.errors import (
     TemplateSyntaxInvalid,
 )
 from workspaces.api.schema import keyed_view
-from workspaces.errors import DomainNotAllowed, QuotaExceeded, TemplateNotAllowed, WorkspaceSuspended
+from workspaces.errors import (
+    DomainNotAllowed,
+    QuotaExceeded,
+    StreamNotAllowed,
+    TemplateNotAllowed,
+    WorkspaceSuspended,
+)
 
-LIMITED = (DomainNotAllowed, TemplateNotAllowed)
+LIMITED = (DomainNotAllowed, TemplateNotAllowed, StreamNotAllowed)
 IDEMPOTENCY = (InvalidIdempotencyKey, IdempotencyKeyReuse, IdempotencyInProgress)
 ACCEPTING = (
     *IDEMPOTENCY,
     WorkspaceSuspended,
     *LIMITED,
+    StreamNotFound,
+    StreamArchived,
+    StreamPaused,
     DomainNotRegistered,
     DomainNotVerified,
     RecipientSuppressed,

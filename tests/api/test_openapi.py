@@ -30,6 +30,7 @@ PROJECT = (
     "workspaces.",
     "emails.",
     "templates_app.",
+    "streams.",
     "suppressions.",
     "domains.",
     "webhooks.",
