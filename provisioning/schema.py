@@ -89,7 +89,7 @@ CONFIGURATION = {
     "domains": [{"name": "mail.example.com", "tls": "required"}],
     "webhooks": [{"url": "https://shop.example.com/events", "events": ["bounced", "complained"]}],
 }
-LEASE = {"token": "8fK2mQ0vZr5sT7uWxYzAbCdEf", "workspaceId": WORKSPACE["id"]}
+LEASE = {"token": "8fK2mQ0vZr5sT7uWxYzAbCdEf"}
 WORKSPACE_ID = OpenApiParameter(
     "workspace_id", {"type": "string", "pattern": f"^ws_{ID}$"}, OpenApiParameter.PATH, description="The workspace."
 )
@@ -319,7 +319,7 @@ configuration = describe_view(
         "restricted by it.",
         response(LeaseSerializer, "The lease was taken.", {"expiresAt": CREATED_AT}),
         body=LeaseInput,
-        bodies={"A workspace": LEASE},
+        bodies={"All workspaces of the key": LEASE},
         problems=[ConfigurationInProgress],
     ),
     release=Operation(
@@ -328,6 +328,6 @@ configuration = describe_view(
         "Ends the lease with this token. A lease of another run stays.",
         response(LeaseSerializer, "The lease has ended.", {"expiresAt": None}),
         body=LeaseInput,
-        bodies={"A workspace": LEASE},
+        bodies={"All workspaces of the key": LEASE},
     ),
 )

@@ -423,7 +423,7 @@ def test_a_failure_in_the_middle_reports_the_changes_that_were_made_and_a_second
     with Postrider(service.management_key, base_url=service.stack.url) as manager:
         manager.workspaces.update(shop.workspace_id, plan="free")
         result = shop.apply("--yes")
-        assert (result.code, "1 domain" in result.errors, "(1) is reached" in result.errors) == (3, False, True)
+        assert (result.code, "1 domain" in result.errors, "(1) is reached" in result.errors) == (6, False, True)
         assert [one["status"] for one in json.loads(result.output)["changes"]] == [
             "done", "done", "failed", "pending", "pending", "pending"
         ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from counters import counters
 from domains.models import Domain
@@ -78,9 +79,9 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     Webhook.objects.filter(id=webhook.id).update(url=f"https://shop.example/{text}", active=False, disabled_reason=text)
     source = f"Subject: {text}\r\nFrom: {text}\r\nX-{text}: {text}\r\n\r\n{text}".encode()
     template = make_template(workspace, text[:100], "x", "x")
-    stream = create_stream(workspace, slug="newsletter", name=text[:100], description=text[:500], kind="bulk")
+    stream = create_stream(workspace, slug=f"s{uuid4().hex[:12]}", name=text[:100], description=text[:500], kind="bulk")
     Stream.objects.filter(id=stream.id).update(paused_at=now, archived_at=now, paused_reason=text[:500])
-    suppress_address(workspace, address=email.recipients.get().address, reason="unsubscribe", stream="newsletter")
+    suppress_address(workspace, address=email.recipients.get().address, reason="unsubscribe", stream=stream.slug)
     # Bypasses the template syntax, which would refuse some texts.
     type(template.version).objects.filter(id=template.version_id).update(subject=text)
     return {

@@ -106,7 +106,7 @@ class TestLanguage:
 
     def test_a_page_takes_no_query_for_the_preferences(self, alice, django_assert_num_queries):
         browser = prefer(alice, language="de", time_zone="Europe/Berlin")
-        with django_assert_num_queries(4):
+        with django_assert_num_queries(5):
             browser.get("/dashboard/keys/")
 
 

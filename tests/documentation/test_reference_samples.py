@@ -40,6 +40,10 @@ def new_email(stack: Stack) -> list[str]:
     return [str(stack.send(scheduledFor=tomorrow()).body["id"])]
 
 
+def new_stream(stack: Stack) -> list[str]:
+    return [created(stack, "/streams", id=f"s{uuid4().hex[:12]}", name="News")]
+
+
 def new_template(stack: Stack) -> list[str]:
     return [created(stack, "/templates", name="Welcome", subject="Hi", htmlContent="<p>Hi {{name}}</p>")]
 
@@ -97,6 +101,7 @@ MANAGEMENT = "/v1/admin/"
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
 IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{": new_email,
+    "/v1/streams/{": new_stream,
     "/v1/templates/{": new_template,
     "/v1/webhooks/{": new_webhook,
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
@@ -115,8 +120,14 @@ def delete_all(stack: Stack, path: str, *, name: str = "") -> None:
             stack.call("DELETE", f"{path}/{one['id']}")
 
 
+def delete_streams(stack: Stack) -> None:
+    """Delete all streams, which the API only archives."""
+    stack.query("DELETE FROM streams_stream RETURNING id")
+
+
 def restore(stack: Stack, operation: str) -> None:
     """Bring the workspace into the state that the examples of new resources need: earlier samples have changed it."""
+    delete_streams(stack)
     delete_all(stack, "/suppressions")
     delete_all(stack, "/webhooks")
     delete_all(stack, "/templates", name="welcome")

@@ -12,6 +12,7 @@ from documentation.pages import directory
 from templates_app.language.rendering import RenderMode, render
 from templates_app.language.syntax import compile_template
 from tests.documentation.conftest import LANGUAGES
+from tests.documentation.test_reference_samples import delete_streams
 from tests.stack.stack import wait_for
 
 PAGES = sorted(
@@ -59,6 +60,7 @@ def test_json_samples_are_json(page):
 @pytest.mark.full
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in RUN_ELSEWHERE and programs(page)])
 def test_the_samples_of_a_page_run(page, runner, tmp_path):
+    delete_streams(runner.stack)
     for language, text in programs(page).items():
         home = tmp_path / language
         home.mkdir()

@@ -20,7 +20,7 @@ def test_lists_captured_emails(owner, alice):
 def test_lists_without_reading_the_sources(owner, alice, django_assert_num_queries):
     make_caught(alice.workspace)
 
-    with django_assert_num_queries(4) as queries:
+    with django_assert_num_queries(5) as queries:
         owner.get("/dashboard/inbox/")
 
     assert not [query for query in queries.captured_queries if '"source"' in query["sql"]]

@@ -21,7 +21,7 @@ from tests.emails.builders import send
 
 NAMES = [
     "id", "to", "cc", "bcc", "from", "replyTo", "subject", "status", "tags", "createdAt", "scheduledFor", "sentAt",
-    "deliveredAt", "errorMessage", "retryCount", "metadata",
+    "deliveredAt", "errorMessage", "retryCount", "metadata", "stream",
 ]  # fmt: skip
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 # PostgreSQL cannot store NUL; requests with one are refused.
@@ -98,6 +98,7 @@ class TestFormat:
             "errorMessage": "",
             "retryCount": "0",
             "metadata": row["metadata"],
+            "stream": "main",
         }
         assert json.loads(row["metadata"]) == sent["metadata"]
 
