@@ -41,6 +41,7 @@ def new_email(stack: Stack) -> list[str]:
 
 
 def new_stream(stack: Stack) -> list[str]:
+    delete_streams(stack)
     return [created(stack, "/streams", id=f"s{uuid4().hex[:12]}", name="News")]
 
 
