@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django.db import models
 from django.utils import timezone
@@ -48,7 +48,19 @@ class UtcDateTimeField(serializers.DateTimeField):
 
 
 class AttributesSerializer(serializers.Serializer[T]):
-    """Shows attributes of an object; a name on the wire is the camelCase of the attribute, unless it has a source."""
+    """Shows attributes of an object; a name on the wire is the camelCase of the attribute, unless it has a source.
+
+    optional_fields: those that are absent without a value.
+    """
+
+    optional_fields: ClassVar[frozenset[str]] = frozenset()
+
+    def to_representation(self, instance: T) -> dict[str, Any]:
+        values: dict[str, Any] = super().to_representation(instance)
+        for name in self.optional_fields:
+            if not values[name]:
+                del values[name]
+        return values
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()

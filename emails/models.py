@@ -215,8 +215,13 @@ class Email(models.Model):
             "tags": self.tags,
             "metadata": self.metadata,
             **({"test": True} if self.is_test else {}),
-            **({"stream": self.stream} if self.stream != MAIN else {}),
+            **({"stream": self.named_stream} if self.named_stream else {}),
         }
+
+    @property
+    def named_stream(self) -> str:
+        """The stream as responses show it: empty for `main`."""
+        return "" if self.stream == MAIN else self.stream
 
     @property
     def addressees(self) -> str:

@@ -69,10 +69,6 @@ class SuppressionSerializer(RowSerializer[Suppression]):
         fields = ("id", "email", "reason", "createdAt", "stream")
         extra_kwargs = help_texts(reason="The reason of the suppression.")
 
-    def to_representation(self, instance: Suppression) -> dict[str, Any]:
-        values: dict[str, Any] = super().to_representation(instance)
-        return values if instance.stream else {name: value for name, value in values.items() if name != "stream"}
-
 
 class SuppressionListSerializer(serializers.Serializer[Any]):
     locals()["data"] = SuppressionSerializer(many=True, help_text="The suppressions, in the order of the request.")

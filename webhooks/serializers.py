@@ -126,12 +126,6 @@ class WebhookSerializer(RowSerializer[Webhook]):
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None
 
-    def to_representation(self, instance: Webhook) -> dict[str, Any]:
-        values = super().to_representation(instance)
-        if not instance.streams:
-            del values["streams"]
-        return values
-
 
 class WebhookWithSecretSerializer(WebhookSerializer):
     """The two responses that contain the secret, which is passed in the context."""

@@ -22,10 +22,7 @@ from emails.rendered_content import render_email
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
-from streams.models import MAIN
 from suppressions.errors import RecipientSuppressed
-
-STREAM_TEXT = "The id of the email's stream; absent for `main`."
 
 WARNINGS = "Parts of the request that were accepted but may be mistakes."
 
@@ -77,6 +74,7 @@ class EmailRowSerializer(SentTimesSerializer):
     )
     to = serializers.CharField(source="addressees", help_text="The To addresses, joined with a comma and a space.")
     createdAt = UtcDateTimeField()
+    stream = serializers.CharField(source="named_stream", help_text="The id of the email's stream; absent for `main`.")
 
     class Meta:
         model = Email
@@ -91,21 +89,15 @@ class EmailItemSerializer(EmailRowSerializer):
     """An email in a list."""
 
     test = serializers.BooleanField(source="is_test", help_text="True for a test email, else absent.")
-    stream = serializers.CharField(help_text=STREAM_TEXT)
     optional_fields = frozenset({"test", "stream"})
 
     class Meta(EmailRowSerializer.Meta):
         fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test", "stream")
 
-    def to_representation(self, instance: Email) -> dict[str, Any]:
-        absent = {"test": not instance.is_test, "stream": instance.stream == MAIN}
-        return {name: value for name, value in super().to_representation(instance).items() if not absent.get(name)}
-
 
 class EmailSerializer(EmailRowSerializer):
     """The detail view."""
 
-    stream = serializers.CharField(help_text=STREAM_TEXT)
     optional_fields = frozenset({"stream"})
 
     templateId = serializers.CharField(allow_null=True, help_text="The id of the template; null without one.")
@@ -139,10 +131,7 @@ class EmailSerializer(EmailRowSerializer):
     def to_representation(self, instance: Email) -> dict[str, Any]:
         # Rendered once for both fields; an email with a template stores no text.
         content = render_email(instance)
-        values = {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
-        if instance.stream == MAIN:
-            del values["stream"]
-        return values
+        return {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
 
 
 class EventSerializer(RowSerializer[Event]):

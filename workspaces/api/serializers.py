@@ -5,7 +5,6 @@ from typing import Any
 from rest_framework import serializers
 
 from api.fields import AttributesSerializer, TextListField, UtcDateTimeField
-from workspaces.key_limits import KeyLimits
 from workspaces.models import ApiKey
 from workspaces.plans import PLANS
 
@@ -36,10 +35,6 @@ class KeyLimitsSerializer(AttributesSerializer[Any]):
     templates = TextListField(help_text=LIMIT_TEXTS["templates"])
     requestsPerSecond = serializers.IntegerField(allow_null=True, help_text=LIMIT_TEXTS["requestsPerSecond"])
     streams = TextListField(help_text=f"{LIMIT_TEXTS['streams']} Absent without this limit.")
-
-    def to_representation(self, instance: KeyLimits) -> dict[str, Any]:
-        values: dict[str, Any] = super().to_representation(instance)
-        return values if instance.streams else {name: value for name, value in values.items() if name != "streams"}
 
 
 class KeySerializer(serializers.Serializer[Any]):
