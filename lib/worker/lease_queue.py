@@ -135,18 +135,25 @@ class SharedLeaseQueue(LeaseQueue):
     @property
     def claim_shares_sql(self) -> str:
         """A statement that leases up to %(limit)s ready rows, at most `share` of each group in the CTE `shares`."""
-        rows = self._rows_of_share(limit="shares.share")
+        rows = self._rows_of_share("ctid AS place", limit="shares.share")
         if self.rank:
-            last = self._rows_of_share(limit="floor(shares.share / 10.0 + random())", rank=self.last_rank)
-            rows = f"SELECT place FROM ({last}) last UNION ALL SELECT place FROM ({rows}) first LIMIT shares.share"
+            columns = f"ctid AS place, {self._order}"
+            last = self._rows_of_share(
+                f"{columns}, 0 AS turn", limit="floor(shares.share / 10.0 + random())", rank=self.last_rank
+            )
+            first = self._rows_of_share(f"{columns}, 1 AS turn", limit="shares.share")
+            # The first rows may be the last ones as well.
+            rows = f"""
+        SELECT place FROM (SELECT * FROM ({last}) last UNION ALL SELECT * FROM ({first}) first) picked
+         GROUP BY place, {self._order} ORDER BY min(turn), {self._order} LIMIT shares.share"""
         picked = f"""
     SELECT row.place FROM shares CROSS JOIN LATERAL ({rows}) row LIMIT %(limit)s"""
         return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}, ")
 
-    def _rows_of_share(self, *, limit: str, rank: int | None = None) -> str:
+    def _rows_of_share(self, columns: str, *, limit: str, rank: int | None = None) -> str:
         condition = "" if rank is None else f" AND {self.rank} = {rank}"
         return f"""
-        SELECT ctid AS place FROM {self.table}
+        SELECT {columns} FROM {self.table}
          WHERE stage = {Stage.READY} AND {self.group} = shares.{self.group}{condition}
          ORDER BY {self._order} LIMIT {limit} FOR UPDATE SKIP LOCKED"""
 

@@ -57,3 +57,9 @@ def test_single_claims_reach_a_low_stream(api: Api, streams):
 def test_without_low_entries_the_others_get_the_whole_share(api: Api, streams):
     send(api, "main", 30)
     assert claimed_streams(30) == ["main"] * 30
+
+
+def test_a_share_is_filled_by_low_entries_alone(api: Api, streams):
+    send(api, "low", 60)
+    for _ in range(3):
+        assert claimed_streams(20) == ["low"] * 20
