@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
 
+from analytics.streams import stream_counts
 from counters import counters
-from counters.slices import Dimension, slice_id
-from streams.models import MAIN
-from streams.services import read_streams
 from workspaces.models import Workspace
 
 # Each counted email has one outcome. Cancelled emails are never sent, scheduled ones not yet.
@@ -63,12 +61,6 @@ class DayOutcomes:
     def total(self) -> int:
         return sum(self.outcomes.values())
 
-    def without(self, part: "DayOutcomes") -> "DayOutcomes":
-        """Return the outcomes of the emails that are not in a part of the same day."""
-        groups = ((self.outcomes, part.outcomes), (self.reached, part.reached), (self.rated, part.rated))
-        left = ({name: count - less[name] for name, count in counts.items()} for counts, less in groups)
-        return DayOutcomes(self.day, *left)
-
 
 def read_outcomes(workspace: Workspace, *, first: date, last: date, slice_: UUID | None = None) -> list[DayOutcomes]:
     """Return the outcomes of each day of a range, oldest first. The time depends on the number of days only."""
@@ -78,15 +70,10 @@ def read_outcomes(workspace: Workspace, *, first: date, last: date, slice_: UUID
 
 
 def read_stream_outcomes(workspace: Workspace, slug: str, *, first: date, last: date) -> list[DayOutcomes]:
-    """Return the outcomes of each day of one stream. Those of `main` are those of no other stream (0176)."""
-    if slug != MAIN:
-        slice_ = slice_id(workspace.id, Dimension.STREAM, slug)
-        return read_outcomes(workspace, first=first, last=last, slice_=slice_)
-    days = read_outcomes(workspace, first=first, last=last)
-    for other in read_streams(workspace).keys() - {MAIN}:
-        pairs = zip(days, read_stream_outcomes(workspace, other, first=first, last=last), strict=True)
-        days = [day.without(part) for day, part in pairs]
-    return days
+    """Return the outcomes of each day of one stream. Raises StreamNotFound."""
+    counted, values = stream_counts(workspace, slug, first="%(first)s::date", end="(%(last)s::date + 1)")
+    rows = counters.read(BY_DAY.format(counts=counted), workspace.id, first=first, last=last, **values)
+    return [_day_outcomes(day, counts) for day, *counts in rows]
 
 
 def sum_outcomes(days: Sequence[DayOutcomes]) -> dict[str, int]:

@@ -34,8 +34,7 @@ def stream_counts(workspace: Workspace, stream: str, *, first: str, end: str) ->
 
     first, end: SQL of the first day and of the day after the last one.
     """
-    existing_stream(workspace, stream)
-    names = set(read_streams(workspace)) - {MAIN} if stream == MAIN else {stream}
+    names = read_streams(workspace).keys() - {MAIN} if stream == MAIN else {existing_stream(workspace, stream).slug}
     sql = IN_NO_SLICE if stream == MAIN else IN_SLICES
     slices = [slice_id(workspace.id, Dimension.STREAM, name) for name in names]
     return sql.format(first=first, end=end), {"slices": slices}

@@ -10,7 +10,6 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from lib.coded_texts import restore_text
 from lib.translation import translate
 from streams.models import Stream
 from streams.services import pause_stream, resume_stream
@@ -35,7 +34,7 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["paused"].initial = self.instance.paused_at is not None
-        self.fields["reason"].initial = _reason(self.instance)
+        self.fields["reason"].initial = translate(self.instance.pause_reason)
 
     def clean(self) -> dict[str, Any] | None:
         if self.cleaned_data.get("paused") and not self.cleaned_data.get("reason"):
@@ -78,7 +77,7 @@ class StreamAdmin(StrictAdmin):
 
     @display(description=_("reason"))
     def reason(self, stream: Stream) -> str:
-        return _reason(stream)
+        return translate(stream.pause_reason)
 
     def save_model(self, request: HttpRequest, obj: Stream, form: Any, change: bool) -> None:  # noqa: FBT001
         is_changed, is_paused = "paused" in form.changed_data, form.cleaned_data["paused"]
@@ -86,7 +85,3 @@ class StreamAdmin(StrictAdmin):
             pause_stream(obj.workspace, obj.slug, reason=form.cleaned_data["reason"])
         elif is_changed and not is_paused:
             resume_stream(obj.workspace, obj.slug)
-
-
-def _reason(stream: Stream) -> str:
-    return translate(restore_text(stream.paused_code, text=stream.paused_reason))

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
+from lib.coded_texts import restore_text
 from lib.model_fields import IdField
 from workspaces.models import Workspace
 
@@ -103,6 +104,11 @@ class Stream(models.Model):
     @property
     def accepts_emails(self) -> bool:
         return not (self.archived_at or self.paused_at)
+
+    @property
+    def pause_reason(self) -> str:
+        """The reason of a pause, as a text with its code unless staff entered it; empty if there is none."""
+        return restore_text(self.paused_code, text=self.paused_reason)
 
     @property
     def rank(self) -> int:

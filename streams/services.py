@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Coalesce, Now
 
-from api.errors import NotFound
-from lib.coded_texts import CodedText, restore_text
+from api.errors import NotFound, Problem
+from lib.coded_texts import CodedText
 from lib.ttl_cache import TTLCache
 from streams.errors import InvalidStream, StreamArchived, StreamExists, StreamNotFound, StreamPaused
 from streams.models import MAIN, Stream, main_stream
@@ -60,21 +60,37 @@ def stream_for_sending(workspace: Workspace, slug: str | None, limits: KeyLimits
         raise StreamNotAllowed(detail, field="stream", stream=slug, allowedStreams=list(limits.streams))
     stream = _known_stream(workspace, slug)
     if stream is None:
-        raise StreamNotFound(CodedText("streams.not_found", name=repr(slug)), field="stream", stream=slug)
+        raise _not_found(slug)
     if stream.archived_at:
         raise StreamArchived(CodedText("streams.archived", name=repr(slug)), field="stream", stream=slug)
     if stream.paused_at:
-        reason = restore_text(stream.paused_code, text=stream.paused_reason)
-        raise StreamPaused(CodedText("streams.paused", name=repr(slug), reason=reason), stream=slug)
+        raise StreamPaused(CodedText("streams.paused", name=repr(slug), reason=stream.pause_reason), stream=slug)
     return stream
+
+
+def find_sending_streams(
+    workspace: Workspace, slugs: Collection[str | None], limits: KeyLimits
+) -> dict[str | None, Stream | Problem]:
+    """Return the result of stream_for_sending for each of some slugs, or its problem."""
+    found: dict[str | None, Stream | Problem] = {}
+    for slug in slugs:
+        try:
+            found[slug] = stream_for_sending(workspace, slug, limits)
+        except Problem as problem:
+            found[slug] = problem
+    return found
 
 
 def existing_stream(workspace: Workspace, slug: str) -> Stream:
     """Return a stream that a suppression or a webhook names. Raises StreamNotFound."""
     stream = read_streams(workspace).get(slug)
     if stream is None:
-        raise StreamNotFound(CodedText("streams.not_found", name=repr(slug)), field="stream", stream=slug)
+        raise _not_found(slug)
     return stream
+
+
+def _not_found(slug: str) -> StreamNotFound:
+    return StreamNotFound(CodedText("streams.not_found", name=repr(slug)), field="stream", stream=slug)
 
 
 def load_streams(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Stream]:
@@ -112,7 +128,7 @@ def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
     _check(stream)
     stream.save(force_insert=True)
     record_action(workspace, AuditAction.STREAM_CREATED, about=slug)
-    return _changed(stream)
+    return _refreshed(stream)
 
 
 @transaction.atomic
@@ -124,7 +140,7 @@ def update_stream(workspace: Workspace, slug: str, *, changes: dict[str, Any]) -
     _check(stream)
     stream.save(update_fields=list(changes))
     record_action(workspace, AuditAction.STREAM_CHANGED, about=slug)
-    return _changed(stream)
+    return _refreshed(stream)
 
 
 @transaction.atomic
@@ -136,7 +152,7 @@ def archive_stream(workspace: Workspace, slug: str) -> Stream:
     if stream.archived_at is None:
         Stream.objects.filter(id=stream.id).update(archived_at=Now())
         record_action(workspace, AuditAction.STREAM_ARCHIVED, about=slug)
-    return _changed(stream)
+    return _refreshed(stream)
 
 
 @transaction.atomic
@@ -146,7 +162,7 @@ def unarchive_stream(workspace: Workspace, slug: str) -> Stream:
     if stream.archived_at:
         Stream.objects.filter(id=stream.id).update(archived_at=None)
         record_action(workspace, AuditAction.STREAM_UNARCHIVED, about=slug)
-    return _changed(stream)
+    return _refreshed(stream)
 
 
 @transaction.atomic
@@ -162,7 +178,7 @@ def pause_stream(workspace: Workspace, slug: str, *, reason: str) -> Stream:
         record_action(
             workspace, AuditAction.STREAM_PAUSED, about=CodedText("streams.pause_reason", name=slug, reason=reason)
         )
-    return _changed(stream)
+    return _refreshed(stream)
 
 
 @transaction.atomic
@@ -176,7 +192,7 @@ def resume_stream(workspace: Workspace, slug: str) -> Stream:
         changes = {"paused_at": None, "paused_reason": "", "paused_code": None, "judged_from": stream.paused_at}
         Stream.objects.filter(id=stream.id).update(**changes)
         record_action(workspace, AuditAction.STREAM_RESUMED, about=slug)
-    return _changed(stream)
+    return _refreshed(stream)
 
 
 def _locked(workspace: Workspace, slug: str) -> Stream:
@@ -191,7 +207,7 @@ def _locked(workspace: Workspace, slug: str) -> Stream:
     return stream
 
 
-def _changed(stream: Stream) -> Stream:
+def _refreshed(stream: Stream) -> Stream:
     stream.refresh_from_db()
     return stream
 

@@ -19,7 +19,7 @@ from emails.send_options import DOMAIN_SETTINGS
 from lib.coded_texts import CodedText
 from lib.ids import new_id
 from streams.models import Stream
-from streams.services import stream_for_sending
+from streams.services import find_sending_streams, stream_for_sending
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
 from templates_app.models import Template
@@ -74,18 +74,16 @@ def check_drafts(
     not_allowed = {name: refusal for name in names if (refusal := domain_problem(limits, name))}
     domains = find_sending_domains(workspace, names) | not_allowed
     templates = find_templates(workspace, {draft.template for draft in translated if draft.template})
+    streams = find_sending_streams(workspace, {draft.stream for draft in translated}, limits)
     work = _SharedWork(limits.is_test)
-    results: list[NewEmail | Problem] = []
-    for draft in drafts:
-        if isinstance(draft, Problem):
-            results.append(draft)
-            continue
-        domain = domains[draft.sender.domain]
-        if isinstance(domain, Problem):
-            results.append(domain)
-            continue
-        results.append(_checked_or_problem(workspace, _with_domain(draft, domain), templates, work, limits))
-    return results
+
+    def check(draft: Draft | Problem) -> NewEmail | Problem:
+        domain = draft if isinstance(draft, Problem) else domains[draft.sender.domain]
+        if isinstance(draft, Problem) or isinstance(domain, Problem):
+            return domain  # type: ignore[return-value]
+        return _checked_or_problem(_with_domain(draft, domain), streams[draft.stream], templates, work, limits)
+
+    return [check(draft) for draft in drafts]
 
 
 def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tuple[list[NewEmail], Warnings]:
@@ -135,14 +133,14 @@ def _switched_off(domain: SendingDomain) -> dict[str, Any]:
 
 
 def _checked_or_problem(
-    workspace: Workspace, draft: Draft, templates: dict[str, Template], work: _SharedWork, limits: KeyLimits
+    draft: Draft, stream: Stream | Problem, templates: dict[str, Template], work: _SharedWork, limits: KeyLimits
 ) -> NewEmail | Problem:
     template = templates.get(draft.template) if draft.template else None
     if draft.template and template is None:
         return template_not_found(draft.template)
     try:
         refuse_template(limits, template)
-        return _checked(draft, stream_for_sending(workspace, draft.stream, limits), template, work)
+        return stream if isinstance(stream, Problem) else _checked(draft, stream, template, work)
     except Problem as problem:
         return problem
 

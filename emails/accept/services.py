@@ -25,6 +25,7 @@ from emails.accept.insertion import (
 )
 from emails.accept.suppressed import (
     SuppressionPolicy,
+    find_suppressed_among,
     judge_suppressed,
     recipient_addresses,
     refuse_suppressed,
@@ -39,7 +40,6 @@ from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from streams.services import stream_for_sending
 from suppressions.errors import RecipientSuppressed
-from suppressions.services import find_suppressed
 from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 from workspaces.quota import raise_quota_exceeded, take_quota
@@ -79,8 +79,7 @@ def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> New
     email = check_draft(workspace, draft, limits)
     addressed = [] if limits.is_test else list(draft.field_addresses())
     with transaction.atomic():
-        specs = [spec for _, spec in addressed]
-        refuse_suppressed(addressed, find_suppressed(workspace.id, specs, stream=email.shared.stream))
+        refuse_suppressed(find_suppressed_among(workspace, addressed, stream=email.shared.stream))
         take_quota(workspace, units=quota_units([email]))
         transaction.set_rollback(True)
     return email
@@ -139,8 +138,7 @@ def send_bulk(
         if response:
             return response
         addressed = [] if limits.is_test else list(draft.field_addresses())
-        specs = [spec for _, spec in addressed]
-        rejected = suppressed_among(addressed, find_suppressed(workspace.id, specs, stream=emails[0].shared.stream))
+        rejected = find_suppressed_among(workspace, addressed, stream=emails[0].shared.stream)
         accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
         if not accepted:
             raise suppressed_problem(list(rejected.values()))
@@ -194,7 +192,7 @@ def _write(workspace: Workspace, *, emails: Sequence[NewEmail], addressed: Seque
     """Refuse suppressed recipients and an exceeded quota, else insert emails and notify workers after the commit."""
     units, addresses = quota_units(emails), [spec for _, spec in addressed]
     inserted = insert_emails(workspace, emails=emails, addresses=addresses, units=units)
-    refuse_suppressed(addressed, inserted.suppressed)
+    refuse_suppressed(suppressed_among(addressed, inserted.suppressed))
     if not inserted.is_granted:
         raise_quota_exceeded(workspace, units=units)
     if emails[0].shared.status is EmailStatus.QUEUED:

@@ -10,7 +10,7 @@ from emails.accept.insertion import NewEmail
 from lib.coded_texts import CodedText
 from lib.email_addresses import normalize_address
 from suppressions.errors import RecipientSuppressed
-from suppressions.services import SuppressionMatch, find_suppressed_sendings
+from suppressions.services import Sending, SuppressionMatch, find_suppressed, find_suppressed_sendings
 from workspaces.models import Workspace
 
 
@@ -32,18 +32,12 @@ def judge_suppressed(
     """Apply the policy; return the emails, and the suppressed addresses of accepted emails by email id."""
     if policy is SuppressionPolicy.ACCEPT:
         return list(checked), {}
-    sendings = {
-        (workspace.id, spec, email.shared.stream)
-        for email in checked
-        if isinstance(email, NewEmail)
-        for _, spec in recipient_addresses(email)
-    }
-    found = find_suppressed_sendings(sendings)
-    matches = {(normalize_address(address), stream): match for (_, address, stream), match in found.items()}
+    emails = [email for email in checked if isinstance(email, NewEmail)]
+    found = find_suppressed_sendings({sending for email in emails for sending in _sendings(workspace, email)})
     judged: list[NewEmail | Problem] = []
     listed = {}
     for email in checked:
-        entries = {} if isinstance(email, Problem) else _suppressed_in(email, matches)
+        entries = {} if isinstance(email, Problem) else _suppressed_in(workspace, email, found)
         if isinstance(email, Problem) or not entries:
             judged.append(email)
         elif policy is SuppressionPolicy.REFUSE or len(entries) == len(email.recipients):
@@ -54,21 +48,35 @@ def judge_suppressed(
     return judged, listed
 
 
-def _suppressed_in(email: NewEmail, matches: Mapping[tuple[str, str], SuppressionMatch]) -> dict[int, dict[str, str]]:
-    addressed = recipient_addresses(email)
-    keys = {normalize_address(spec) for _, spec in addressed}
-    stream = email.shared.stream
-    return suppressed_among(addressed, {key: matches[key, stream] for key in keys if (key, stream) in matches})
+def _suppressed_in(
+    workspace: Workspace, email: NewEmail, found: Mapping[Sending, SuppressionMatch]
+) -> dict[int, dict[str, str]]:
+    sendings = [sending for sending in _sendings(workspace, email) if sending in found]
+    return suppressed_among(
+        recipient_addresses(email), {normalize_address(sending[1]): found[sending] for sending in sendings}
+    )
+
+
+def _sendings(workspace: Workspace, email: NewEmail) -> list[Sending]:
+    return [(workspace.id, spec, email.shared.stream) for _, spec in recipient_addresses(email)]
 
 
 def recipient_addresses(email: NewEmail) -> list[FieldAddress]:
     return [(recipient.kind, recipient.address) for recipient in email.recipients]
 
 
-def refuse_suppressed(addressed: Sequence[FieldAddress], matches: Mapping[str, SuppressionMatch]) -> None:
-    suppressed = suppressed_among(addressed, matches)
-    if suppressed:
-        raise suppressed_problem(list(suppressed.values()))
+def find_suppressed_among(
+    workspace: Workspace, addressed: Sequence[FieldAddress], *, stream: str
+) -> dict[int, dict[str, str]]:
+    """Return the result of suppressed_among for an email of a stream, in one query."""
+    matches = find_suppressed(workspace.id, [spec for _, spec in addressed], stream=stream)
+    return suppressed_among(addressed, matches)
+
+
+def refuse_suppressed(entries: Mapping[int, dict[str, str]]) -> None:
+    """Raise RecipientSuppressed unless suppressed_among has found nothing."""
+    if entries:
+        raise suppressed_problem(list(entries.values()))
 
 
 def suppressed_among(

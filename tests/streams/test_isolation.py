@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from domains.services import sending_domain_cache
+from emails.accept.checks import check_drafts
+from emails.accept.drafts import Draft
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.feedback.unsubscribe import unsubscribe
 from emails.links import UnsubscribeLink
@@ -13,6 +15,7 @@ from emails.models import Email, Recipient
 from emails.sending.emails_work import _split_refused
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from events.kinds import EventKind
+from lib.email_addresses import parse_address
 from streams.models import MAIN, Stream
 from streams.services import streams_cache
 from suppressions.models import Suppression
@@ -20,6 +23,7 @@ from suppressions.services import find_suppressed, suppress_address
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from tests.emails.builders import claim_entries
 from workspaces.api import authentication
+from workspaces.key_limits import NO_LIMITS
 
 ADDRESS = "Ada@example.com"
 REASONS = ["unsubscribe", "complaint", "bounce", "manual", "manual in the stream"]
@@ -156,3 +160,13 @@ def test_a_stream_of_another_workspace_cannot_be_suppressed(api: Api, bob):
     Stream.objects.create(workspace=bob.workspace, slug="secret", name="Secret")
     response = api.post("/suppressions", {"email": ADDRESS, "stream": "secret"})
     assert (response.status_code, response.json()["code"]) == (422, "stream_not_found")
+
+
+@pytest.mark.django_db
+def test_an_unknown_stream_of_many_emails_is_looked_up_once(alice, django_assert_max_num_queries):
+    make_domain(alice.workspace, "alice.example")
+    sender, to = parse_address("hi@alice.example"), (parse_address("ada@example.com"),)
+    drafts = [Draft(sender=sender, to=to, subject="Hi", text="Hi", stream="nothing") for _ in range(50)]
+    with django_assert_max_num_queries(5):
+        problems = check_drafts(alice.workspace, drafts, NO_LIMITS)
+    assert {problem.code for problem in problems} == {"stream_not_found"}

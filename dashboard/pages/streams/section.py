@@ -25,7 +25,6 @@ from dashboard.pages.streams.forms import (
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.scoping import ScopedAdmin
-from lib.coded_texts import restore_text
 from lib.translation import translate
 from reputation.rates import PERIOD_DAYS
 from streams.models import MAIN, Stream
@@ -89,7 +88,7 @@ class StreamSection(ScopedAdmin):
             "dashboard/streams/detail.html",
             title=stream.name,
             stream=stream,
-            paused_reason=translate(restore_text(stream.paused_code, text=stream.paused_reason)),
+            paused_reason=translate(stream.pause_reason),
             facts=_facts(stream),
             **read_metrics(workspace, period=period, days=days),
             health=rate_items([day for day in days if day.day >= judged[0]]),
