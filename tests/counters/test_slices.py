@@ -15,7 +15,7 @@ from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Email
 from emails.upkeep.retention import delete_emails
 from events.kinds import EventKind
-from lib.ids import to_uuid
+from lib.ids import new_id, to_uuid
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import make_template
 from tests.emails.builders import BOUNCED, OK, deliver_all, send
@@ -160,8 +160,12 @@ def test_a_slice_is_read_along_indexes(alice):
         SliceCounter(slice=slice_id(alice.workspace.id, Dimension.TAG, str(n)), day=date(2026, 3, 1), key="k", count=1)
         for n in range(3000)
     )
+    CounterDelta.objects.bulk_create(
+        CounterDelta(workspace_id=new_id("ws_"), hour=datetime(2026, 3, 1, tzinfo=UTC), key="k", change=1)
+        for _ in range(3000)
+    )
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE analytics_slice")
+        cursor.execute("ANALYZE analytics_slice, analytics_tallydelta")
     sql = BY_DAY.format(counts=SLICE_COUNTS)
     values = {"first": date(2026, 3, 1), "last": date(2026, 3, 31)}
     slice_ = slice_id(alice.workspace.id, Dimension.TAG, "7")

@@ -19,7 +19,7 @@ VERIFY = Path(__file__).parent / "scripts" / "verify.cjs"
 OVERSIGNED = [
     "from", "sender", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references",
     "mime-version", "content-type", "content-transfer-encoding",
-    "list-unsubscribe", "list-unsubscribe-post", "feedback-id",
+    "list-id", "list-unsubscribe", "list-unsubscribe-post", "feedback-id",
     "auto-submitted", "importance", "disposition-notification-to",
 ]  # fmt: skip
 
