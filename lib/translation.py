@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
+from django.db.models import Choices
 from django.utils.formats import number_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from lib.coded_texts import CodedText
 
@@ -17,6 +18,11 @@ def translate(text: str) -> str:
         return text
     values = {name: _translate_value(value) for name, value in text.values.items()}
     return gettext(text.text_code) % values
+
+
+def translated_choices(choices: type[Choices]) -> list[tuple[Any, Any]]:
+    """Return the choices of a model field with labels in the active language."""
+    return [(value, gettext_lazy(label)) for value, label in choices.choices]
 
 
 def _translate_value(value: Any) -> str:

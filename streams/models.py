@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy
 
 from lib.coded_texts import restore_text
 from lib.model_fields import IdField
+from lib.translation import translated_choices
 from workspaces.models import Workspace
 
 # The stream of every email that names none. It has a row only after it was changed.
@@ -21,19 +21,19 @@ NORMAL_RANK, LAST_RANK = 1, 2
 
 def stream_kinds() -> list[tuple[str, Any]]:
     """Return the choices of Stream.kind: a function, so that a new kind needs no migration."""
-    return [(one.value, gettext_lazy(one.label)) for one in Stream.Kind]
+    return translated_choices(Stream.Kind)
 
 
 def unsubscribe_choices() -> list[tuple[str, Any]]:
-    return [(one.value, gettext_lazy(one.label)) for one in Stream.Unsubscribe]
+    return translated_choices(Stream.Unsubscribe)
 
 
 def stream_scopes() -> list[tuple[str, Any]]:
-    return [(one.value, gettext_lazy(one.label)) for one in Stream.SuppressionScope]
+    return translated_choices(Stream.SuppressionScope)
 
 
 def stream_priorities() -> list[tuple[str, Any]]:
-    return [(one.value, gettext_lazy(one.label)) for one in Stream.Priority]
+    return translated_choices(Stream.Priority)
 
 
 class Stream(models.Model):

@@ -3,8 +3,8 @@
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Q, Value
-from django.db.models.functions import Now
+from django.db.models import OuterRef, Q, Value
+from django.db.models.functions import Concat, Lower, Now
 
 from lib.email_addresses import normalize_address, normalize_search
 from lib.model_fields import IdField
@@ -70,3 +70,8 @@ def suppression_key(address: str, *, stream: str = "") -> str:
     """Return the address_key of an address: in all streams, or in one."""
     key = normalize_address(address)
     return f"{key}\n{stream}" if stream else key
+
+
+def suppression_keys_sql(address: OuterRef, *, stream: OuterRef) -> list[Any]:
+    """Return the expressions of both keys that block a stream: of suppression_key, for columns of an outer query."""
+    return [Lower(address), Concat(Lower(address), Value("\n"), stream)]

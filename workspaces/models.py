@@ -9,11 +9,10 @@ from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
-from django.utils.translation import gettext_lazy
 
 from lib.coded_texts import restore_text
 from lib.model_fields import IdField
-from lib.translation import translate
+from lib.translation import translate, translated_choices
 from workspaces.key_limits import KeyLimits
 from workspaces.plans import PLANS, Plan
 
@@ -238,7 +237,7 @@ class RecoveryCode(models.Model):
 
 def audit_actions() -> list[tuple[str, Any]]:
     """Return the choices of AuditEntry.act."""
-    return [(action.value, gettext_lazy(action.label)) for action in AuditEntry.Action]
+    return translated_choices(AuditEntry.Action)
 
 
 class AuditEntry(models.Model):
@@ -366,7 +365,7 @@ class SecretKey(models.Model):
 
 def key_scopes() -> list[tuple[str, Any]]:
     """Return the choices of ApiKey.scope."""
-    return [(scope.value, gettext_lazy(scope.label)) for scope in ApiKey.Scope]
+    return translated_choices(ApiKey.Scope)
 
 
 class ApiKey(SecretKey):

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Concat, Lower
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework.request import Request
 
 from api.fields import DateTimeBoundField
@@ -20,7 +19,7 @@ from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
 from lib.email_addresses import normalize_search
-from suppressions.models import Suppression, suppression_key
+from suppressions.models import Suppression, suppression_key, suppression_keys_sql
 
 Filters = Mapping[str, Any]
 # The newest emails, among which is searched by what has no index. Two searches, for the page and for the total, took
@@ -68,8 +67,7 @@ def _by_bounce_type(emails: QuerySet[Email], name: str) -> QuerySet[Email]:
 
 def _by_inactivity(emails: QuerySet[Email], is_inactive: bool) -> QuerySet[Email]:  # noqa: FBT001 - the value of a filter
     """Filter by whether a recipient that bounced is suppressed now."""
-    address = Lower(OuterRef("address"))
-    keys = [address, Concat(address, Value("\n"), OuterRef("email__stream"))]
+    keys = suppression_keys_sql(OuterRef("address"), stream=OuterRef("email__stream"))
     suppressed = Suppression.objects.filter(workspace=OuterRef("email__workspace"), address_key__in=keys)
     bounced = Recipient.objects.filter(email=OuterRef("pk"), state=EmailStatus.BOUNCED)
     return emails.filter(

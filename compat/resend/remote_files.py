@@ -15,14 +15,13 @@ from api.errors import InvalidFields
 from compat.errors import invalid_field
 from emails.accept.rules.attachments import MAX_TOTAL_BYTES, too_large
 from lib.network.address_guard import TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress
+from lib.network.guarded_http import GuardedSession, NoAddress, read_at_most
 from lib.network.resolver import DnsError, Resolver
 from webhooks.sending.targets import refusal_detail, target_rules
 
 # For all files of an email together: the request waits for them.
 MAX_SECONDS = 10.0
 HEADERS = {"user-agent": "Postrider-Attachments/1.2", "accept": "*/*", "accept-encoding": "identity"}
-CHUNK_BYTES = 64 * 1024
 UNREACHABLE = (NoAddress, DnsError, aiohttp.ClientError, OSError, ValueError)
 
 
@@ -80,13 +79,11 @@ class _Fetch:
             raise _refused("The URL cannot be reached.") from error
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
-        chunks = []
-        async for chunk in content.iter_chunked(CHUNK_BYTES):
-            self.bytes_left -= len(chunk)
-            if self.bytes_left < 0:
-                raise too_large()
-            chunks.append(chunk)
-        return b"".join(chunks)
+        data = await read_at_most(content, self.bytes_left)
+        if data is None:
+            raise too_large()
+        self.bytes_left -= len(data)
+        return data
 
 
 def _refused(reason: str) -> InvalidFields:

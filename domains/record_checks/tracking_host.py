@@ -1,8 +1,6 @@
 """The check of a tracking host: its CNAME, the CAA records above it, and the answer of this installation there."""
 
-import functools
 import re
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +13,7 @@ from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, 
 from domains.record_checks.return_path import follow_cnames
 from lib.coded_texts import CodedText
 from lib.network.address_guard import Guard, TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules, verified_tls
 from lib.network.resolver import DnsError, Resolver
 
 PROOF_PATH = "/.well-known/postrider"
@@ -109,7 +107,7 @@ async def _check_proof(expected: ExpectedHost, resolver: Resolver) -> RecordChec
     """Check that this installation answers over https. A failed connection refutes nothing."""
     rules = UrlRules(guard=Guard(allow_private=expected.allow_private), ports=(URL(expected.url).port or 443,))
     timeout = ClientTimeout(total=PROOF_SECONDS)
-    session = GuardedSession(rules, resolver=resolver, timeout=timeout, headers=HEADERS, tls=_tls())
+    session = GuardedSession(rules, resolver=resolver, timeout=timeout, headers=HEADERS, tls=verified_tls())
     try:
         return await _read_proof(expected, session)
     except ClientSSLError as error:
@@ -140,9 +138,3 @@ async def _read_proof(expected: ExpectedHost, session: GuardedSession) -> Record
 
 def _failure(status: RecordStatus, code: str, expected: ExpectedHost, error: object) -> RecordCheck:
     return RecordCheck(status, error=CodedText(code, name=expected.name, error=error))
-
-
-@functools.cache
-def _tls() -> ssl.SSLContext:
-    # One per process: creating one takes 18 ms.
-    return ssl.create_default_context()

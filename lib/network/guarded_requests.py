@@ -1,14 +1,12 @@
 """The guarded session for libraries that use requests: an adapter with one deadline and a limit of the response."""
 
 import asyncio
-import functools
-import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aiohttp import ClientError, ClientResponse, ClientTimeout
+from aiohttp import ClientError, ClientTimeout
 from requests import PreparedRequest, Response
 from requests.adapters import BaseAdapter
 from requests.exceptions import ConnectionError as RequestFailed
@@ -16,7 +14,7 @@ from requests.exceptions import Timeout
 from requests.structures import CaseInsensitiveDict
 
 from lib.network.address_guard import TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules, read_at_most, verified_tls
 from lib.network.resolver import DnsError, Resolver
 from lib.worker.event_loop import network_loop
 
@@ -76,7 +74,7 @@ class GuardedAdapter(BaseAdapter):
             resolver=Resolver(self._dns_servers),
             timeout=NO_TIMEOUT,
             headers={},
-            tls=_tls_context(),
+            tls=verified_tls(),
         )
         # The session does not decompress, which bounds the memory.
         headers = {**{str(name): str(value) for name, value in request.headers.items()}, "Accept-Encoding": "identity"}
@@ -87,24 +85,12 @@ class GuardedAdapter(BaseAdapter):
                     request.method or "GET", url, headers=headers, data=request.body, allow_redirects=False
                 )
                 async with sending as response:
-                    return response.status, dict(response.headers), await _read_body(response)
+                    body = await read_at_most(response.content, MAX_RESPONSE_BYTES)
+                    if body is None:
+                        raise ClientError(f"more than {MAX_RESPONSE_BYTES} bytes")
+                    return response.status, dict(response.headers), body
         finally:
             await session.close()
-
-
-async def _read_body(response: ClientResponse) -> bytes:
-    """Return the body. Raises ClientError if it has more than MAX_RESPONSE_BYTES."""
-    body = b""
-    async for chunk in response.content.iter_chunked(65_536):
-        body += chunk
-        if len(body) > MAX_RESPONSE_BYTES:
-            raise ClientError(f"more than {MAX_RESPONSE_BYTES} bytes")
-    return body
-
-
-@functools.cache
-def _tls_context() -> ssl.SSLContext:
-    return ssl.create_default_context()
 
 
 def _response(request: PreparedRequest, status: int, headers: Mapping[str, str], body: bytes) -> Response:

@@ -56,11 +56,11 @@ class ProofServer:
 @contextmanager
 def trusted(authority: trustme.CA, monkeypatch: Any, tmp_path: Any) -> Iterator[None]:
     """Let checks trust only an authority of the test."""
-    from domains.record_checks import tracking_host
+    from lib.network import guarded_http
 
     path = tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(path)
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    tracking_host._tls.cache_clear()
+    guarded_http.verified_tls.cache_clear()
     yield
-    tracking_host._tls.cache_clear()
+    guarded_http.verified_tls.cache_clear()

@@ -17,9 +17,9 @@ import pytest
 from django.db.models.functions import Now
 
 from domains.models import TrackingHost
-from domains.record_checks import tracking_host
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
+from lib.network import guarded_http
 from suppressions.models import Suppression
 from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.domains.conftest import Owner, Zone
@@ -92,9 +92,9 @@ def installation(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator[In
         upstream = url.removeprefix("http://")
         running.enter_context(proxy(tmp_path, authority, public_url=settings.PUBLIC_URL, upstream=upstream))
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
-        tracking_host._tls.cache_clear()
+        guarded_http.verified_tls.cache_clear()
         yield Installation(url, port, Zone(dns), ssl.create_default_context(cafile=str(authority.root)), database)
-        tracking_host._tls.cache_clear()
+        guarded_http.verified_tls.cache_clear()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +26,7 @@ from requests import RequestException, Response
 from lib.network.address_guard import Guard
 from lib.network.guarded_http import DEFAULT_PORTS, UrlRules
 from lib.network.guarded_requests import GuardedAdapter
+from lib.ttl_cache import TTLCache
 
 NAME = "provider"
 # For all requests of one page.
@@ -59,14 +59,9 @@ class ProviderRefused(Exception):
     """Raised for a sign-in or token that is not valid; the text is for the log."""
 
 
-@dataclass(frozen=True)
-class _Document:
-    value: dict[str, Any]
-    fetched_at: float
-
-
-_documents: dict[str, _Document] = {}
-_refetched_at: dict[str, float] = {}
+# By URL.
+_documents: TTLCache[str, dict[str, Any]] = TTLCache(ttl_seconds=CACHE_SECONDS)
+_refetched: TTLCache[str, bool] = TTLCache(ttl_seconds=REFETCH_SECONDS)
 # Half of the threads of a web process, so that the others answer while the provider hangs.
 _slots = threading.BoundedSemaphore(2)
 
@@ -74,7 +69,7 @@ _slots = threading.BoundedSemaphore(2)
 def forget_documents() -> None:
     """Empty the caches of this process. For tests."""
     _documents.clear()
-    _refetched_at.clear()
+    _refetched.clear()
 
 
 class PendingSignIns(DjangoIntegration):
@@ -208,11 +203,10 @@ class Provider(DjangoOAuth2App):
 
     def fetch_jwk_set(self, force: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - Authlib's signature
         url = self.load_server_metadata()["jwks_uri"]
-        now = time.monotonic()
-        max_age = CACHE_SECONDS
-        if force and now - _refetched_at.get(url, -REFETCH_SECONDS) >= REFETCH_SECONDS:
-            _refetched_at[url], max_age = now, 0.0
-        return _cached(url, lambda: dict(super(Provider, self).fetch_jwk_set(force=True)), max_age=max_age)
+        is_refetch = force and not _refetched.get(url)
+        if is_refetch:
+            _refetched.set(url, True)
+        return _cached(url, lambda: dict(super(Provider, self).fetch_jwk_set(force=True)), is_refetch=is_refetch)
 
     def _decode(self, text: str) -> jwt.Token:
         registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
@@ -292,12 +286,13 @@ def _translated_errors() -> Iterator[None]:
         raise ProviderRefused(f"{type(error).__name__}: {error}") from error
 
 
-def _cached(url: str, fetch: Callable[[], dict[str, Any]], *, max_age: float = CACHE_SECONDS) -> dict[str, Any]:
-    """Return a document of this process, or fetch it. After a failure, the known one stays."""
-    document = _documents.get(url)
-    if document is None or time.monotonic() - document.fetched_at >= max_age:
-        document = _documents[url] = _Document(fetch(), time.monotonic())
-    return document.value
+def _cached(url: str, fetch: Callable[[], dict[str, Any]], *, is_refetch: bool = False) -> dict[str, Any]:
+    """Return a document of this process, or fetch it. If a refetch fails, the known one stays."""
+    document = None if is_refetch else _documents.get(url)
+    if document is None:
+        document = fetch()
+        _documents.set(url, document)
+    return document
 
 
 def _is_url(value: object) -> bool:

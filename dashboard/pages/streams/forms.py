@@ -12,16 +12,12 @@ from unfold.widgets import (
 )
 
 from dashboard.ui.forms import ApiForm
-from streams.models import Stream
+from streams.models import Stream, stream_priorities
 from streams.serializers import StreamChanges, StreamInput
 
 KINDS = {
     Stream.Kind.TRANSACTIONAL: gettext_lazy("Transactional: answers to what somebody did, such as receipts"),
     Stream.Kind.BULK: gettext_lazy("Bulk: newsletters and announcements"),
-}
-SHORT_KINDS = {
-    Stream.Kind.TRANSACTIONAL: gettext_lazy("Transactional"),
-    Stream.Kind.BULK: gettext_lazy("Bulk"),
 }
 UNSUBSCRIBES = {
     Stream.Unsubscribe.LINK: gettext_lazy("Link in the footer, and button of the mail client"),
@@ -31,11 +27,6 @@ UNSUBSCRIBES = {
 SCOPES = {
     Stream.SuppressionScope.STREAM: gettext_lazy("This stream only"),
     Stream.SuppressionScope.WORKSPACE: gettext_lazy("All streams of the workspace"),
-}
-PRIORITIES = {
-    Stream.Priority.HIGH: gettext_lazy("High"),
-    Stream.Priority.NORMAL: gettext_lazy("Normal"),
-    Stream.Priority.LOW: gettext_lazy("Low"),
 }
 # Fields of the form → fields of the API.
 CHANGEABLE = {
@@ -113,7 +104,7 @@ class StreamForm(NameForm):
     )
     priority = _choice(
         gettext_lazy("Priority"),
-        PRIORITIES,
+        dict(stream_priorities()),
         gettext_lazy("The order in which waiting emails of the workspace are sent."),
     )
     track_opens = _switch(gettext_lazy("Track opens"))

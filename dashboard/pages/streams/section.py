@@ -15,9 +15,7 @@ from dashboard.pages.overview.health import rate_items
 from dashboard.pages.overview.metrics import read_metrics, read_period
 from dashboard.pages.streams.forms import (
     KINDS,
-    PRIORITIES,
     SCOPES,
-    SHORT_KINDS,
     UNSUBSCRIBES,
     NewStreamForm,
     StreamForm,
@@ -59,7 +57,7 @@ class StreamSection(ScopedAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         # At most 20 per workspace, so no pagination.
         streams = [
-            {"stream": stream, "url": self.stream_url("change", stream), "kind": SHORT_KINDS[Stream.Kind(stream.kind)]}
+            {"stream": stream, "url": self.stream_url("change", stream), "kind": stream.get_kind_display()}
             for stream in read_streams(current_workspace(request)).values()
         ]
         return self.page(request, "dashboard/streams/list.html", title=self.title, streams=streams)
@@ -147,7 +145,7 @@ def _facts(stream: Stream) -> list[tuple[str, Any]]:
         ),
         (_("Ignore unsubscribes from the workspace"), yes_or_no[stream.ignores_unsubscribes]),
         (_("Public"), yes_or_no[stream.public]),
-        (_("Priority"), PRIORITIES[Stream.Priority(stream.priority)]),
+        (_("Priority"), stream.get_priority_display()),
         (_("Track opens"), yes_or_no[stream.track_opens]),
         (_("Track clicks"), yes_or_no[stream.track_clicks]),
     ]
