@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
@@ -61,9 +62,13 @@ class SubdomainField(serializers.RegexField):
     """The first label of a tracking host."""
 
     default_error_messages = {
-        "invalid": "This must be one label of a host name, such as links: 1 to 63 characters of a-z, 0-9 and hyphens, "
-        "the first and the last of them no hyphen.",
-        "reserved": "{name} is the name of another DNS record of the domain. Choose another one, such as links.",
+        "invalid": gettext_lazy(
+            "This must be one label of a host name, such as links: 1 to 63 characters of a-z, 0-9 and hyphens, the "
+            "first and the last of them no hyphen."
+        ),
+        "reserved": gettext_lazy(
+            "{name} is the name of another DNS record of the domain. Choose another one, such as links."
+        ),
     }
 
     def __init__(self, **options: Any) -> None:

@@ -42,7 +42,7 @@ TXT_BYTES = 255
 
 
 def zone_line(record: DnsRecord) -> str:
-    value = f"{record.value}."
+    value = f"{record.value}." if record.type == "CNAME" else record.value
     if record.type == "TXT":
         escaped = record.value.replace("\\", "\\\\").replace('"', '\\"')
         value = " ".join(f'"{escaped[at : at + TXT_BYTES]}"' for at in range(0, len(escaped), TXT_BYTES))
@@ -50,8 +50,11 @@ def zone_line(record: DnsRecord) -> str:
 
 
 def _is_published(record: DnsRecord) -> bool:
-    """Return whether DNS has a record that importing the zone file would repeat or, as with DMARC, weaken."""
-    return bool(record.found) or record.status == Domain.DomainStatus.VERIFIED
+    """Return whether DNS has a record that importing the zone file would repeat or, as with DMARC, weaken.
+
+    A CAA record is added to those of other authorities, which were found.
+    """
+    return record.type != "CAA" and (bool(record.found) or record.status == Domain.DomainStatus.VERIFIED)
 
 
 def _translate_record(record: DnsRecord) -> DnsRecord:

@@ -1,4 +1,4 @@
-"""The page of a domain in Chromium: its records are copied and downloaded."""
+"""The page of a domain in Chromium: its records are copied and downloaded, and a host for its links is chosen."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from tests.conftest import make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.scenario import checked_domain
+from workspaces.models import User
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -34,4 +35,47 @@ def test_the_records_are_copied_and_downloaded(request, window):
     assert Path(download.value.path()).read_text().startswith(f"$ORIGIN {domain.name}.\n")
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     visit.keep_screenshot(f"domain-{window}")
+    assert not visit.complaints
+
+
+WORDS = {
+    "en": (
+        "Links and tracking", "Subdomain for links", "Track clicks", "Save", "This must be one label of a host name",
+        "Clicks are not tracked.",
+    ),
+    "de": (
+        "Links und Tracking", "Subdomain für Links", "Klicks erfassen", "Speichern", "Geben Sie einen Teil eines",
+        "Klicks werden nicht erfasst.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("window", "language"), [("visit", "en"), ("visit", "de"), ("phone", "en"), ("phone", "de")])
+def test_a_host_for_links_is_chosen(request, settings, window, language):
+    settings.TRACKING_HOST = "mail.service.example"
+    visit = request.getfixturevalue(window)
+    title, subdomain, clicks, save, invalid, no_clicks = WORDS[language]
+    account = make_account("alice")
+    domain = checked_domain(account.workspace)
+    sign_in(visit, account.owner.email)
+    User.objects.update(language=language)
+
+    page = visit.go(f"/dashboard/domains/{domain.id}/")
+    page.get_by_role("link", name=title).click()
+    visit.keep_screenshot(f"tracking-form-{window}-{language}")
+    assert not violations(page)
+    page.get_by_label(subdomain).fill("a.b")
+    page.get_by_role("button", name=save).click()
+    expect(page.get_by_text(invalid)).to_be_visible()
+    visit.keep_screenshot(f"tracking-form-invalid-{window}-{language}")
+    page.get_by_label(subdomain).fill("links")
+    page.get_by_label(clicks).uncheck()
+    page.get_by_role("button", name=save).click()
+
+    expect(page.get_by_text(no_clicks)).to_be_visible()
+    expect(page.locator("#links code")).to_have_text(f"links.{domain.name}")
+    expect(page.locator(".pr-record").filter(has_text="CNAME").filter(has_text="mail.service.example")).to_have_count(1)
+    assert not violations(page)
+    assert not visit.is_wider_than_window()
+    visit.keep_screenshot(f"tracking-host-{window}-{language}")
     assert not visit.complaints

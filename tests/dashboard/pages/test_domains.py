@@ -6,7 +6,14 @@ from django.db.models.functions import Now
 
 from api.errors import RateLimitExceeded
 from domains.models import Domain, TrackingHost
-from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
+from domains.record_checks.results import (
+    HostCheck,
+    RecordCheck,
+    RecordStatus,
+    VerificationResult,
+    host_to_json,
+    to_json,
+)
 from domains.records import list_records
 from tests.conftest import make_domain
 from tests.domains.conftest import Zone, running_worker
@@ -210,6 +217,19 @@ def test_the_zone_file_has_every_record(owner, domain, settings):
     assert len(dkim.strings) > 1
     assert str(found[f"bounce.{domain.name}. CNAME"].target) == "bounce.postrider.example."
     assert {f"{domain.name}. TXT", f"_dmarc.{domain.name}. TXT"} <= set(found)
+
+
+def test_the_zone_file_permits_the_certificate_of_the_links(owner, domain, settings):
+    settings.TRACKING_HOST, settings.TRACKING_CA = "mail.service.example", "letsencrypt.org"
+    refused = RecordCheck(RecordStatus.INVALID, found='0 issue "other.example"')
+    check = HostCheck("", refused, refused, authority=refused, authority_name=domain.name)
+    values = {"workspace": domain.workspace, "name": "links.mail.example.com", "findings": host_to_json(check)}
+    TrackingHost.objects.create(domain=domain, **values)
+    zone = dns.zone.from_text(
+        owner.get(f"/dashboard/domains/{domain.id}/zone/").content.decode(), origin=domain.name, check_origin=False
+    )
+    (record,) = zone.find_rdataset("@", "CAA")
+    assert (record.flags, record.tag, record.value) == (0, b"issue", b"letsencrypt.org")
 
 
 def test_records_that_exist_are_comments_in_the_zone_file(owner, domain):
