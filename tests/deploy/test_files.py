@@ -1,5 +1,6 @@
 """The files in deploy/ pass the checkers of their formats: hadolint, compose, systemd, Kubernetes."""
 
+import json
 import re
 import shutil
 import sys
@@ -95,6 +96,30 @@ def by_kind(manifests, kind):
 
 def test_kubernetes_accepts_the_manifests(manifests):
     run(PROGRAMS / "kubernetes-validate", "--strict", manifests)
+
+
+def test_the_ingress_of_a_tracking_host_is_that_of_web_with_another_name(manifests):
+    file = DEPLOY / "kubernetes" / "tracking-host.yaml"
+    run(PROGRAMS / "kubernetes-validate", "--strict", file)
+    documented = yaml.safe_load(file.read_text())
+    web = by_kind(manifests, "Ingress")["web"]
+    assert documented["metadata"]["namespace"] == web["metadata"]["namespace"]
+    assert documented["metadata"]["annotations"].keys() == {"cert-manager.io/cluster-issuer"}
+    text = json.dumps(documented["spec"]).replace("links.example.com", "mail.example.com")
+    expected = json.dumps(web["spec"]).replace("web-tls", "mail.example.com")
+    assert json.loads(text) == json.loads(expected)
+    # The pattern of the command in the guide finds all names.
+    guide = (REPOSITORY / "docs" / "install-kubernetes.md").read_text()
+    pattern = re.search(r'sed "s/(\S+)/\$name/" deploy/kubernetes/tracking-host.yaml', guide)[1]
+    assert not re.search(r"links\.example\.com", re.sub(pattern, "links.shop.example", file.read_text()))
+    assert max(len(re.findall(pattern, line)) for line in file.read_text().splitlines()) == 1
+
+
+def test_cert_manager_reaches_its_pods(manifests):
+    """default-deny would refuse the requests of the certificate authority."""
+    policy = by_kind(manifests, "NetworkPolicy")["acme-solver"]["spec"]
+    assert policy["podSelector"]["matchLabels"] == {"acme.cert-manager.io/http01-solver": "true"}
+    assert policy["ingress"] == [{"ports": [{"port": 8089}]}]
 
 
 def test_every_process_of_the_image_has_a_workload_in_kubernetes(manifests):
