@@ -64,7 +64,7 @@ def acme_server(folder: Path) -> Iterator[Authority]:
     text = ACME.format(folder=folder, port=authority.port)
     with _running(folder, "acme", text, {"HTTP_PROXY": f"http://127.0.0.1:{authority.http_port}"}):
         wait_for(authority.root.exists, seconds=60, what="the authority has a certificate")
-        wait_for(lambda: _listens("127.0.0.1", authority.port), seconds=60, what="the ACME server listens")
+        wait_for(lambda: listens("127.0.0.1", authority.port), seconds=60, what="the ACME server listens")
         yield authority
 
 
@@ -77,11 +77,11 @@ def proxy(folder: Path, authority: Authority, *, public_url: str, upstream: str)
     )
     text = SHIPPED.read_text().replace("{\n", head, 1)
     with _running(folder, "proxy", text, {"PUBLIC_URL": public_url, "UPSTREAM": upstream}):
-        wait_for(lambda: _listens("127.0.0.1", port), seconds=60, what="the proxy listens")
+        wait_for(lambda: listens("127.0.0.1", port), seconds=60, what="the proxy listens")
         yield
 
 
-def _listens(host: str, port: int) -> bool:
+def listens(host: str, port: int) -> bool:
     with suppress(OSError), socket.create_connection((host, port), 1):
         return True
     return False

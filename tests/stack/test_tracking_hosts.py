@@ -1,12 +1,14 @@
 """Tracking hosts behind real Caddy, whose certificates a local ACME server signs."""
 
 import http.client
+import os
+import re
 import socket
 import ssl
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +27,8 @@ from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.domains.conftest import Owner, Zone
 from tests.emails.builders import claim_entries
 from tests.lib.nameserver import NameServer
-from tests.stack.caddy import acme_server, proxy
+from tests.stack import caddy
+from tests.stack.caddy import Authority, acme_server
 from tests.stack.stack import free_port, wait_for
 from tests.tracking.test_without_database import call, database_url, relay, web
 from tracking.hosts import RENEW_SECONDS
@@ -37,13 +40,15 @@ IDN = "bücher.example"
 HOST, IDN_HOST = "links.shop.example", "links.xn--bcher-kva.example"
 # The map of a process is renewed every 30 s, and the first certificate takes some seconds.
 ACTIVE_SECONDS = 120
+MAX_ANSWER_SECONDS = 0.005
+QUESTIONS = 200
 
 
 @dataclass
 class Installation:
-    """The service behind Caddy.
+    """The service behind a proxy.
 
-    url, port: of web, and of Caddy. database: ends the way of web to the database. context: trusts the ACME server.
+    url, port: of web, and of the proxy. database: ends the way of web to the database. context: trusts the ACME server.
     """
 
     url: str
@@ -74,8 +79,9 @@ class Installation:
             return dict(connection.getpeercert() or {})
 
 
-@pytest.fixture
-def installation(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator[Installation]:
+@contextmanager
+def running_service(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator[tuple[Installation, Authority]]:
+    """Run web, a name server and an ACME server that everything trusts; the caller runs the proxy."""
     port, database_port = free_port(), free_port()
     settings.PUBLIC_URL, settings.TRACKING_HOST = f"https://{SERVICE}:{port}", SERVICE
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
@@ -89,12 +95,19 @@ def installation(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator[In
         authority = running.enter_context(acme_server(tmp_path))
         database.enter_context(relay(database_port))
         url = running.enter_context(web(tmp_path, database_url(database_port)))
-        upstream = url.removeprefix("http://")
-        running.enter_context(proxy(tmp_path, authority, public_url=settings.PUBLIC_URL, upstream=upstream))
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
         guarded_http.verified_tls.cache_clear()
-        yield Installation(url, port, Zone(dns), ssl.create_default_context(cafile=str(authority.root)), database)
+        context = ssl.create_default_context(cafile=str(authority.root))
+        yield Installation(url, port, Zone(dns), context, database), authority
         guarded_http.verified_tls.cache_clear()
+
+
+@pytest.fixture
+def installation(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator[Installation]:
+    with running_service(tmp_path, settings, monkeypatch) as (service, authority):
+        upstream = service.url.removeprefix("http://")
+        with caddy.proxy(tmp_path, authority, public_url=settings.PUBLIC_URL, upstream=upstream):
+            yield service
 
 
 @pytest.fixture
@@ -186,6 +199,21 @@ def test_an_internationalized_host_works(installation: Installation, account: Ac
     assert installation.get(links["click"])[0] == 302
 
 
+def processor_seconds() -> float:
+    """Return the processor time that the web server of this test has used, all its processes together."""
+    processes = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            _, name, fields = re.split(r"\((.*)\) ", path.read_text())
+            # The fields of proc_pid_stat(5), from the third.
+            _, parent, _, session, *others = fields.split()
+            processes.append((name, int(parent), session, int(others[7]) + int(others[8])))
+    (server,) = {
+        session for name, parent, session, _ in processes if parent == os.getpid() and name.startswith("postrider: web")
+    }
+    return sum(ticks for *_, session, ticks in processes if session == server) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.alone
 def test_the_permission_comes_from_memory_while_the_database_is_down(installation: Installation, account: Account):
     owner = verified_owner(account, installation, "shop.example")
@@ -195,10 +223,12 @@ def test_the_permission_comes_from_memory_while_the_database_is_down(installatio
     wait_for(lambda: call(question + HOST)[0] == 200, seconds=60, what="web knows the host")
     installation.database.close()
     assert call(f"{installation.url}/servingz")[0] == 503
-    answers = [call(question + name) for name in (HOST, "links.other.example") * 50]
-    assert [answer[0] for answer in answers] == [200, 403] * 50
-    seconds = [answer[3] for answer in answers]
-    assert statistics.median(seconds) < 0.005, seconds
+    before = processor_seconds()
+    answers = [call(question + name) for name in (HOST, "links.other.example") * (QUESTIONS // 2)]
+    assert [answer[0] for answer in answers] == [200, 403] * (QUESTIONS // 2)
+    # Other programs delay single answers, but neither the work for one nor the fastest ones.
+    assert (processor_seconds() - before) / QUESTIONS < MAX_ANSWER_SECONDS
+    assert statistics.quantiles([answer[3] for answer in answers], n=10)[0] < MAX_ANSWER_SECONDS
     # The certificate of the first visit needs no database either.
     assert ("DNS", HOST) in installation.certificate(HOST)["subjectAltName"]
     status, _, body = installation.get(f"https://{HOST}:{installation.port}/.well-known/postrider")
