@@ -28,7 +28,7 @@ RUN = uuid4().hex[:10]
 
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: Any) -> Any:
-    options = {"COMPAT_AT_ROOT": "resend,postmark,sendgrid"}
+    options = {"COMPAT_AT_ROOT": "resend,postmark,sendgrid", "TRACKING_HOST": "mail.service.example"}
     with running_stack(tmp_path_factory.mktemp("compat"), **options) as stack:
         stack.start("inbox", "worker", "beat", "web")
         yield stack

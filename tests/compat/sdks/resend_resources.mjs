@@ -15,6 +15,17 @@ await fails(resend.domains.create({ name: domain.name }), 403, "validation_error
 assert.equal((await ok(resend.domains.remove(domain.id))).deleted, true);
 await fails(resend.domains.get(domain.id), 404, "not_found");
 
+const tracking = { openTracking: false, clickTracking: true, trackingSubdomain: "links" };
+const tracked = await ok(resend.domains.create({ name: `tracked-${run}.example`, ...tracking }));
+const trackingOf = (found) => [found.open_tracking, found.click_tracking, found.tracking_subdomain];
+assert.deepEqual(trackingOf(tracked), [false, true, "links"]);
+const record = tracked.records.find(({ record }) => record === "Tracking");
+assert.deepEqual([record.type, record.name, record.value], ["CNAME", `links.${tracked.name}`, "mail.service.example"]);
+await ok(resend.domains.update({ id: tracked.id, openTracking: true, trackingSubdomain: "click" }));
+assert.deepEqual(trackingOf(await ok(resend.domains.get(tracked.id))), [true, true, "click"]);
+await fails(resend.domains.update({ id: tracked.id, trackingSubdomain: "a.b" }), 422, "validation_error");
+await ok(resend.domains.remove(tracked.id));
+
 const alias = `order-${run}`;
 const variables = [
   { key: "PRODUCT", type: "string", fallbackValue: "item" },

@@ -27,6 +27,14 @@ assert domain["id"] in [one["id"] for one in resend.Domains.list()["data"]]
 assert resend.Domains.remove(domain_id=domain["id"])["deleted"]
 assert raised(lambda: resend.Domains.get(domain_id=domain["id"])).code == 404
 
+tracking = {"tracking_subdomain": "links", "open_tracking": False}
+tracked = resend.Domains.create({"name": f"py-tracked-{RUN}.example", **tracking})
+assert (tracked["tracking_subdomain"], tracked["open_tracking"], tracked["click_tracking"]) == ("links", False, True)
+assert [record["value"] for record in tracked["records"] if record["record"] == "Tracking"] == ["mail.service.example"]
+resend.Domains.update({"id": tracked["id"], "tracking_subdomain": "click"})
+assert resend.Domains.get(domain_id=tracked["id"])["tracking_subdomain"] == "click"
+assert resend.Domains.remove(domain_id=tracked["id"])["deleted"]
+
 variables = [{"key": "NAME", "type": "string", "fallback_value": "you"}]
 template = resend.Templates.create({"name": "Hi", "subject": "Hi {{{NAME}}}", "html": "Hi", "variables": variables})
 assert resend.Templates.get(template["id"])["subject"] == 'Hi {{{NAME|"you"}}}'
