@@ -2,11 +2,14 @@
 
 import re
 import time
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
+from django.utils import timezone
 
 from config.checks import setting_errors
 from dashboard.auth.oidc import views
@@ -18,7 +21,7 @@ from tests.conftest import PASSWORD
 from tests.dashboard.auth.oidc.steps import SIGNED_IN, begin, come_back, is_signed_in, sign_in
 from tests.dashboard.conftest import shown_text
 from workspaces.identities import link_identity
-from workspaces.members import invite_member
+from workspaces.members import invite_member, remove_member
 from workspaces.models import AuditEntry, Identity, User
 from workspaces.second_factor import begin_enrolment, code_at, confirm_enrolment
 from workspaces.services import issue_api_key
@@ -265,6 +268,15 @@ class TestStaff:
         changes = AuditEntry.objects.filter(act="staff_changed", workspace=None).order_by("id")
         assert [entry.about for entry in changes] == ["grace@example.com: given", "grace@example.com: taken away"]
 
+    def test_absent_groups_are_not_empty_ones(self, client, forger):
+        sign_in(Client(), forger, site="admin", groups=["mail-admins"])
+        user = User.objects.get(email="grace@example.com")
+
+        refused = sign_in(client, forger, site="admin", groups=None)
+        assert "did not send the claims that your access depends on" in shown_text(refused)
+        user.refresh_from_db()
+        assert (user.is_staff, is_signed_in(client)) == (True, False)
+
     def test_local_staff_stay(self, client, forger):
         user = User.objects.create_superuser("grace@example.com", PASSWORD)
         link_identity(user, issuer=forger.issuer, subject="grace")
@@ -359,6 +371,41 @@ def test_keys_of_a_person_without_access_are_listed(forger, owner, alice):
     assert "grace@example.com (no longer a member)" in shown_text(owner.get("/dashboard/keys/"))
     key.refresh_from_db()
     assert not key.is_revoked
+
+
+def test_the_last_owner_stays_and_the_staff_are_told_once_a_day(forger, alice):
+    staff = User.objects.create_superuser("staff@postrider.example", PASSWORD)
+    sign_in(Client(), forger, groups=["mail-owners"])
+    remove_member(alice.owner.memberships.get())
+    SystemMail.objects.all().delete()
+    for _ in range(2):
+        assert sign_in(Client(), forger, groups=[]).url == SIGNED_IN
+
+    membership = User.objects.get(email="grace@example.com").memberships.get()
+    assert membership.role == "owner"
+    notice = SystemMail.objects.get()
+    assert notice.recipient == staff.email
+    assert f'grace@example.com a role in the workspace "{alice.workspace.name}"' in notice.text
+    entries = AuditEntry.objects.filter(workspace=alice.workspace, act="member_last_owner")
+    assert [entry.about for entry in entries] == ["grace@example.com"]
+
+    entries.update(created_at=Now() - timedelta(days=2))
+    sign_in(Client(), forger, groups=[])
+    assert SystemMail.objects.count() == 2
+
+
+def test_a_session_ends_after_its_hours_whatever_happens_in_it(client, forger, settings):
+    settings.OIDC_SESSION_HOURS = 2
+    sign_in(client, forger)
+    ends_at = client.session.get_expiry_date()
+    assert timedelta(seconds=7170) < ends_at - timezone.now() <= timedelta(hours=2)
+    assert client.get("/dashboard/keys/").status_code == 200
+    assert client.session.get_expiry_date() == ends_at
+
+    session = client.session
+    session.set_expiry(timezone.now() - timedelta(seconds=1))
+    session.save()
+    assert client.get("/dashboard/keys/").status_code == 302
 
 
 def test_sign_ins_are_counted_by_result(client, forger, settings):
@@ -460,6 +507,15 @@ def test_the_highest_role_of_all_matching_entries_wins(client, forger):
 def test_a_claim_may_be_one_text(client, forger):
     assert sign_in(client, forger, groups="mail").url == SIGNED_IN
     assert sign_in(Client(), forger, sub="other", email="o@example.com", groups="mail-x").status_code == 403
+
+
+def test_a_claim_that_only_some_accounts_have_gives_roles(client, forger, configure, alice):
+    """Google sends hd for accounts of a company only."""
+    configure(forger.issuer, {"claim": "hd", "value": "example.com", "workspace": alice.workspace.id, "role": "member"})
+    assert sign_in(Client(), forger, sub="private", email="p@example.com").status_code == 403
+    assert sign_in(Client(), forger, sub="other", email="o@example.com", hd="other.example").status_code == 403
+    assert not User.objects.filter(email__in=["p@example.com", "o@example.com"]).exists()
+    assert sign_in(client, forger, hd="example.com").url == SIGNED_IN
 
 
 def test_the_scope_groups_is_left_out_if_the_provider_does_not_know_it(client, forger):
