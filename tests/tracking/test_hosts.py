@@ -38,7 +38,7 @@ PATHS = (
     "/favicon.ico", "/static/dashboard/page.css", "/static/", "/anymail/mailgun/tracking/", "/healthz", "/servingz",
     "/readyz", "/metrics", "/internal/tls", "/internal/tls?domain=links.alice.example", "/.well-known/security.txt",
     "/.well-known/postrider/x", "/t/", "/t/x/y", "/t/../dashboard/", "/t/o", "/T/o/x", "//t/o/x", "/%2e/dashboard/",
-    "/u", "/dashboard/../u/x", "/media/x",
+    "/u", "/dashboard/../u/x", "/media/x", "/oidc/backchannel", "/dashboard/oidc/callback", "/admin/oidc/",
 )  # fmt: skip
 
 pytestmark = pytest.mark.django_db
