@@ -40,9 +40,11 @@ def test_a_table_shows_the_state_of_each_stream(cli, client, stream):
     client.streams.archive(stream)
     with cli.terminal("streams", "list") as terminal:
         (line,) = [line for line in terminal.finish().splitlines() if stream in line]
-    assert line.split() == [stream, "News", "bulk", "link", "low", "archived"]
+    assert line.split() == [stream, "News", "bulk", "link", "low", "archived", "0"]
     with cli.terminal("streams", "show", "main") as terminal:
-        assert "transactional" in terminal.finish()
+        shown = terminal.finish()
+    assert "transactional" in shown
+    assert "Complained in 30 days" in shown
 
 
 @pytest.mark.parametrize(

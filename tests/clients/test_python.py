@@ -222,6 +222,8 @@ def test_a_stream_is_created_used_changed_archived_and_unarchived(client):
     assert client.emails.get(sent.id).stream == stream_id
     assert [email.stream for email in client.emails.list(stream=stream_id)] == [stream_id]
     assert [row["id"] for row in csv.DictReader(client.emails.export(stream=stream_id).csv.splitlines())] == [sent.id]
+    assert (created.counts, client.streams.get(stream_id).counts.total) == (None, 1)
+    assert client.analytics.get(stream=stream_id).total == client.analytics.daily(1, stream=stream_id)[0].total == 1
     assert client.streams.archive(stream_id).archived_at
     # The processes of the service notice it within a second.
     wait_for(lambda: is_archived(client, stream_id), seconds=20, what="the refusal")

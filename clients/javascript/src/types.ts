@@ -241,6 +241,16 @@ export interface NewStream extends StreamFields {
 }
 
 /** A kind of email with its own unsubscribes and complaints. */
+/** Of the last 30 UTC days. `complained` counts recipients, the others emails. */
+export interface StreamCounts {
+  total: number;
+  delivered: number;
+  bounced: number;
+  opened: number;
+  clicked: number;
+  complained: number;
+}
+
 export interface Stream extends Required<NewStream> {
   /** The time at which the stream was archived; null if it accepts emails. */
   archivedAt: Timestamp | null;
@@ -248,6 +258,8 @@ export interface Stream extends Required<NewStream> {
   pausedAt: Timestamp | null;
   pausedReason: string;
   createdAt: Timestamp;
+  /** Absent from the response to a change. */
+  counts?: StreamCounts;
 }
 
 export type SuppressionReason = "bounce" | "unsubscribe" | "manual" | "complaint";

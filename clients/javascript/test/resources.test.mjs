@@ -73,6 +73,9 @@ test("a stream is created, used, changed, archived and unarchived", async () => 
   assert.equal((await postrider.emails.get(sent.id)).stream, id);
   assert.deepEqual((await postrider.emails.list({ stream: id })).data.map((email) => email.id), [sent.id]);
   assert.ok((await postrider.emails.export({ stream: id })).csv.includes(sent.id));
+  assert.equal((await postrider.streams.get(id)).counts.total, 1);
+  assert.equal((await postrider.analytics.get({ stream: id })).total, 1);
+  assert.equal((await postrider.analytics.daily(1, { stream: id }))[0].total, 1);
   assert.ok((await postrider.streams.archive(id)).archivedAt);
   await refusedWith(StreamArchivedError, () => postrider.emails.send(newEmail({ stream: id })));
   assert.equal((await postrider.streams.unarchive(id)).archivedAt, null);

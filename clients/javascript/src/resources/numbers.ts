@@ -8,14 +8,18 @@ export class AnalyticsResource {
     this.#transport = transport;
   }
 
-  /** Return totals and rates of the emails created in the range. */
-  get(range: { from?: Date | string; to?: Date | string } = {}, options?: RequestOptions): Promise<Analytics> {
+  /** Return totals and rates of the emails created in the range: of one stream, whole UTC days. */
+  get(
+    range: { from?: Date | string; to?: Date | string; stream?: string } = {},
+    options?: RequestOptions,
+  ): Promise<Analytics> {
     return this.#transport.json({ method: "GET", path: ["analytics"], query: { ...range }, options });
   }
 
-  /** Return daily volumes, oldest first. days: 1 to 90, default 14. */
-  async daily(days?: number, options?: RequestOptions): Promise<DailyVolume[]> {
-    const call = { method: "GET", path: ["analytics", "daily"], query: { days }, options } as const;
+  /** Return daily volumes, oldest first. days: 1 to 90, default 14. `stream`: only its emails are counted. */
+  async daily(days?: number, options: RequestOptions & { stream?: string } = {}): Promise<DailyVolume[]> {
+    const { stream, ...rest } = options;
+    const call = { method: "GET", path: ["analytics", "daily"], query: { days, stream }, options: rest } as const;
     return (await this.#transport.json<{ data: DailyVolume[] }>(call)).data;
   }
 }

@@ -203,7 +203,21 @@ class Preview:
 
 
 @dataclass(frozen=True)
+class StreamCounts:
+    """Of the last 30 UTC days. `complained` counts recipients, the others emails."""
+
+    total: int
+    delivered: int
+    bounced: int
+    opened: int
+    clicked: int
+    complained: int
+
+
+@dataclass(frozen=True)
 class Stream:
+    """`counts`: None in the response to a change."""
+
     id: str
     name: str
     description: str
@@ -220,6 +234,7 @@ class Stream:
     paused_at: Optional[datetime]
     paused_reason: str
     created_at: datetime
+    counts: Optional[StreamCounts]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 

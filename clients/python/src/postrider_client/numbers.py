@@ -13,13 +13,20 @@ class Analytics:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get(self, *, from_: Union[datetime, str, None] = None, to: Union[datetime, str, None] = None) -> Totals:
-        """Return totals and rates of the emails created in the range."""
-        return read(Totals, self._transport.json(Call("GET", ["analytics"], query=body_of(from_=from_, to=to))))
+    def get(
+        self,
+        *,
+        from_: Union[datetime, str, None] = None,
+        to: Union[datetime, str, None] = None,
+        stream: Optional[str] = None,
+    ) -> Totals:
+        """Return totals and rates of the emails created in the range: of one stream, whole UTC days."""
+        query = body_of(from_=from_, to=to, stream=stream)
+        return read(Totals, self._transport.json(Call("GET", ["analytics"], query=query)))
 
-    def daily(self, days: Optional[int] = None) -> list[DailyVolume]:
-        """Return daily volumes, oldest first. days: 1 to 90, default 14."""
-        answer = self._transport.json(Call("GET", ["analytics", "daily"], query=body_of(days=days)))
+    def daily(self, days: Optional[int] = None, *, stream: Optional[str] = None) -> list[DailyVolume]:
+        """Return daily volumes, oldest first. days: 1 to 90, default 14. stream: only its emails are counted."""
+        answer = self._transport.json(Call("GET", ["analytics", "daily"], query=body_of(days=days, stream=stream)))
         return [read(DailyVolume, day) for day in answer["data"]]
 
 

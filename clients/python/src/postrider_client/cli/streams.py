@@ -27,6 +27,7 @@ STREAM_COLUMNS = (
     Column("Unsubscribe", attrgetter("unsubscribe")),
     Column("Priority", attrgetter("priority")),
     Column("State", state_of),
+    Column("Emails in 30 days", lambda stream: stream.counts.total),
 )
 # The properties that can be changed, as options of `create` and `update`.
 PROPERTIES = (
@@ -146,4 +147,5 @@ def _fields_of(stream: Stream) -> dict[str, Any]:
         "State": state_of(stream),
         "Reason": stream.paused_reason,
         "Created": stream.created_at,
+        **({f"{name.capitalize()} in 30 days": count for name, count in stream.raw["counts"].items()}),
     }
