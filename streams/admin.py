@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
+from lib.coded_texts import CodedText
 from lib.translation import translate
 from streams.models import Stream
 from streams.services import pause_stream, resume_stream
@@ -37,7 +38,9 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
         self.fields["reason"].initial = translate(self.instance.pause_reason)
 
     def clean(self) -> dict[str, Any] | None:
-        if self.cleaned_data.get("paused") and not self.cleaned_data.get("reason"):
+        if self.cleaned_data.get("paused") and self.instance.is_main:
+            self.add_error("paused", translate(CodedText("streams.main_sends")))
+        elif self.cleaned_data.get("paused") and not self.cleaned_data.get("reason"):
             self.add_error("reason", _("Enter a reason. It is shown to the workspace."))
         return super().clean()
 

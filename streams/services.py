@@ -19,6 +19,14 @@ from workspaces.key_limits import STREAM, KeyLimits
 from workspaces.models import Workspace
 
 MAX_STREAMS = 20
+# What the service document demands of every workspace, with the fields' names on the wire.
+FIXED_IN_MAIN = {
+    "kind": "kind",
+    "unsubscribe": "unsubscribe",
+    "scope": "scope",
+    "own_bounces": "ownBounces",
+    "ignores_unsubscribes": "ignoresUnsubscribes",
+}
 # A change is in force within a second, as the revocation of an API key.
 streams_cache: TTLCache[str, dict[str, Stream]] = TTLCache()
 
@@ -167,7 +175,12 @@ def unarchive_stream(workspace: Workspace, slug: str) -> Stream:
 
 @transaction.atomic
 def pause_stream(workspace: Workspace, slug: str, *, reason: str) -> Stream:
-    """Refuse new emails of a stream and hold queued ones. Pausing again changes only the reason. Raises NotFound."""
+    """Refuse new emails of a stream and hold queued ones. Pausing again changes only the reason.
+
+    Raises NotFound, InvalidStream.
+    """
+    if slug == MAIN:
+        raise InvalidStream(CodedText("streams.main_sends"), field="id")
     stream = _locked(workspace, slug)
     Stream.objects.filter(id=stream.id).update(
         paused_at=Coalesce("paused_at", Now()),
@@ -217,8 +230,6 @@ def check_stream(*, slug: str, is_archived: bool, **values: Any) -> None:
     stream = main_stream(Workspace()) if slug == MAIN else Stream(slug=slug)
     if stream.is_main and is_archived:
         raise InvalidStream(CodedText("streams.main_stays"), field="archived")
-    if stream.is_main and values.get("kind", stream.kind) != stream.kind:
-        raise InvalidStream(CodedText("streams.main_is_fixed"), field="kind")
     for name, value in values.items():
         setattr(stream, name, value)
     _check(stream)
@@ -230,7 +241,7 @@ def _check(stream: Stream) -> None:
         raise InvalidStream(CodedText("streams.bulk_needs_unsubscribe"), field="unsubscribe")
     if settings.STREAMS_WITHOUT_LINK == "deny" and stream.unsubscribe != Stream.Unsubscribe.LINK:
         raise InvalidStream(CodedText("streams.link_demanded"), field="unsubscribe")
-    if stream.is_main and (
-        stream.scope != Stream.SuppressionScope.WORKSPACE or stream.unsubscribe != Stream.Unsubscribe.LINK
-    ):
-        raise InvalidStream(CodedText("streams.main_is_fixed"), field="scope")
+    if stream.is_main:
+        for name, field in FIXED_IN_MAIN.items():
+            if getattr(stream, name) != getattr(main_stream(stream.workspace), name):
+                raise InvalidStream(CodedText("streams.main_is_fixed"), field=field)

@@ -12,7 +12,7 @@ from config.staff import StaffSite
 from provisioning.models import ManagementKey
 from provisioning.services import issue_management_key
 from streams.models import Stream
-from streams.services import create_stream, pause_stream
+from streams.services import create_stream, pause_stream, update_stream
 from tests.conftest import PASSWORD, Api, code_of, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
 from webhooks.models import WebhookSecret
@@ -357,6 +357,14 @@ class TestStreams:
         staff.post("/admin/streams/stream/", {"action": "resume", "_selected_action": stream.id})
         stream.refresh_from_db()
         assert stream.paused_at is None
+
+    def test_main_is_not_paused(self, staff, alice):
+        update_stream(alice.workspace, "main", changes={"name": "All"})
+        main = Stream.objects.get(slug="main")
+        response = staff.post(self.page(main), {"initial-paused": "False", "paused": "on", "reason": "Spam."})
+        assert "Suspend the workspace instead." in response.text
+        main.refresh_from_db()
+        assert main.paused_at is None
 
     def test_one_is_neither_added_nor_deleted(self, staff, stream):
         assert staff.get("/admin/streams/stream/add/").status_code == 403

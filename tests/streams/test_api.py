@@ -58,6 +58,13 @@ def test_invalid_streams_are_refused(api: Api, newsletter, fields, expected):
     assert code(api.post("/streams", fields)) == expected
 
 
+@pytest.mark.parametrize("changes", [{"ownBounces": True}, {"ignoresUnsubscribes": True}, {"scope": "stream"}])
+def test_main_does_what_the_service_document_says(api: Api, changes):
+    response = api.patch("/streams/main", changes)
+    assert code(response) == (422, "invalid_stream")
+    assert response.json()["field"] in changes
+
+
 def test_the_operator_can_demand_the_link(api: Api, settings):
     settings.STREAMS_WITHOUT_LINK = "deny"
     assert code(api.post("/streams", {"id": "a", "name": "A", "unsubscribe": "headers"})) == (422, "invalid_stream")

@@ -15,6 +15,7 @@ from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import pause_sending
 from emails.upkeep.reconcile import find_differences
 from lib.worker.stages import Stage
+from streams.errors import InvalidStream
 from streams.models import Stream
 from streams.services import pause_stream, resume_stream
 from tests.conftest import Api, make_account, make_domain
@@ -176,6 +177,11 @@ def test_pausing_and_resuming_are_recorded_once(api: Api, alice):
     assert refused.status_code == 422
     actions = AuditEntry.objects.filter(act__startswith="stream_").order_by("id").values_list("act", "about")
     assert list(actions)[1:] == [("stream_paused", f"newsletter: {REASON}"), ("stream_resumed", "newsletter")]
+
+
+def test_main_cannot_be_paused(alice):
+    with pytest.raises(InvalidStream):
+        pause_stream(alice.workspace, "main", reason=REASON)
 
 
 def test_streams_of_other_workspaces_are_not_touched(alice):

@@ -14,6 +14,7 @@ from unfold.widgets import (
 from dashboard.ui.forms import ApiForm
 from streams.models import Stream, stream_priorities
 from streams.serializers import StreamChanges, StreamInput
+from streams.services import FIXED_IN_MAIN
 
 KINDS = {
     Stream.Kind.TRANSACTIONAL: gettext_lazy("Transactional: answers to what somebody did, such as receipts"),
@@ -41,8 +42,6 @@ CHANGEABLE = {
     "track_opens": "trackOpens",
     "track_clicks": "trackClicks",
 }
-# The service refuses other values of these.
-FIXED_IN_MAIN = ("unsubscribe", "scope")
 
 
 def _switch(label: Any, help_text: Any = "") -> forms.BooleanField:
@@ -112,7 +111,7 @@ class StreamForm(NameForm):
 
     def __init__(self, data: Any, *, stream: Stream) -> None:
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})
-        for name in FIXED_IN_MAIN if stream.is_main else ():
+        for name in FIXED_IN_MAIN.keys() & self.fields.keys() if stream.is_main else ():
             del self.fields[name]
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:

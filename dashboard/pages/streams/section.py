@@ -25,6 +25,7 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.scoping import ScopedAdmin
 from lib.translation import translate
 from reputation.rates import PERIOD_DAYS
+from streams.counts import add_counts
 from streams.models import MAIN, Stream
 from streams.services import archive_stream, create_stream, get_stream, read_streams, unarchive_stream, update_stream
 
@@ -55,10 +56,11 @@ class StreamSection(ScopedAdmin):
         return self.url(name, MAIN if stream.is_main else stream.id)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        workspace = current_workspace(request)
         # At most 20 per workspace, so no pagination.
         streams = [
             {"stream": stream, "url": self.stream_url("change", stream), "kind": stream.get_kind_display()}
-            for stream in read_streams(current_workspace(request)).values()
+            for stream in add_counts(workspace, read_streams(workspace).values())
         ]
         return self.page(request, "dashboard/streams/list.html", title=self.title, streams=streams)
 

@@ -15,8 +15,9 @@ from streams.models import Stream
 from streams.services import create_stream, pause_stream, update_stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
-from tests.conftest import Account
+from tests.conftest import Account, make_domain
 from tests.dashboard.conftest import make_email, shown_text
+from tests.emails.builders import accept
 from webhooks.models import Webhook
 from workspaces.models import ApiKey, AuditEntry, Workspace
 
@@ -66,8 +67,11 @@ class TestWithoutStreams:
         header = b"".join(owner.get(f"{SUPPRESSIONS}export/")).decode().splitlines()[0]
         assert header == '"email","reason","createdAt"'
 
-    def test_the_list_shows_main(self, owner):
+    def test_the_list_shows_main(self, owner, alice):
+        make_domain(alice.workspace, "alice.example")
+        accept(alice.workspace, count=2)
         page = owner.get(LIST).text
+        assert '<td class="pr-end" data-label="Emails in 30 days">2</td>' in page
         assert f'href="{LIST}main/"' in page
         assert owner.get(f"{LIST}main/").status_code == 200
 
