@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from api import errors
 from api.errors import Problem
 from api.pagination import MAX_LIMIT
+from api.query import DeclaredQuery
 
 Schema = dict[str, Any]
 V = TypeVar("V", bound=type[APIView])
@@ -71,7 +72,8 @@ class Operation:
     """The description of a view method. bodies: examples of the body by title.
 
     responses: one or several. The response of a list is described by one of its items. problems: those that the view
-    does not imply. parameters: serializers of the query, or single parameters.
+    does not imply. parameters: serializers of the query, or single parameters. answers_many: refuses unknown
+    parameters though it has none; lists, and operations with a query, do anyway.
     """
 
     operation_id: str
@@ -83,6 +85,7 @@ class Operation:
     bodies: Mapping[str, Any] = field(default_factory=dict)
     body_may_be_empty: bool = False
     parameters: Sequence[Any] = ()
+    answers_many: bool = False
     position: int = field(default_factory=lambda: next(_positions))
 
 
@@ -114,6 +117,8 @@ def describe_view(access: Callable[[Any, str], Access] | None = None, **operatio
             name: _describe(view, name, operation, access(view, name) if access else PUBLIC)
             for name, operation in operations.items()
         }
+        queries = {name: _declared_query(view, name, operation) for name, operation in operations.items()}
+        view.queries = {name: query for name, query in queries.items() if query}
         return extend_schema_view(**described)(view)
 
     return describe
@@ -149,16 +154,28 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
     )
 
 
+def _declared_query(view: Any, name: str, operation: Operation) -> DeclaredQuery | None:
+    """Return the query of a view method; None if it ignores query parameters."""
+    has_filters = http_method(view, name) == "get" and not _is_detail(view, name)
+    query = DeclaredQuery(
+        inputs=tuple(parameter for parameter in operation.parameters if isinstance(parameter, type)),
+        filterset=getattr(view, "filterset_class", None) if has_filters else None,
+        has_pages=name == "list",
+    )
+    return query if query.names or operation.answers_many else None
+
+
+def _is_detail(view: Any, name: str) -> bool:
+    return bool(getattr(getattr(view, name), "detail", name in DETAIL_METHODS))
+
+
 def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[type[Problem]]:
-    is_detail = getattr(getattr(view, name), "detail", name in DETAIL_METHODS)
-    has_filters = hasattr(view, "filterset_class") and not is_detail and http_method(view, name) == "get"
-    has_query = has_filters or name == "list" or any(isinstance(parameter, type) for parameter in operation.parameters)
     yield from COMMON_PROBLEMS
     if operation.body:
         yield from BODY_PROBLEMS
-    if operation.body or has_query:
+    if operation.body or _declared_query(view, name, operation):
         yield errors.InvalidFields
-    if is_detail:
+    if _is_detail(view, name):
         yield errors.NotFound
 
 

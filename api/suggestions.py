@@ -1,4 +1,4 @@
-"""Suggestions for unknown names of fields and events: the names that other email APIs use, and similar names."""
+"""Suggestions for unknown names of fields, parameters and events: the names that other email APIs use, and similar names."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -54,10 +54,31 @@ OTHER_EVENT_NAMES = {
     "unsubscribed": "groupunsubscribe subscription subscriptionchange listunsubscribe unsub",
 }
 
+OTHER_PARAMETER_NAMES = {
+    "after": "cursor position startingafter since offset pagetoken lasteventid",
+    "event": "eventtype type",
+    "from": "since start startdate startsat starttime fromdate createdfrom createdafter after",
+    "limit": "perpage pagesize size count maxresults",
+    "page": "pagenumber pageno offset skip",
+    "search": "q query text filter email recipient toemail subject address",
+    "status": "state messageevents",
+    "stream": "messagestream streamid topic topicid",
+    "tag": "tags category categories",
+    "to": "until end enddate endsat endtime todate createdto createdbefore before",
+    "types": "type events event eventtypes kinds",
+}
+
 
 def suggest_field(name: str, fields: Iterable[str]) -> str:
     """Return the fields that a caller probably means by an unknown name, as a sentence; empty if there are none."""
     return _suggest(name, list(fields), OTHER_FIELD_NAMES)
+
+
+def suggest_parameter(name: str, parameters: Iterable[str]) -> str:
+    """Return the query parameters that a caller probably means by an unknown name, as a sentence; empty if there are
+    none.
+    """
+    return _suggest(name, list(parameters), OTHER_PARAMETER_NAMES)
 
 
 def suggest_event(name: str, events: Iterable[str]) -> str:

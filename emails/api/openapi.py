@@ -192,6 +192,7 @@ emails_schema = keyed_view(
         "List an email's events",
         "Returns the events of an email, oldest first.",
         response(TimelineSerializer, "The timeline.", examples.TIMELINE),
+        answers_many=True,
     ),
     resend=Operation(
         "resendEmail",
@@ -235,5 +236,6 @@ queue_schema = keyed_view(
         "the receiving server and `failed` were not, over all time. In a suspended workspace, `waiting` and `delayed` "
         "recipients count as `paused`.",
         response(StatsSerializer, "The queue statistics.", examples.STATS),
+        answers_many=True,
     )
 )

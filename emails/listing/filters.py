@@ -96,7 +96,7 @@ class TestDataFilter(FieldFilter):
 
 
 class EmailFilters(FilterSet):
-    """Query parameters of the list and the export. Unknown parameters are ignored; invalid values are a 422."""
+    """Query parameters of the list and the export."""
 
     status = StatusFilter(
         StatusesField(allow_blank=True, help_text="One status, or several separated by commas."),

@@ -234,8 +234,3 @@ def test_every_problem_is_described_and_listed_by_an_operation():
     }
     # 405 belongs to paths, for methods that they do not support.
     assert codes - listed == {MethodNotAllowed.code}
-
-
-@pytest.mark.django_db
-def test_unknown_query_parameters_are_ignored_as_documented(api):
-    assert api.get("/me", {"format": "xml", "nonsense": "1"}).status_code == 200

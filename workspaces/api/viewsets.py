@@ -13,6 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from api.errors import InvalidJson
 from api.parser import DEFAULT_BODY_BYTES, check_body_headers
+from api.query import DeclaredQuery, refuse_unknown_parameters
 from lib.token_bucket import BucketState
 from workspaces.account_status import refuse_inactive
 from workspaces.api.authentication import key_of, workspace_of
@@ -28,12 +29,15 @@ class KeyedView(APIView):
 
     # Sizes of bodies by action, where they differ from the default.
     body_bytes: ClassVar[Mapping[str, int]] = {}
+    # By view method; describe_view sets it.
+    queries: ClassVar[Mapping[str, DeclaredQuery]] = {}
     level: BucketState | None = None
 
     # Checked before authentication (docs/specification.md, Order of checks).
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.check_body(request)
         super().initial(request, *args, **kwargs)
+        refuse_unknown_parameters(request, self)
 
     def check_body(self, request: Request) -> None:
         """Refuse a body by its headers."""
