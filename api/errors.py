@@ -149,8 +149,8 @@ class InvalidFields(Problem):
     """One or more fields of the body or the query string are invalid.
 
     `errors` lists every invalid field with its path in `field`, a `code` and a message. `detail` is the first of them
-    and the number of others. Unknown fields and parameters are rejected too, with a suggestion for the one that was probably
-    meant: if `scheduled_at` were ignored, the email would be sent immediately.
+    and the number of others. Unknown fields and parameters are rejected too, with a suggestion for the one that was
+    probably meant: if `scheduled_at` were ignored, the email would be sent immediately.
     """
 
     status, code, title = 422, "validation_error", "Validation failed"

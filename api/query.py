@@ -30,10 +30,9 @@ class DeclaredQuery:
 
     @cached_property
     def names(self) -> list[str]:
-        names = [*PAGING] if self.has_pages else []
-        for declared in self.inputs:
-            names += declared().fields
-        return names + [*(self.filterset.base_filters if self.filterset else ())]
+        paging = PAGING if self.has_pages else ()
+        of_inputs = (name for declared in self.inputs for name in declared().fields)
+        return [*paging, *of_inputs, *(self.filterset.base_filters if self.filterset else ())]
 
     def refuse_unknown(self, request: Request, view: Any) -> None:
         """Raise ValidationError if there are unknown parameters, with the errors of the others too."""

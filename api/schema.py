@@ -118,7 +118,7 @@ def describe_view(access: Callable[[Any, str], Access] | None = None, **operatio
             for name, operation in operations.items()
         }
         queries = {name: _declared_query(view, name, operation) for name, operation in operations.items()}
-        view.queries = {name: query for name, query in queries.items() if query}
+        view.queries = {name: query for name, query in queries.items() if query}  # type: ignore[attr-defined]
         return extend_schema_view(**described)(view)
 
     return describe

@@ -1,4 +1,4 @@
-"""Suggestions for unknown names of fields, parameters and events: the names that other email APIs use, and similar names."""
+"""Suggestions for unknown names of fields, parameters and events: names of other email APIs, and similar ones."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -75,9 +75,7 @@ def suggest_field(name: str, fields: Iterable[str]) -> str:
 
 
 def suggest_parameter(name: str, parameters: Iterable[str]) -> str:
-    """Return the query parameters that a caller probably means by an unknown name, as a sentence; empty if there are
-    none.
-    """
+    """Return the query parameters that a caller probably means, as a sentence; empty if there are none."""
     return _suggest(name, list(parameters), OTHER_PARAMETER_NAMES)
 
 

@@ -5,10 +5,13 @@ more than the rest of the insert. The services of this app keep them consistent,
 whose endpoint is gone (docs/decisions/0034).
 """
 
-from collections.abc import Collection
+import json
+import logging
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Self
 
+from cryptography.exceptions import InvalidTag
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 from django.db.models import Q
@@ -17,6 +20,7 @@ from django.db.models.functions import Now
 from events.kinds import WEBHOOK_KINDS, wire_type
 from events.rendering import RenderedEvent
 from lib.ids import to_uuid
+from lib.keyring import UnknownKey
 from lib.model_fields import IdField
 from lib.sealed import seal, unseal
 from lib.worker.stages import Stage
@@ -24,7 +28,9 @@ from streams.models import MAIN
 from webhooks.formats import STANDARD, find_format, format_choices
 from workspaces.models import Workspace
 
+log = logging.getLogger("postrider.webhooks")
 SEAL_PURPOSE = "webhook-secret"
+HEADERS_PURPOSE = "webhook-headers"
 
 
 def webhook_kind_choices() -> list[tuple[str, str]]:
@@ -64,6 +70,8 @@ class Webhook(models.Model):
     # Only events about emails of these streams; empty for all.
     streams = ArrayField(models.CharField(max_length=40), default=list, db_default=[], blank=True)
     format = models.CharField(max_length=16, choices=format_choices, default=STANDARD, db_default=STANDARD)
+    # Further headers of the requests, as a sealed JSON object; empty for none.
+    sealed_headers = models.TextField(default="", db_default="", blank=True, editable=False)
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
     pace = models.PositiveSmallIntegerField(
@@ -80,6 +88,11 @@ class Webhook(models.Model):
         return self.url
 
     @property
+    def headers(self) -> dict[str, str]:
+        """The further headers of the requests. Raises UnknownKey and InvalidTag if they cannot be unsealed."""
+        return unseal_headers(self.sealed_headers, webhook_id=self.id)
+
+    @property
     def kinds(self) -> list[str]:
         """The events that the endpoint gets: those it subscribed to and has a format for."""
         formatted = find_format(self.format).kinds
@@ -94,6 +107,25 @@ class Webhook(models.Model):
             return False
         stream = event.data.get("stream", MAIN if "emailId" in event.data else None)
         return not self.streams or stream is None or stream in self.streams
+
+
+def seal_headers(headers: Mapping[str, str], *, webhook_id: str) -> str:
+    """Return the further headers of an endpoint as they are stored."""
+    return seal(json.dumps(headers).encode(), purpose=HEADERS_PURPOSE, row=webhook_id) if headers else ""
+
+
+def unseal_headers(sealed: str, *, webhook_id: str) -> dict[str, str]:
+    """Return the further headers of an endpoint. Raises UnknownKey and InvalidTag if they cannot be unsealed."""
+    return json.loads(unseal(sealed, purpose=HEADERS_PURPOSE, row=webhook_id)) if sealed else {}
+
+
+def readable_headers(webhook: Webhook) -> dict[str, str]:
+    """Return the further headers of an endpoint; none if their key is no longer in APP_KEYS."""
+    try:
+        return webhook.headers
+    except (UnknownKey, InvalidTag):
+        log.exception("Cannot decrypt the headers of a webhook", extra={"data": {"webhook": webhook.id}})
+        return {}
 
 
 class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):

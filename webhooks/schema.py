@@ -78,7 +78,8 @@ webhooks_schema = keyed_view(
         "The response contains the `secret` for [verifying signatures](/docs/webhooks#verify-signatures); it cannot be "
         "read again. A "
         f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
-        "is not allowed fails with `forbidden_target` on the field `url`.",
+        "is not allowed fails with `forbidden_target` on the field `url`. `headers` are sent with each request, such "
+        "as `Authorization`; their values cannot be read again.",
         response(
             WebhookWithSecretSerializer,
             "The webhook was created.",
@@ -99,7 +100,8 @@ webhooks_schema = keyed_view(
         "updateWebhook",
         "Change a webhook",
         "Changes the given fields. Setting `active` to false stops posting and marks pending deliveries as "
-        "`discarded`; they can be replayed. Setting `active` to true clears `disabledReason`.",
+        "`discarded`; they can be replayed. Setting `active` to true clears `disabledReason`. `headers` replaces all "
+        "of them, and keeps the value of one that is given as it is shown; a URL on another host requires the values.",
         response(WebhookSerializer, "The updated webhook.", WEBHOOK),
         problems=[StreamNotFound],
         body=WebhookChanges,

@@ -23,7 +23,8 @@ from lib.network.guarded_http import MAX_URL_LENGTH, parse_target
 from lib.translation import translate
 from streams.services import MAX_STREAMS
 from webhooks.formats import find_format, format_choices
-from webhooks.models import Webhook, WebhookDelivery
+from webhooks.headers import HEADERS, WebhookHeadersField, masked
+from webhooks.models import Webhook, WebhookDelivery, readable_headers
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
@@ -100,6 +101,7 @@ class WebhookInput(StrictSerializer):
     events = EventTypesField(help_text=EVENTS)
     streams = StreamsField(required=False)
     format = FormatField(required=False)
+    headers = WebhookHeadersField(required=False, help_text=HEADERS)
 
 
 class ConfiguredWebhookInput(WebhookInput):
@@ -113,15 +115,19 @@ class WebhookChanges(AllOptional, ConfiguredWebhookInput):
 class WebhookSerializer(RowSerializer[Webhook]):
     events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS), help_text=EVENTS)
     streams = serializers.ListField(child=serializers.CharField(), help_text=STREAMS)
-    optional_fields = frozenset({"streams"})
+    headers = serializers.SerializerMethodField(help_text=HEADERS)
+    optional_fields = frozenset({"streams", "headers"})
     disabledReason = serializers.SerializerMethodField(
         help_text="The reason why Postrider disabled the webhook; null if it did not."
     )
 
     class Meta:
         model = Webhook
-        fields = ("id", "url", "events", "streams", "format", "active", "disabledReason", "createdAt")
+        fields = ("id", "url", "events", "streams", "format", "headers", "active", "disabledReason", "createdAt")
         extra_kwargs = help_texts(url=URL, format=FORMAT, active=ACTIVE)
+
+    def get_headers(self, webhook: Webhook) -> dict[str, str]:
+        return masked(readable_headers(webhook))
 
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
-from api.errors import NotFound
+from api.errors import InvalidFields, NotFound
 from events.models import Event
 from lib.coded_texts import CodedText
 from lib.ids import to_uuid
@@ -18,13 +18,21 @@ from lib.worker import wakeup
 from lib.worker.stages import Stage
 from streams.services import existing_stream
 from webhooks.formats import STANDARD
-from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookSecret
+from webhooks.headers import MASK, unmasked
+from webhooks.models import (
+    Webhook,
+    WebhookDelivery,
+    WebhookDeliveryStatus,
+    WebhookSecret,
+    readable_headers,
+    seal_headers,
+)
 from webhooks.publishing import insert_deliveries
 from webhooks.samples import sample_for
 from webhooks.sending.queue import discard_pending
 from webhooks.sending.retries import WINDOW
 from webhooks.sending.signing import new_secret
-from webhooks.sending.targets import check_target
+from webhooks.sending.targets import check_target, is_same_host
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
@@ -76,15 +84,18 @@ def create_webhook(
     events: Sequence[str],
     streams: Sequence[str] = (),
     format: str = STANDARD,  # noqa: A002 - the name of the field
+    headers: Mapping[str, str] | None = None,
 ) -> tuple[Webhook, str]:
     """Create an endpoint; return it with its secret, which cannot be read again.
 
-    streams: the only ones whose events it gets; empty for all. Raises InvalidFields with forbidden_target,
-    StreamNotFound, and PlanLimitReached at 20 webhooks.
+    streams: the only ones whose events it gets; empty for all. headers: further ones of its requests, whose values
+    are sealed. Raises InvalidFields with forbidden_target or header_masked, StreamNotFound, and PlanLimitReached at
+    20 webhooks.
     """
     check_target(url)
     _check_streams(workspace, streams)
     webhook = Webhook(workspace=workspace, url=url, events=list(events), streams=list(streams), format=format)
+    webhook.sealed_headers = seal_headers(unmasked(headers or {}, current={}), webhook_id=webhook.id)
     secret = new_secret()
     with lock_webhooks(workspace):
         if workspace.webhooks.count() >= MAX_WEBHOOKS:
@@ -100,12 +111,13 @@ def create_webhook(
 def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
     """Change an endpoint. Disabling discards pending deliveries; enabling clears disabled_reason.
 
-    Raises InvalidFields with forbidden_target, StreamNotFound, and NotFound if the webhook was deleted meanwhile.
+    Raises InvalidFields with forbidden_target, header_masked or headers_required, StreamNotFound, and NotFound if the
+    webhook was deleted meanwhile.
     """
     if "url" in changes:
         check_target(changes["url"])
     _check_streams(webhook.workspace, changes.get("streams", ()))
-    fields = dict(changes)
+    fields = {name: value for name, value in changes.items() if name != "headers"} | _sealed_headers(webhook, changes)
     if "active" in changes:
         fields |= {"disabled_reason": "", "failing_since": None}
     with transaction.atomic():
@@ -188,6 +200,22 @@ def with_webhook_status(events: QuerySet[Event]) -> QuerySet[Event]:
     """Annotate events with sent_to_webhook: whether an endpoint accepted the event."""
     accepted = WebhookDelivery.objects.filter(event=OuterRef("id"), succeeded_at__isnull=False)
     return events.annotate(sent_to_webhook=Exists(accepted))
+
+
+def _sealed_headers(webhook: Webhook, changes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the column of the headers after changes, if they change.
+
+    Raises InvalidFields if another host would get values that were given for the present one.
+    """
+    given = changes.get("headers")
+    keeps_values = bool(webhook.sealed_headers) and (given is None or MASK in given.values())
+    if keeps_values and not is_same_host(webhook.url, changes.get("url", webhook.url)):
+        detail = CodedText("webhooks.headers_required")
+        raise InvalidFields([{"field": "headers", "code": "headers_required", "detail": detail}])
+    if given is None:
+        return {}
+    headers = unmasked(given, current=readable_headers(webhook))
+    return {"sealed_headers": seal_headers(headers, webhook_id=webhook.id)}
 
 
 def _check_streams(workspace: Workspace, streams: Sequence[str]) -> None:

@@ -12,8 +12,6 @@ ABSENT = {
     ("DELETE",): ("/triggers/inboundRules/:id",),
     ("GET", "POST"): ("/triggers/inboundRules",),
 }  # fmt: skip
-# Of a webhook. Ignoring them would leave a receiver without the authentication that it expects.
-REFUSED_FIELDS = ("HttpAuth", "HttpHeaders")
 # Of an endpoint that differs, and of an absent one.
 NOTES = {
     "POST /email": "see above",
@@ -39,8 +37,8 @@ NOTES = {
     "POST /message-streams": "with the unsubscribe link unless `UnsubscribeHandlingType` is set; no type `Inbound`",
     "POST /message-streams/:stream/archive": "nothing is purged at the `ExpectedPurgeDate`",
     "GET /webhooks": "those with the format `postmark`",
-    "POST /webhooks": "the events of all streams without `MessageStream`; "
-    f"{' and '.join(f'`{name}`' for name in REFUSED_FIELDS)} are refused",
+    "POST /webhooks": "the events of all streams without `MessageStream`; passwords and values of headers are shown "
+    "masked",
     "PUT /webhooks/:id": "as `POST`",
     "GET /stats/outbound": "of all streams, or of a `messagestream`; `Tracked` and the other counts that Postrider "
     "does not keep are 0",

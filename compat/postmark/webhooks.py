@@ -9,15 +9,14 @@ from rest_framework.response import Response
 
 from api.errors import NotFound
 from compat.drafts import as_object, rename_fields
-from compat.errors import invalid_field
 from compat.postmark.names import OUTBOUND, read_id, shown_id
 from compat.postmark.resources import Resource
-from compat.postmark.unsupported import REFUSED_FIELDS
 from compat.postmark.views import PostmarkViewSet
+from compat.postmark.webhook_auth import read_headers, shown_headers, without_password
 from compat.postmark.webhook_format import FORMAT
 from events.kinds import WEBHOOK_KINDS
 from lib.ids import id_number
-from webhooks.models import Webhook
+from webhooks.models import Webhook, readable_headers
 from webhooks.serializers import EventTypesField, WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
@@ -67,7 +66,8 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
         return Response({"Webhooks": [webhook_resource(webhook) for webhook in rows]})
 
     def create(self, request: Request) -> Response:
-        native = {"events": read_events(self.body, current=()), "format": FORMAT.name} | read_fields(self.body)
+        native = {"events": read_events(self.body, current=()), "format": FORMAT.name}
+        native |= read_fields(self.body) | read_headers(self.body, current={})
         webhook, _ = create_webhook(self.workspace, **PostmarkWebhookInput().run_validation(native))
         return Response(webhook_resource(webhook))
 
@@ -84,6 +84,7 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
         with lock_webhooks(self.workspace):
             webhook = self.find_number(number)
             native = {"events": read_events(self.body, current=webhook.events)} | read_fields(self.body)
+            native |= read_headers(self.body, current=readable_headers(webhook))
             update_webhook(webhook, changes=PostmarkWebhookChanges().run_validation(native))
         return Response(webhook_resource(webhook))
 
@@ -93,10 +94,7 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
 
 
 def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
-    """Return the events after a request: the current ones, and changes by the triggers given. Raises InvalidFields."""
-    for name in REFUSED_FIELDS:
-        if body.get(name):
-            raise invalid_field(name, "This is not supported; verify the signature of the request instead.")
+    """Return the events after a request: the current ones, and changes by the triggers given."""
     events = set(current)
     for name, trigger in as_object(body.get("Triggers"), "Triggers").items():
         is_enabled = as_object(trigger, f"Triggers.{name}").get("Enabled") is True
@@ -107,8 +105,9 @@ def read_events(body: dict[str, Any], *, current: Collection[str]) -> list[str]:
 
 def read_fields(body: dict[str, Any]) -> dict[str, Any]:
     """Return the other fields of `/v1` that a request sets. Without a stream, all have their events."""
-    stream = body.get("MessageStream")
-    return {**rename_fields(body, FIELDS), **({"streams": [read_id(stream)]} if stream else {})}
+    stream, fields = body.get("MessageStream"), rename_fields(body, FIELDS)
+    url = {"url": without_password(fields["url"])} if "url" in fields else {}
+    return {**fields, **url, **({"streams": [read_id(stream)]} if stream else {})}
 
 
 def webhook_resource(webhook: Webhook) -> Resource:
@@ -116,8 +115,7 @@ def webhook_resource(webhook: Webhook) -> Resource:
         "ID": id_number(webhook.id, prefix="wh_"),
         "Url": webhook.url,
         "MessageStream": shown_id(webhook.streams[0]) if webhook.streams else OUTBOUND,
-        "HttpAuth": None,
-        "HttpHeaders": [],
+        **shown_headers(readable_headers(webhook)),
         "Triggers": {
             name: {"Enabled": events <= set(webhook.events), **TRIGGER_OPTIONS.get(name, {})}
             for name, events in TRIGGERS.items()

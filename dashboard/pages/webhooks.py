@@ -11,7 +11,12 @@ from django.urls import URLPattern
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from dashboard.pages.deliveries import describe_error, retry_progress
 from dashboard.ui.confirm import Confirmation, try_action
@@ -24,10 +29,13 @@ from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import streams_of
 from documentation.page_samples import read_samples
 from events.kinds import WEBHOOK_KINDS
+from lib.coded_texts import CodedText
+from lib.translation import translate
 from streams.models import Stream
 from webhooks.formats import STANDARD, format_choices
+from webhooks.headers import MASK
 from webhooks.health import read_health
-from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
+from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, readable_headers
 from webhooks.serializers import WebhookInput
 from webhooks.services import (
     REPLAY_AT_ONCE,
@@ -60,7 +68,7 @@ EVENT_LABELS = {
 
 class WebhookForm(ApiForm):
     serializer = WebhookInput
-    wire_names = {"url": "url", "events": "events", "streams": "streams", "format": "format"}
+    wire_names = {"url": "url", "events": "events", "streams": "streams", "format": "format", "headers": "headers"}
 
     url = forms.CharField(
         label="URL",
@@ -91,6 +99,15 @@ class WebhookForm(ApiForm):
         help_text=gettext_lazy("Another service's format is for applications that were written for it."),
     )
 
+    headers = forms.CharField(
+        label=gettext_lazy("Headers"),
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 3, "placeholder": "Authorization: Bearer …", "autocomplete": "off"}),
+        help_text=gettext_lazy(
+            "Sent with each request, one per line. Values are not shown again; a line with asterisks keeps its value."
+        ),
+    )
+
     def __init__(self, data: Any, *, streams: Sequence[Stream], **options: Any) -> None:
         super().__init__(data, **options)
         if streams:
@@ -99,7 +116,15 @@ class WebhookForm(ApiForm):
             del self.fields["streams"]
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        return {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
+        fields = {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
+        lines = [line.partition(":") for line in cleaned["headers"].splitlines() if line.strip()]
+        return fields | {"headers": {name.strip(): value.strip() for name, _colon, value in lines}}
+
+    def clean_headers(self) -> str:
+        names = [line.partition(":")[0].strip().lower() for line in self.cleaned_data["headers"].splitlines()]
+        if any(names.count(name) > 1 for name in names if name):
+            raise forms.ValidationError(translate(CodedText("webhooks.header_repeated")))
+        return str(self.cleaned_data["headers"])
 
     def clean_format(self) -> str:
         return self.cleaned_data["format"] or STANDARD
@@ -156,6 +181,7 @@ class WebhookSection(ScopedAdmin):
             listing=listing,
             health=read_health(webhook),
             streams=[stream for stream in streams_of(request) if stream.slug in webhook.streams],
+            headers=list(readable_headers(webhook)),
             statuses=WebhookDeliveryStatus.values,
             status_filter=request.GET.get("status", ""),
             tones=DELIVERY_TONES,
@@ -167,7 +193,9 @@ class WebhookSection(ScopedAdmin):
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        initial = {name: getattr(webhook, name) for name in WebhookForm.wire_names}
+        shown = [f"{name}: {MASK}" for name in readable_headers(webhook)]
+        initial = {name: getattr(webhook, name) for name in ("url", "events", "streams", "format")}
+        initial["headers"] = "\n".join(shown)
         form = WebhookForm(request.POST or None, streams=streams_of(request), initial=initial)
         changed = form.attempt(lambda: update_webhook(webhook, changes=form.values)) if form.is_valid() else None
         if changed is None:

@@ -98,7 +98,8 @@ class ApiForm(forms.Form):
             return None
 
     def _form_field(self, wire_name: str | None) -> str | None:
-        return next((name for name, wire in self.wire_names.items() if wire == wire_name), None)
+        field = (wire_name or "").partition(".")[0]
+        return next((name for name, wire in self.wire_names.items() if wire == field), None)
 
 
 def _flatten(errors: Any) -> list[str]:

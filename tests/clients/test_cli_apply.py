@@ -248,6 +248,27 @@ def test_a_webhook_gets_the_events_of_its_streams(shop):
     assert yaml.safe_load(shop.path.read_text())["webhooks"][0]["streams"] == ["main"]
 
 
+def test_the_headers_of_a_webhook_are_compared_by_name_and_never_shown(shop):
+    hook = "webhooks:\n  - url: https://example.com/news\n    events: [clicked]\n"
+    headers = "    headers:\n      Authorization: Bearer ${HOOK_TOKEN}\n"
+    created = shop.apply("--yes", text=hook + headers)
+    (webhook,) = shop.client.webhooks.list()
+    assert webhook.headers == {"Authorization": "********"}
+    assert TOKEN not in created.output + created.errors
+    assert shop.plan() == []
+    added = headers + "      X-Team: mail-1234\n"
+    assert shop.plan(text=hook + added) == [("update", "webhook", "https://example.com/news")]
+    shown = shop.apply("--yes")
+    assert "mail-1234" not in shown.output + shown.errors
+    assert shop.client.webhooks.get(webhook.id).headers.keys() == {"Authorization", "X-Team"}
+    shop.path.unlink()
+    result = shop.apply("--init")
+    (entry,) = yaml.safe_load(shop.path.read_text())["webhooks"]
+    assert entry["headers"] == {"Authorization": "${WEBHOOK_HEADER_1}", "X-Team": "${WEBHOOK_HEADER_2}"}
+    assert "Set WEBHOOK_HEADER_1 to the header Authorization" in result.errors
+    assert shop.apply("--dry-run", WEBHOOK_HEADER_1="Bearer a", WEBHOOK_HEADER_2="b").code == 0
+
+
 def test_the_kind_of_a_stream_is_not_changed(shop):
     shop.apply("--yes", text=STREAMS)
     result = shop.apply("--yes", text=STREAMS.replace("bulk", "transactional").replace("Shop", "Other"))

@@ -55,8 +55,18 @@ def test_a_webhook_gets_the_events_of_its_stream(postmark):
     [
         triggers(Open=True) | {"Url": None},
         triggers(Open=True) | {"Url": "ftp://hooks.example.com/"},
-        triggers(Open=True) | {"HttpAuth": {"Username": "a", "Password": "b"}},
-        triggers(Open=True) | {"HttpHeaders": [{"Name": "a", "Value": "b"}]},
+        triggers(Open=True) | {"HttpAuth": {"Username": "a:b", "Password": "c"}},
+        triggers(Open=True) | {"HttpAuth": {"Username": "a", "Password": 1}},
+        triggers(Open=True) | {"HttpAuth": "a:b"},
+        triggers(Open=True) | {"HttpAuth": {"Username": "a", "Password": "********"}, "HttpHeaders": [{}]},
+        triggers(Open=True) | {"HttpHeaders": {"a": "b"}},
+        triggers(Open=True) | {"HttpHeaders": ["a"]},
+        triggers(Open=True) | {"HttpHeaders": [{"Name": "a", "Value": None}]},
+        triggers(Open=True) | {"HttpHeaders": [{"Name": "a", "Value": "b\r\nc: d"}]},
+        triggers(Open=True) | {"HttpHeaders": [{"Name": "X-A", "Value": "b"}, {"Name": "x-a", "Value": "c"}]},
+        triggers(Open=True) | {"HttpHeaders": [{"Name": "X-A", "Value": "********"}]},
+        triggers(Open=True) | {"HttpHeaders": [{"Name": "Host", "Value": "b"}]},
+        triggers(Open=True) | {"Url": "https://[hooks.example.com/"},
         {"Url": URL, "Triggers": {"Open": True}},
     ],
 )
@@ -98,3 +108,59 @@ def test_webhooks_need_a_key_with_full_access(alice, key):
     assert reader.get("/webhooks").status_code == 200
     assert error(reader.post("/webhooks", triggers(Open=True))) == (401, 10)
     assert error(Dialect("postmark", make_key(alice.workspace, "sending_access")).get("/webhooks")) == (401, 10)
+
+
+AUTH = {"Username": "hook", "Password": "Pässwort:1"}
+BASIC = "Basic aG9vazpQw6Rzc3dvcnQ6MQ=="
+HEADERS = [{"Name": "X-Team", "Value": "mail"}, {"Name": "X-Key", "Value": "opaque"}]
+
+
+def test_authentication_and_headers_are_sealed_and_shown_masked(postmark):
+    created = postmark.post("/webhooks", triggers(Open=True) | {"HttpAuth": AUTH, "HttpHeaders": HEADERS}).json()
+    assert created["HttpAuth"] == {"Username": "hook", "Password": "********"}
+    assert created["HttpHeaders"] == [{"Name": name, "Value": "********"} for name in ("X-Team", "X-Key")]
+    path = f"/webhooks/{created['ID']}"
+    assert postmark.get(path).json() == created
+    row = Webhook.objects.get()
+    assert row.headers == {"X-Team": "mail", "X-Key": "opaque", "Authorization": BASIC}
+    assert "opaque" not in str(Webhook.objects.values()[0])
+
+
+def test_authentication_and_headers_change_one_by_one(postmark):
+    created = postmark.post("/webhooks", triggers(Open=True) | {"HttpAuth": AUTH, "HttpHeaders": HEADERS}).json()
+    path = f"/webhooks/{created['ID']}"
+
+    def change(**fields) -> dict:
+        assert postmark.call("PUT", path, fields).status_code == 200
+        return Webhook.objects.get().headers
+
+    assert change(**created) == {"X-Team": "mail", "X-Key": "opaque", "Authorization": BASIC}
+    assert change(HttpAuth=None, HttpHeaders=None, Url=f"{URL}/2")["Authorization"] == BASIC
+    kept = [{"Name": "x-team", "Value": "********"}]
+    assert change(HttpHeaders=kept) == {"x-team": "mail", "Authorization": BASIC}
+    assert change(HttpHeaders=[]) == {"Authorization": BASIC}
+    assert change(HttpHeaders=[{"Name": "authorization", "Value": "Bearer b"}], HttpAuth={"Username": ""}) == {
+        "authorization": "Bearer b"
+    }
+    assert postmark.get(path).json()["HttpHeaders"] == [{"Name": "authorization", "Value": "********"}]
+    assert postmark.get(path).json()["HttpAuth"] is None
+    assert change(HttpAuth={"Username": "", "Password": ""}, HttpHeaders=[]) == {}
+    assert postmark.get(path).json()["HttpHeaders"] == []
+
+
+def test_user_and_password_of_a_url_are_the_authentication(postmark):
+    url = "https://hook:P%C3%A4sswort:1@hooks.example.com/postmark?a=b@c"
+    created = postmark.post("/webhooks", triggers(Open=True) | {"Url": url}).json()
+    assert (created["Url"], created["HttpAuth"]["Username"]) == ("https://hooks.example.com/postmark?a=b@c", "hook")
+    assert Webhook.objects.get().headers == {"Authorization": BASIC}
+    changed = postmark.call("PUT", f"/webhooks/{created['ID']}", {"Url": "https://a:b@hooks.example.com"}).json()
+    assert (changed["Url"], changed["HttpAuth"]["Username"]) == ("https://hooks.example.com", "a")
+
+
+def test_another_host_does_not_get_the_password(postmark):
+    path = f"/webhooks/{postmark.post('/webhooks', triggers(Open=True) | {'HttpAuth': AUTH}).json()['ID']}"
+    for fields in ({}, {"HttpAuth": {"Username": "hook", "Password": "********"}}):
+        refused = postmark.call("PUT", path, {"Url": "https://other.example.com/", **fields})
+        assert error(refused) == (422, 300)
+    assert Webhook.objects.get().url == URL
+    assert postmark.call("PUT", path, {"Url": "https://other.example.com/", "HttpAuth": AUTH}).status_code == 200

@@ -27,6 +27,12 @@ def check_target(url: str) -> None:
         raise InvalidFields([problem]) from error
 
 
+def is_same_host(url: str, other: str) -> bool:
+    """Return whether two valid URLs lead to the same scheme, host and port."""
+    rules = target_rules()
+    return parse_target(url, rules=rules).url.origin() == parse_target(other, rules=rules).url.origin()
+
+
 def refusal_detail(error: TargetRefused) -> str:
     """Return the error detail for a caller: it describes the URL and reveals nothing about the network."""
     text = str(error)

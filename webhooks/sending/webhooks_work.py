@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +18,7 @@ from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from webhooks.formats import format_headers, render_body
-from webhooks.models import WebhookDelivery, WebhookSecret
+from webhooks.models import WebhookDelivery, WebhookSecret, unseal_headers
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE
 from webhooks.sending.outcomes import AttemptResult, record
@@ -33,6 +33,8 @@ log = logging.getLogger("postrider.webhooks")
 class PostJob:
     """Everything one attempt needs. event: its body in the standard format. keys: the valid secrets, newest first.
 
+    more_headers: those of the endpoint; None if they cannot be decrypted.
+
     loaded_at: the database time when the job was loaded. Receivers refuse a signature that is more than five minutes
     off, and a worker's clock may be wrong by more.
     """
@@ -43,6 +45,7 @@ class PostJob:
     event: str
     format: str
     keys: tuple[str, ...]
+    more_headers: Mapping[str, str] | None
     loaded_at: datetime
 
     @functools.cached_property
@@ -84,12 +87,13 @@ class WebhookQueueWork:
         if not lease.is_valid():
             # If the lease is really lost, the fence rejects this result when it is recorded.
             return AttemptResult(job.claim, internal_failure("lease_lost"))
-        if not job.keys:
+        if not job.keys or job.more_headers is None:
             return AttemptResult(job.claim, internal_failure("secret_unreadable"))
         failpoint("webhooks.before_post")
         headers = job.headers()
-        attempt = await self._poster.post(job.url, body=job.body, headers=headers)
+        attempt = await self._poster.post(job.url, body=job.body, headers={**job.more_headers, **headers})
         failpoint("webhooks.after_post")
+        # The log of the delivery does not have the headers of the endpoint.
         return AttemptResult(job.claim, attempt, headers)
 
     def crash_result(self, job: PostJob, error: BaseException) -> AttemptResult:
@@ -112,7 +116,9 @@ def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
     by_id = {claim.delivery_id: claim for claim in claims}
     keys = _keys({claim.webhook_id for claim in claims})
     rows = WebhookDelivery.objects.filter(id__in=by_id)
-    parts = rows.values_list("id", "webhook__url", "event_id", "event__body", "webhook__format", Now())
+    parts = rows.values_list(
+        "id", "webhook__url", "event_id", "event__body", "webhook__format", "webhook__sealed_headers", Now()
+    )
     return [
         PostJob(
             by_id[delivery_id],
@@ -121,10 +127,11 @@ def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
             event,
             format_,
             keys.get(by_id[delivery_id].webhook_id, ()),
+            _open_headers(sealed, webhook_id=by_id[delivery_id].webhook_id),
             loaded_at,
         )
         # An endpoint deleted in the meantime has no row here; a later claim discards its queue entries.
-        for delivery_id, url, event_id, event, format_, loaded_at in parts.order_by()
+        for delivery_id, url, event_id, event, format_, sealed, loaded_at in parts.order_by()
     ]
 
 
@@ -144,6 +151,15 @@ def _open_secret(row: WebhookSecret) -> str:
     except (UnknownKey, InvalidTag):
         log.exception("Cannot decrypt the secret of a webhook", extra={"data": {"webhook": row.webhook_id}})
         return ""
+
+
+def _open_headers(sealed: str, *, webhook_id: str) -> dict[str, str] | None:
+    """Return the headers of an endpoint, or None if their key is no longer in APP_KEYS."""
+    try:
+        return unseal_headers(sealed, webhook_id=webhook_id)
+    except (UnknownKey, InvalidTag):
+        log.exception("Cannot decrypt the headers of a webhook", extra={"data": {"webhook": webhook_id}})
+        return None
 
 
 @once

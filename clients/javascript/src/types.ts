@@ -343,6 +343,8 @@ export interface Webhook {
   /** The ids of the streams whose events are delivered; absent for all of them. */
   streams?: string[];
   format: WebhookFormat;
+  /** Further headers of the requests by name, with values that show nothing; absent without any. */
+  headers?: Record<string, string>;
   active: boolean;
   /** The reason if the service disabled the webhook, or null. */
   disabledReason: string | null;

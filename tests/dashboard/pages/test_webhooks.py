@@ -265,3 +265,32 @@ def test_the_verification_code_is_beside_the_secret(owner):
     assert [one.label for one in page.context["samples"]] == ["Python", "JavaScript", "PHP", "Go", "Ruby"]
     for text in ("def is_genuine(body: bytes", "timingSafeEqual", "hash_hmac", "hmac.New", "OpenSSL::HMAC"):
         assert text in html.unescape(page.content.decode())
+
+
+class TestHeaders:
+    LINES = "Authorization: Bearer s3cret:a\r\n\r\n X-Team : mail "
+
+    def test_headers_are_kept_and_never_shown(self, owner):
+        add(owner, headers=self.LINES)
+        webhook = Webhook.objects.get()
+        assert webhook.headers == {"Authorization": "Bearer s3cret:a", "X-Team": "mail"}
+        page = owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+        edit = owner.get(f"/dashboard/webhooks/{webhook.id}/edit/")
+        assert "X-Team" in page
+        assert edit.context["form"].initial["headers"] == "Authorization: ********\nX-Team: ********"
+        assert "s3cret" not in page + edit.content.decode()
+
+    def test_a_masked_value_is_kept_and_a_missing_line_removed(self, owner):
+        add(owner, headers=self.LINES)
+        webhook = Webhook.objects.get()
+        fields = {"url": "https://shop.example/2", "events": ["sent"], "headers": "Authorization: ********"}
+        assert owner.post(f"/dashboard/webhooks/{webhook.id}/edit/", fields).status_code == 302
+        assert Webhook.objects.get().headers == {"Authorization": "Bearer s3cret:a"}
+        moved = owner.post(f"/dashboard/webhooks/{webhook.id}/edit/", fields | {"url": "https://other.example/"})
+        assert moved.context["form"].errors["headers"]
+        assert Webhook.objects.get().url == "https://shop.example/2"
+
+    @pytest.mark.parametrize("lines", ["Host: a", "X-Team", "X-Team: a\nx-team: b", "X Team: a", "X-Team: ********"])
+    def test_invalid_headers_are_a_form_error(self, owner, lines):
+        assert add(owner, headers=lines).context["form"].errors["headers"]
+        assert not Webhook.objects.exists()

@@ -18,6 +18,8 @@ export interface WebhookFields {
   /** Ids of streams; events about emails of others are not delivered. Without them, all are. */
   streams?: string[];
   format?: WebhookFormat;
+  /** Further headers of the requests, such as Authorization. A value as it is shown keeps the present one. */
+  headers?: Record<string, string>;
 }
 
 export interface DeliveryFilters extends Paging {

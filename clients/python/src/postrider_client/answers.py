@@ -294,13 +294,17 @@ class Domain:
 
 @dataclass(frozen=True)
 class Webhook:
-    """`secret`: only in the responses of create and rotate_secret, otherwise None. `streams`: None for all of them."""
+    """`secret`: only in the responses of create and rotate_secret, otherwise None. `streams`: None for all of them.
+
+    `headers`: further headers of the requests by name, with values that show nothing; None without any.
+    """
 
     id: str
     url: str
     events: list[str]
     streams: Optional[list[str]]
     format: str
+    headers: Optional[Mapping[str, str]]
     active: bool
     disabled_reason: Optional[str]
     created_at: datetime

@@ -1,7 +1,7 @@
 # Generated from webhooks.py by bin/async_client.py.
 """Webhook operations: `client.webhooks`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Optional, Union
 
 from postrider_client.aio.listing import AsyncListing
@@ -17,14 +17,21 @@ class AsyncWebhooks:
         self._transport = transport
 
     async def create(
-        self, *, url: str, events: Sequence[str], streams: Optional[Sequence[str]] = None, format: Optional[str] = None
+        self,
+        *,
+        url: str,
+        events: Sequence[str],
+        streams: Optional[Sequence[str]] = None,
+        format: Optional[str] = None,
+        headers: Optional[Mapping[str, str]] = None,
     ) -> Webhook:
         """Create a webhook. Store the secret of the response: it cannot be read again.
 
         streams: ids of streams; events about emails of others are not delivered. None or empty: all of them.
         format: "standard", or another service whose events it receives: "resend", "postmark" or "sendgrid".
+        headers: further headers of the requests, such as Authorization. Their values are not shown again.
         """
-        body = body_of(url=url, events=list(events), streams=streams, format=format)
+        body = body_of(url=url, events=list(events), streams=streams, format=format, headers=headers)
         call = Call("POST", ["webhooks"], body=body)
         return read(Webhook, await self._transport.json(call))
 
@@ -42,9 +49,11 @@ class AsyncWebhooks:
         events: Optional[Sequence[str]] = None,
         streams: Optional[Sequence[str]] = None,
         format: Optional[str] = None,
+        headers: Optional[Mapping[str, str]] = None,
         active: Optional[bool] = None,
     ) -> Webhook:
-        body = body_of(url=url, events=events, streams=streams, format=format, active=active)
+        """Change the given fields. headers: all of them; a value as it is shown keeps the present one."""
+        body = body_of(url=url, events=events, streams=streams, format=format, headers=headers, active=active)
         return read(Webhook, await self._transport.json(Call("PATCH", ["webhooks", webhook_id], body=body)))
 
     async def delete(self, webhook_id: str) -> Deleted:

@@ -100,7 +100,7 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
     if kind.section == "domains":
         return {**entry, **_tracking(present)}
     if kind.section == "webhooks":
-        return {**entry, "url": _url(present["url"], result)}
+        return {**entry, "url": _url(present["url"], result), **_headers(present, result)}
     if kind.section == STREAMS:
         return None if entry == UNCHANGED_MAIN else entry
     return {name: value for name, value in entry.items() if value not in ({}, None, False)}
@@ -135,6 +135,19 @@ def _url(url: str, result: InitialFile) -> str:
     result.notes.append(f"Set {variable} to the query of the webhook {url.partition('?')[0]}.")
     before, _, after = url.partition(f"?{query}")
     return f"{_escaped(before)}?${{{variable}}}{_escaped(after)}"
+
+
+def _headers(present: Values, result: InitialFile) -> Values:
+    """Return the headers of a webhook with references in place of their values, which the service does not show."""
+    if not present.get("headers"):
+        return {}
+    headers = {}
+    for name in present["headers"]:
+        variable = f"WEBHOOK_HEADER_{len(result.variables) + 1}"
+        result.variables.append(variable)
+        result.notes.append(f"Set {variable} to the header {name} of the webhook {present['url'].partition('?')[0]}.")
+        headers[name] = f"${{{variable}}}"
+    return {"headers": headers}
 
 
 def _escaped(value: Any) -> Any:

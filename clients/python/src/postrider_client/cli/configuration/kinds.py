@@ -139,6 +139,11 @@ def _event_names(events: Optional[Iterable[str]]) -> list[str]:
     return sorted({name.removeprefix("email.") for name in events or ()})
 
 
+def _header_names(headers: Optional[Iterable[str]]) -> list[str]:
+    """The service does not show the values."""
+    return sorted(name.lower() for name in headers or ())
+
+
 def _read_stream(_: Place, item: Any) -> Values:
     return {**item.raw, "archived": item.archived_at is not None}
 
@@ -190,7 +195,7 @@ KINDS = (
         create=_create_webhook,
         update=lambda place, webhook_id, changes: place.client.webhooks.update(webhook_id, **changes),
         delete=lambda place, webhook_id: place.client.webhooks.delete(webhook_id),
-        normal={"events": _event_names, "streams": lambda names: sorted(names or ())},
+        normal={"events": _event_names, "streams": lambda names: sorted(names or ()), "headers": _header_names},
         label=displayed_url,
     ),
     Kind(

@@ -96,7 +96,7 @@ def _workspace_steps(source: WorkspaceSource, target: Target) -> Iterator[Step]:
         values = {
             name: source.values[name] for name in ("name", "plan", "group", "ownerEmail") if name in source.values
         }
-        yield Step(CREATE, None, target, target.label, values, changes=_created_fields(values))
+        yield Step(CREATE, None, target, target.label, values, changes=_created_fields(None, values))
         return
     changes = _changes(
         target.present, {name: source.values[name] for name in ("name", "plan") if name in source.values}
@@ -145,7 +145,7 @@ def _entry_steps(kind: Kind, entry: Values, target: Target, present: Optional[Va
     label = kind.label(entry)
     wanted = {name: value for name, value in entry.items() if name not in kind.identity}
     if present is None:
-        yield Step(CREATE, kind, target, label, entry, changes=_created_fields(wanted))
+        yield Step(CREATE, kind, target, label, entry, changes=_created_fields(kind, wanted))
         return
     wanted = {**kind.defaults, **wanted}
     changes = _changes(present, {name: wanted[name] for name in wanted if name not in kind.fixed}, kind)
@@ -158,8 +158,10 @@ def _entry_steps(kind: Kind, entry: Values, target: Target, present: Optional[Va
         yield Step(UPDATE, kind, target, label, values, present["id"], changes)
 
 
-def _created_fields(values: Values) -> tuple[FieldChange, ...]:
-    return tuple(FieldChange(name, None, value) for name, value in values.items() if value is not None)
+def _created_fields(kind: Optional[Kind], values: Values) -> tuple[FieldChange, ...]:
+    return tuple(
+        FieldChange(name, None, _normal(kind, name, value)) for name, value in values.items() if value is not None
+    )
 
 
 def _changes(present: Mapping[str, Any], wanted: Values, kind: Optional[Kind] = None) -> tuple[FieldChange, ...]:
