@@ -13,7 +13,7 @@ from api.parser import MAX_BODY_BYTES
 from compat.drafts import MAX_GIVEN_HEADERS, as_list, as_object, as_objects, read_drafts, valid_field
 from compat.errors import invalid_field
 from compat.postmark import requests, resources
-from compat.postmark.template_language import translate_sections
+from compat.postmark.templates import translate_sections
 from compat.postmark.views import PostmarkViewSet, Reader
 from emails.accept.batches import create_batch
 from emails.accept.drafts import Draft

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from compat.errors import ProblemMembers, error_handler, first_field_error, is_absent
 from compat.postmark.names import INBOUND_CODE
+from streams.errors import StreamNotFound
 
 # The status and ErrorCode of each problem.
 # https://postmarkapp.com/developer/api/overview#error-codes
@@ -45,6 +46,10 @@ FIELD_CODES = {INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229
 # Of invalid parameters of a list: of bounces, and of all others.
 # https://postmarkapp.com/developer/api/overview#error-codes
 BOUNCE_QUERY, MESSAGE_QUERY = 408, 700
+# Of a path with the id of an unknown stream.
+# https://postmarkapp.com/developer/api/overview#error-codes
+UNKNOWN_STREAM_ID = 1226
+STREAM_ID_NOT_FOUND = "The message stream for the provided 'ID' was not found."
 # Sentences that Postmark's users search for.
 NO_HEADER = (
     "No Account or Server API tokens were supplied in the HTTP headers. Please add a header for either "
@@ -95,6 +100,14 @@ def query_error_handler(code: int) -> Callable[[Exception, dict[str, Any]], Resp
     return error_handler(render)
 
 
+def render_stream_error(error: Exception, context: dict[str, Any]) -> Response:
+    """Return the response for an error of a path with the id of a stream; DRF's exception handler."""
+    if isinstance(error, StreamNotFound):
+        body = {"ErrorCode": UNKNOWN_STREAM_ID, "Message": STREAM_ID_NOT_FOUND}
+        return Response(body, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return render_error(error, context)
+
+
 def error_message(problem: ProblemMembers) -> str:
     if problem["code"] == "recipient_suppressed":
         addresses = inactive_addresses(entry["email"] for entry in problem["recipients"])
@@ -103,7 +116,7 @@ def error_message(problem: ProblemMembers) -> str:
             f"Found inactive addresses: {addresses}. {INACTIVE_RECIPIENTS}"
         )
     if problem["code"] == "stream_not_found":
-        return f"The 'MessageStream' provided does not exist on this server. {problem['detail']}"
+        return f"The stream provided: {str(problem['stream'])!r} does not exist on this server."
     invalid = first_field_error(problem)
     if not invalid:
         sentence = SENTENCES.get(problem["code"], str(problem["detail"]))

@@ -12,8 +12,9 @@ from api.errors import InvalidFields
 from compat.drafts import as_object, as_objects, read_address, read_choice, rename_fields
 from compat.errors import invalid_field
 from compat.postmark import filters, requests, resources
+from compat.postmark.errors import render_stream_error
 from compat.postmark.names import INBOUND, OUTBOUND, read_id, shown_id
-from compat.postmark.template_requests import read_changes, read_template, validate
+from compat.postmark.templates import read_changes, read_template, validate
 from compat.postmark.views import PostmarkViewSet
 from lib.datetimes import format_datetime
 from lib.email_addresses import normalize_address
@@ -56,6 +57,7 @@ INVALID_ADDRESS = "An invalid email address was provided."
 
 class PostmarkStreamViewSet(PostmarkViewSet[Stream]):
     queryset = Stream.objects.all()
+    render_error = staticmethod(render_stream_error)
     sending_actions = frozenset({"list", "retrieve"})
 
     def list(self, request: Request) -> Response:
@@ -109,6 +111,7 @@ class PostmarkSuppressionViewSet(PostmarkViewSet[Suppression]):
     """The suppressions that block a stream: its own, and those of the workspace."""
 
     queryset = Suppression.objects.all()
+    render_error = staticmethod(render_stream_error)
 
     def dump(self, request: Request, stream: str) -> Response:
         found = self._stream(stream)

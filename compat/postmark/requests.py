@@ -17,7 +17,7 @@ from compat.drafts import (
 )
 from compat.errors import invalid_field
 from compat.postmark.names import read_id
-from compat.postmark.template_language import html_with_links, text_with_links
+from compat.postmark.templates import html_with_links, text_with_links
 from compat.views import MAX_COUNTED
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_FILES

@@ -1,5 +1,6 @@
 """Tokens of Postmark's API: an API key, or the test token, with which emails are validated and not sent."""
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +21,7 @@ from lib.datetimes import format_datetime
 from lib.ids import new_id
 from lib.network.client_address import client_address
 from workspaces.api.authentication import ApiKeyAuthentication
-from workspaces.api.throttling import record_failure
+from workspaces.api.throttling import owe_keyless_time, take_keyless_request
 
 TOKEN_HEADERS = ("HTTP_X_POSTMARK_SERVER_TOKEN", "HTTP_X_POSTMARK_ACCOUNT_TOKEN")
 TEST_TOKEN = "POSTMARK_API_TEST"  # noqa: S105 - the same for everyone
@@ -42,7 +43,9 @@ class PostmarkTokenAuthentication(ApiKeyAuthentication):
 
 
 class PostmarkTestView(APIView):
-    """Validates emails for the test token, with the rate limit of requests without an API key."""
+    """Validates emails for the test token, with a rate limit per network. started: the processor time until then."""
+
+    started: float | None = None
 
     authentication_classes = ()
     permission_classes = ()
@@ -53,7 +56,13 @@ class PostmarkTestView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         check_body_headers(request, max_bytes=MAX_BODY_BYTES)
-        record_failure(client_address(request.META))
+        take_keyless_request(client_address(request.META))
+        self.started = time.thread_time()
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        if self.started is not None:
+            owe_keyless_time(client_address(request.META), time.thread_time() - self.started)
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def post(self, request: Request) -> Response:
         if not isinstance(request.data, list) and "Messages" not in as_object(request.data, "Body"):

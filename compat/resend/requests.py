@@ -45,7 +45,7 @@ def read_email(value: Any) -> Draft:
         "cc": _addresses(body.get("cc")),
         "bcc": _addresses(body.get("bcc")),
         "replyTo": body.get("reply_to"),
-        "tags": [_tag(tag) for tag in as_objects(body.get("tags"), "tags", at_most=MAX_TAGS)],
+        "tags": [_tag(tag) for tag in as_objects(_named(body.get("tags")), "tags", at_most=MAX_TAGS)],
         "headers": custom_headers(as_object(body.get("headers"), "headers").items()),
         "attachments": [_file(file) for file in files],
         "scheduledFor": _scheduled(body.get("scheduled_at")),
@@ -96,6 +96,11 @@ def read_limit(request: Request) -> int:
 
 def _addresses(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+def _named(tags: Any) -> Any:
+    """Return tags as a list. The examples of Resend's library for Ruby have an object instead."""
+    return [{"name": name, "value": value} for name, value in tags.items()] if isinstance(tags, dict) else tags
 
 
 def _tag(tag: dict[str, Any]) -> Any:

@@ -217,8 +217,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "GET /v3/stats?start_date=2026-01-01&end_date=2026-01-02": None,
     },
 }
-# The ErrorCodes of an unknown template and of an unknown stream.
-POSTMARK_UNKNOWN = {1101, 1235}
+# The ErrorCodes of an unknown template, and of an unknown stream in a path and in a body.
+POSTMARK_UNKNOWN = {1101, 1226, 1235}
 # Lists without entries, from which nothing can be deleted.
 EMPTY_LISTS = {"DELETE /v3/suppression/blocks/:bounced", "DELETE /v3/suppression/invalid_emails/:bounced"}
 CALLS = [(dialect, request) for dialect, requests in REQUESTS.items() for request in requests]

@@ -17,7 +17,7 @@ from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
 NEWS = {"ID": "news", "Name": "News", "MessageStreamType": "Broadcasts"}
-UNKNOWN = (422, 1235)
+UNKNOWN, UNKNOWN_OF_EMAIL = (422, 1226), (422, 1235)
 
 
 def ids(postmark: Dialect, query: str = "") -> list[str]:
@@ -133,7 +133,9 @@ class TestStreams:
             assert error(postmark.post(f"/message-streams/{stream}/archive", {})) == UNKNOWN
             assert error(postmark.post(f"/message-streams/{stream}/unarchive", {})) == UNKNOWN
             assert error(postmark.get(f"/message-streams/{stream}/suppressions/dump")) == UNKNOWN
-            assert error(postmark.post("/email", mail(MessageStream=stream))) == UNKNOWN
+            assert error(postmark.post("/email", mail(MessageStream=stream))) == UNKNOWN_OF_EMAIL
+            refused = postmark.post(f"/message-streams/{stream}/suppressions", {"Suppressions": []})
+            assert refused.json()["Message"] == "The message stream for the provided 'ID' was not found."
 
     def test_only_keys_with_full_access_change_streams(self, alice, postmark, news):
         sender = Dialect("postmark", make_key(alice.workspace, "sending_access"))
@@ -170,7 +172,7 @@ class TestEmails:
     def test_a_batch_names_the_email_whose_stream_is_unknown(self, postmark):
         results = postmark.post("/email/batch", [mail(), mail(MessageStream="nothing")]).json()
         assert [result["ErrorCode"] for result in results] == [0, 1235]
-        assert results[1]["Message"].startswith("The 'MessageStream' provided does not exist on this server.")
+        assert results[1]["Message"] == "The stream provided: 'nothing' does not exist on this server."
 
     @pytest.mark.parametrize("stream", ["inbound", 7, ["news"]])
     def test_other_values_are_refused(self, postmark, stream):

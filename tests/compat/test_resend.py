@@ -119,6 +119,15 @@ class TestErrors:
         assert error(resend.post("/emails", mail(**change))) == expected
         assert not Email.objects.exists()
 
+    def test_tags_may_be_an_object(self, resend):
+        """As in the examples of Resend's library for Ruby."""
+        sent = resend.post("/emails", mail(tags={"country": "br", "plan": "pro"})).json()
+        assert resend.get(f"/emails/{sent['id']}").json()["tags"] == [
+            {"name": "country", "value": "br"},
+            {"name": "plan", "value": "pro"},
+        ]
+        assert error(resend.post("/emails", mail(tags={"country": 7}))) == (422, "validation_error")
+
     def test_a_message_names_the_field_of_resend(self, resend):
         body = resend.post("/emails", mail(reply_to=["x"])).json()
         assert body["message"].startswith("Invalid `reply_to[0]` field. ")

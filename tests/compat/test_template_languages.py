@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from compat.postmark.template_language import translate_sections
+from compat.postmark.templates import translate_sections
 from compat.sendgrid.template_language import translate
 from emails.models import Email
 from emails.rendered_content import render_email

@@ -16,6 +16,8 @@ from lib.ttl_cache import TTLCache
 from workspaces.models import ApiKey, Workspace
 
 FAILURES = RateLimit(per_second=1, burst=20)
+# Of requests that need no key, with the debt of owe_tokens for those that compute for long: a twentieth of a core.
+KEYLESS = RateLimit(per_second=5, burst=100)
 # With 50 requests per second, a workspace can use half a core all the time.
 STEP_SECONDS, TOKENS_PER_STEP = 0.05, 5
 # How long a workspace counts as computing after such a request.
@@ -94,11 +96,30 @@ def record_failure(address: Address | None) -> None:
 
     Called for invalid keys only: a valid key is accepted regardless of other failures from the same address.
     """
+    _take_keyless(f"failures:{_network(address)}", limit=FAILURES)
+
+
+def take_keyless_request(address: Address | None) -> None:
+    """Take a token for a request that needs no key. Raises RateLimitExceeded if its network has none left."""
+    _take_keyless(f"keyless:{_network(address)}", limit=KEYLESS)
+
+
+def owe_keyless_time(address: Address | None, seconds: float) -> None:
+    """Take tokens for the processor time of a request that needs no key, as owe_processor_time does."""
+    if steps := int(seconds / STEP_SECONDS):
+        owe_tokens(f"keyless:{_network(address)}", steps * TOKENS_PER_STEP, limit=KEYLESS)
+
+
+def _take_keyless(bucket: str, *, limit: RateLimit) -> None:
     if settings.RATE_LIMIT is None:
         return
-    level = take_token(f"failures:{client_network(address) if address else 'unknown'}", limit=FAILURES)
+    level = take_token(bucket, limit=limit)
     if not level.is_allowed:
         raise _rate_limit_exceeded(CodedText("workspaces.too_many_failures", seconds=level.retry_after_seconds), level)
+
+
+def _network(address: Address | None) -> str:
+    return str(client_network(address)) if address else "unknown"
 
 
 def _rate_limit_exceeded(detail: CodedText, level: BucketState) -> RateLimitExceeded:

@@ -30,7 +30,7 @@ assert.ok(listed.MessageStreams.some((stream) => stream.ID === news));
 assert.ok((await client.getMessageStreams()).MessageStreams.some((stream) => stream.MessageStreamType === "Inbound"));
 const edited = await client.editMessageStream(news, new UpdateMessageStreamRequest("The news"));
 assert.deepEqual([edited.Name, edited.Description], ["The news", "Monthly"]);
-await fails(client.getMessageStream("nothing"), "ApiInputError", 1235);
+await fails(client.getMessageStream("nothing"), "ApiInputError", 1226);
 
 const address = `pm-reader-${run}@example.com`;
 assert.equal((await client.createSuppressions(news, entries(address))).Suppressions[0].Status, "Suppressed");

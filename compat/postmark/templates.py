@@ -1,4 +1,4 @@
-"""Templates in Postmark's language, Mustachio, in the template language of Postrider.
+"""Templates of Postmark's API: in requests, and from its language, Mustachio, to the template language of Postrider.
 
 `{{#person}}` is a section of its own there, and `{{^person}}` its opposite: `{{#with person}}` and
 `{{#unless person}}` here (docs/decisions/0192). The places of the unsubscribe link are translated with them.
@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from compat.drafts import as_object, rename_fields, with_html
 from compat.errors import endpoint_absent
 from emails.links import UNSUBSCRIBE_PLACEHOLDER
+from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.scanner import SECTION_WORDS
+from templates_app.serializers import TemplateInput, new_template
+from templates_app.services import TemplateContent, preview_draft
 
 # The place of the unsubscribe link, as the value of an attribute or as text.
 # https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
@@ -26,14 +30,22 @@ TAG = re.compile(
 )
 LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
 OPENED = {"#": "with", "^": "unless"}
-FIELDS = ("Subject", "HtmlBody", "TextBody")
+# https://postmarkapp.com/developer/api/templates-api
+FIELDS = {
+    "Name": "name",
+    "Alias": "alias",
+    "Subject": "subject",
+    "HtmlBody": "htmlContent",
+    "TextBody": "textContent",
+}
+SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
 
 
 def translate_content(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a template that a request has, in the language of Postrider. Raises NotFound for a layout."""
     if body.get("TemplateType") == "Layout" or body.get("LayoutTemplate"):
         raise endpoint_absent("Layouts are not available here. Put the layout into the template.")
-    return {name: _translate(body[name], name) for name in FIELDS if name in body}
+    return {name: _translate(body[name], name) for name in SECTIONS if name in body}
 
 
 def _translate(text: Any, name: str) -> Any:
@@ -83,3 +95,36 @@ def _link(tag: re.Match[str]) -> str:
 
 def _url(tag: re.Match[str]) -> str:
     return (tag["attribute"] or "") + UNSUBSCRIBE_PLACEHOLDER
+
+
+def read_template(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of create_template. Raises ValidationError."""
+    native = rename_fields({**body, **translate_content(body)}, FIELDS)
+    return new_template(TemplateInput().run_validation(with_html({"htmlContent": "", **native})))
+
+
+def read_changes(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes of update_template. Raises ValidationError."""
+    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(
+        rename_fields({**body, **translate_content(body)}, FIELDS)
+    )
+    return changes
+
+
+def validate(body: dict[str, Any]) -> dict[str, Any]:
+    """Return whether each part of a template is valid, and the part rendered with the test model."""
+    model = as_object(body.get("TestRenderModel"), "TestRenderModel")
+    content = translate_content(body)
+    sections = {name: _section(name, content.get(name), model) for name in SECTIONS}
+    is_valid = all(section["ContentIsValid"] for section in sections.values())
+    return {"AllContentIsValid": is_valid, **sections, "SuggestedTemplateModel": model}
+
+
+def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:
+    parts = {"subject": "", "html": "", "text": "", SECTIONS[name]: text if isinstance(text, str) else ""}
+    try:
+        rendered = preview_draft(TemplateContent(**parts), data=model)
+    except (TemplateSyntaxInvalid, TemplateOutputTooLarge) as error:
+        problem = {"Message": error.detail, "Line": error.members.get("line"), "CharacterPosition": None}
+        return {"ContentIsValid": False, "ValidationErrors": [problem], "RenderedContent": None}
+    return {"ContentIsValid": True, "ValidationErrors": [], "RenderedContent": getattr(rendered, SECTIONS[name])}
