@@ -1,6 +1,6 @@
-// tsc does not copy images, and n8n expects the icon next to the compiled node.
+// tsc does not copy images, and n8n expects the icons next to the compiled node.
 import { copyFileSync } from "node:fs";
 
-for (const folder of ["nodes/Postrider", "credentials"]) {
-  copyFileSync("nodes/Postrider/postrider.svg", `dist/${folder}/postrider.svg`);
+for (const file of ["postrider.svg", "postrider.dark.svg"]) {
+  copyFileSync(`nodes/Postrider/${file}`, `dist/nodes/Postrider/${file}`);
 }

@@ -97,15 +97,15 @@ class CommandLine:
                 process.wait()
 
     @contextmanager
-    def terminal(self, *arguments: str) -> Iterator["Terminal"]:
+    def terminal(self, *arguments: str, columns: int = COLUMNS) -> Iterator["Terminal"]:
         """Run the program on a pseudo-terminal and kill it at the end."""
         process, master = pty.fork()
         if process == 0:
             # Before the program starts, which reads its size once.
-            ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+            ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
             os.chdir(self.home)
             os.execve(PROGRAM[0], [*PROGRAM, *arguments], self._terminal_environment())
-        terminal = Terminal(process, master)
+        terminal = Terminal(process, master, columns)
         try:
             yield terminal
         finally:
@@ -120,10 +120,10 @@ class CommandLine:
 class Terminal:
     """A pseudo-terminal with the screen that a person would see."""
 
-    def __init__(self, process: int, master: int) -> None:
+    def __init__(self, process: int, master: int, columns: int = COLUMNS) -> None:
         self.process = process
         self.master = master
-        self.screen = pyte.Screen(COLUMNS, ROWS)
+        self.screen = pyte.Screen(columns, ROWS)
         self.stream = pyte.ByteStream(self.screen)
         self.code: int | None = None
 

@@ -69,6 +69,37 @@ def test_emails_are_found(cli, client):
     assert [email["id"] for email in found["emails"]] == ids[:0:-1]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "name"),
+    [
+        ("search_emails", {"subject": "Hi"}, "subject"),
+        ("search_emails", {"from_": "2026-01-01"}, "from_"),
+        ("search_emails", {"limit": 0}, "limit"),
+        ("search_emails", {"limit": 51}, "limit"),
+        ("search_emails", {"limit": "many"}, "limit"),
+        ("search_emails", {"status": ["sent"]}, "status"),
+        ("list_domains", {"verified": True}, "verified"),
+        ("explain_bounce", {"email_id": "a", "recipient": "b"}, "recipient"),
+        (
+            "send_email",
+            {"from_address": "a@b.c", "to": [], "subject": "S", "text": "T", "bcc": []},
+            "bcc",
+        ),
+    ],
+)
+def test_unknown_and_invalid_arguments_are_refused_by_name(cli, tool, arguments, name):
+    refused = call(cli, tool, arguments, "--allow-send")
+    assert isinstance(refused, str)
+    assert re.search(rf"^{name}$", refused, re.MULTILINE), refused
+
+
+def test_the_schemas_of_tools_allow_no_other_arguments(cli):
+    for tool in tools_of(cli, "--allow-send").values():
+        assert tool.input_schema["additionalProperties"] is False
+    limit = tools_of(cli)["search_emails"].input_schema["properties"]["limit"]
+    assert (limit["minimum"], limit["maximum"]) == (1, 50)
+
+
 def test_streams_are_listed_and_used(cli, client):
     stream, to = f"s-{uuid4().hex[:8]}", f"ada-{uuid4()}@example.com"
     client.streams.create(id=stream, name="News", kind="bulk")

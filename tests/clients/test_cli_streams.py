@@ -14,6 +14,17 @@ def stream():
     return f"s-{uuid4().hex[:8]}"
 
 
+def test_ids_are_whole_on_a_narrow_terminal(cli, client):
+    subject = f"A long subject that needs more than one line {uuid4()}"
+    sent = client.emails.send(from_="hello@demo.example", to=f"{uuid4()}@example.com", subject=subject, text="Hi")
+    with cli.terminal("emails", "list", "--search", subject[-36:], columns=80) as terminal:
+        assert sent.id in terminal.finish()
+    stream = f"a-very-long-id-{uuid4().hex[:20]}"
+    client.streams.create(id=stream, name="A name that needs more than one line of the terminal")
+    with cli.terminal("streams", "list", columns=80) as terminal:
+        assert stream in terminal.finish()
+
+
 def test_a_stream_is_created_used_changed_and_archived(cli, stream):
     options = ("--name", "News", "--kind", "bulk", "--no-track-opens", "--priority", "normal")
     created = cli.run("streams", "create", stream, *options).json

@@ -96,7 +96,8 @@ def test_the_packed_nodes_have_the_files_that_n8n_requires(n8n, tmp_path):
     assert not description.get("dependencies")
     for file in (*description["n8n"]["nodes"], *description["n8n"]["credentials"]):
         assert (package / file).is_file()
-        assert (package / file).parent.joinpath("postrider.svg").is_file()
+    for icon in ("postrider.svg", "postrider.dark.svg"):
+        assert (package / "dist" / "nodes" / "Postrider" / icon).is_file()
 
 
 def installed(package: Path, *, into: Path, legacy_peers: bool = False) -> Path:

@@ -5,7 +5,10 @@ export class PostriderApi implements ICredentialType {
 
 	displayName = 'Postrider API';
 
-	icon: Icon = 'file:postrider.svg';
+	icon: Icon = {
+		light: 'file:../nodes/Postrider/postrider.svg',
+		dark: 'file:../nodes/Postrider/postrider.dark.svg',
+	};
 
 	properties: INodeProperties[] = [
 		{

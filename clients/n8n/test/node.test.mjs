@@ -23,10 +23,15 @@ async function templateOf(fields = {}) {
   return await api("/templates", { method: "POST", body: JSON.stringify(body) });
 }
 
-test("n8n loads both nodes and the credential, with their icon", () => {
+function checkIcons({ light, dark }) {
+  assert.match(light, /postrider\.svg$/);
+  assert.match(dark, /postrider\.dark\.svg$/);
+}
+
+test("n8n loads both nodes and the credential, with their icons", () => {
   assert.deepEqual(Object.keys(loader.nodeTypes), ["postrider", "postriderTrigger"]);
-  for (const { type } of Object.values(loader.nodeTypes)) assert.match(type.description.iconUrl, /postrider\.svg$/);
-  assert.match(loader.credentialTypes.postriderApi.type.iconUrl, /postrider\.svg$/);
+  for (const { type } of Object.values(loader.nodeTypes)) checkIcons(type.description.iconUrl);
+  checkIcons(loader.credentialTypes.postriderApi.type.iconUrl);
   assert.deepEqual(loader.known.credentials.postriderApi.supportedNodes, ["postrider", "postriderTrigger"]);
 });
 

@@ -30,7 +30,7 @@ export class Postrider implements INodeType {
 	description: INodeTypeDescription = {
 		displayName: 'Postrider',
 		name: 'postrider',
-		icon: 'file:postrider.svg',
+		icon: { light: 'file:postrider.svg', dark: 'file:postrider.dark.svg' },
 		group: ['output'],
 		version: 1,
 		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',

@@ -34,7 +34,7 @@ export class PostriderTrigger implements INodeType {
 	description: INodeTypeDescription = {
 		displayName: 'Postrider Trigger',
 		name: 'postriderTrigger',
-		icon: 'file:postrider.svg',
+		icon: { light: 'file:postrider.svg', dark: 'file:postrider.dark.svg' },
 		group: ['trigger'],
 		version: 1,
 		subtitle: '={{ $parameter["events"].join(", ") }}',

@@ -14,7 +14,7 @@ from postrider_client.cli.output import Column
 
 MAX_PAGE = 100
 EMAIL_COLUMNS = (
-    Column("Id", attrgetter("id")),
+    Column("Id", attrgetter("id"), is_whole=True),
     Column("Status", attrgetter("status")),
     Column("Created", attrgetter("created_at")),
     Column("To", attrgetter("to")),

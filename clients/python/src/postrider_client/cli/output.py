@@ -28,10 +28,11 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. value: the cell of an item."""
+    """A column of a table. value: the cell of an item. is_whole: a cell is never divided, such as an id to copy."""
 
     title: str
     value: Callable[[Any], Any]
+    is_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,12 @@ class Output:
             write_json([raw(item) for item in items])
             return
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            table.add_column(column.title, overflow="fold")
-        for item in items:
-            table.add_row(*(cell(column.value(item)) for column in columns))
+        rows = [[cell(column.value(item)) for column in columns] for item in items]
+        for number, column in enumerate(columns):
+            widths = [row[number].cell_len for row in rows] if column.is_whole else []
+            table.add_column(column.title, overflow="fold", min_width=max(widths, default=None))
+        for row in rows:
+            table.add_row(*row)
         self.console.print(table if items else Text("Nothing found.", "dim"))
 
     def show_fields(self, fields: Mapping[str, Any], *, raw: Any) -> None:

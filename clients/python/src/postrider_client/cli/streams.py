@@ -21,7 +21,7 @@ def state_of(stream: Stream) -> str:
 
 
 STREAM_COLUMNS = (
-    Column("Id", attrgetter("id")),
+    Column("Id", attrgetter("id"), is_whole=True),
     Column("Name", attrgetter("name")),
     Column("Kind", attrgetter("kind")),
     Column("Unsubscribe", attrgetter("unsubscribe")),

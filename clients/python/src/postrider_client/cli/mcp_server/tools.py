@@ -5,11 +5,13 @@ import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Optional, TypeVar
+from typing import Annotated, Any, Optional, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import Field
 
 from postrider_client.answers import Domain, Email, Recipient, TimelineEvent
 from postrider_client.cli.domains import missing_records
@@ -49,18 +51,17 @@ class McpTools:
         stream: Optional[str] = None,
         since: Optional[str] = None,
         until: Optional[str] = None,
-        limit: int = 20,
+        limit: Annotated[int, Field(ge=1, le=MAX_EMAILS)] = 20,
     ) -> dict[str, Any]:
         """Find emails, newest first, at most 50.
 
         search: part of an address or the subject. status: such as delivered or bounced. event: an event on the
         timeline, such as complained. stream: an id that list_streams returns. since, until: dates such as 2026-12-01.
         """
-        wanted = max(1, min(limit, MAX_EMAILS))
         found = self.client.emails.list(
-            search=search, status=status, event=event, tag=tag, stream=stream, from_=since, to=until, limit=wanted
+            search=search, status=status, event=event, tag=tag, stream=stream, from_=since, to=until, limit=limit
         )
-        return {"emails": [email.raw for email in itertools.islice(found, wanted)]}
+        return {"emails": [email.raw for email in itertools.islice(found, limit)]}
 
     def explain_bounce(self, email_id: str) -> dict[str, Any]:
         """Explain why recipients did not get an email: status, reason and its meaning, and the mail server's reply."""
@@ -108,14 +109,21 @@ class McpTools:
 
 def make_server(client: Postrider, *, allow_send: bool) -> "MCPServer[Any]":
     """Return the server. It has the tool for sending only with allow_send."""
-    tools = McpTools(client)
-    server: MCPServer[Any] = MCPServer("postrider", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
-    for tool in (tools.search_emails, tools.explain_bounce, tools.list_domains, tools.list_streams):
-        described = f"{inspect.getdoc(tool)}\n\n{DATA_NOTE}"
-        server.tool(description=described, annotations=READ_ONLY)(_with_readable_errors(tool))
+    methods = McpTools(client)
+    reading = (methods.search_emails, methods.explain_bounce, methods.list_domains, methods.list_streams)
+    tools = [_strict_tool(one, f"{inspect.getdoc(one)}\n\n{DATA_NOTE}", READ_ONLY) for one in reading]
     if allow_send:
-        server.tool(annotations=SENDING)(_with_readable_errors(tools.send_email))
-    return server
+        tools.append(_strict_tool(methods.send_email, str(inspect.getdoc(methods.send_email)), SENDING))
+    return MCPServer("postrider", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING", tools=tools)
+
+
+def _strict_tool(method: Callable[..., Any], description: str, annotations: ToolAnnotations) -> Tool:
+    """Return a tool that refuses unknown arguments: an ignored filter would find other emails."""
+    tool = Tool.from_function(_with_readable_errors(method), description=description, annotations=annotations)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
 
 
 def _with_readable_errors(tool: Callable[..., T]) -> Callable[..., T]:
