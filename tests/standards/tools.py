@@ -52,6 +52,11 @@ def program(name: str, *, package: str) -> str:
     return _found(name) or _installed(name, package)
 
 
+def library(pattern: str, *, package: str) -> Path:
+    """Return a file below /usr that matches a pattern, after installing its Debian package if missing."""
+    return _present(pattern) or _installed_file(pattern, package)
+
+
 def node_modules() -> Path:
     """Return the directory of the npm verifiers, installed once per machine."""
     modules: Path = npm_modules(*MODULES)
@@ -84,6 +89,21 @@ def node(script: Path, *arguments: str, given: str = "") -> str:
 
 def _found(name: str) -> str | None:
     return shutil.which(name, path=PATH)
+
+
+def _present(pattern: str) -> Path | None:
+    return next(Path("/usr").glob(pattern), None)
+
+
+@_once
+def _installed_file(pattern: str, package: str) -> Path:
+    if os.geteuid() != 0 or not _found("apt-get"):
+        pytest.skip(f"only root can install Debian's {package}")
+    with _locked("apt"):
+        if not _present(pattern):
+            _install(package)
+    found: Path = _present(pattern) or pytest.skip(f"Debian's {package} has no {pattern}")
+    return found
 
 
 @_once

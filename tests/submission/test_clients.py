@@ -17,7 +17,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection, send_mail
 
 from tests.stack.stack import REPOSITORY, free_port, running_stack, wait_for
 from tests.standards.postfix import Postfix
-from tests.standards.tools import npm_modules, program
+from tests.standards.tools import library, npm_modules, program
 
 pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("submission-clients")]
 
@@ -28,6 +28,7 @@ SELECT c.text, c.html FROM emails_content c JOIN emails_email e ON e.content_id 
 """
 EMAILS = "SELECT count(*) FROM emails_email WHERE subject LIKE %s"
 NODEMAILER = "nodemailer@7.0.3"
+PROGRAMS = Path(__file__).with_name("programs")
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +177,48 @@ def test_nodemailer_with_a_pool(stack):
         assert message["Reply-To"] == "a@example.com, b@example.com"
 
 
+def check_message_of_a_framework(stack, subject: str) -> None:
+    """The message of programs/symfony.php and programs/phpmailer.php arrived for both recipients, byte for byte."""
+    messages = arrived(stack, subject, count=2)
+    text, html = content_of(stack, subject)
+    assert text.splitlines() == ["Grüße", ".dot"]
+    image = re.fullmatch(r'<p>Grüße <img src="cid:(.+)"></p>\s*', html)
+    for message in messages:
+        assert (message["From"], message["To"].addresses[0].addr_spec) == (f"Zoë <{SENDER}>", "ada@example.com")
+        assert (message["Reply-To"], message["Bcc"]) == ("help@example.com", None)
+        assert text_of(message.get_body(("plain",))).startswith("Grüße\n.dot")
+        inline = [part for part in message.walk() if part["Content-ID"]]
+        assert [(part["Content-ID"], part.get_content()) for part in inline] == [(f"<{image[1]}>", b"\x89PNG")]
+        files = {part.get_filename(): part.get_content() for part in message.iter_attachments() if part.get_filename()}
+        assert files["Übersicht.pdf"] == bytes(range(256)) * 40
+
+
+def test_symfonys_mailer(stack):
+    library("share/php/Symfony/Component/Mailer/autoload.php", package="php-symfony-mailer")
+    php = program("php", package="php-cli")
+    dsn = f"smtp://postrider:{stack.key}@localhost:{port_of(stack)}?verify_peer=0"
+    run(php, str(PROGRAMS / "symfony.php"), dsn)
+    check_message_of_a_framework(stack, "By Symfony")
+
+
+def test_phpmailer(stack):
+    library("share/php/libphp-phpmailer/autoload.php", package="libphp-phpmailer")
+    php = program("php", package="php-cli")
+    run(php, str(PROGRAMS / "phpmailer.php"), str(port_of(stack)), stack.key)
+    check_message_of_a_framework(stack, "By PHPMailer")
+
+
+def test_rubys_net_smtp(stack):
+    run(program("ruby", package="ruby"), str(PROGRAMS / "net_smtp.rb"), str(port_of(stack)), stack.key)
+    first, second = arrived(stack, "By Net::SMTP", count=2)
+    assert content_of(stack, "By Net::SMTP")[0].splitlines() == ["Grüße", ".dot"]
+    for message in (first, second):
+        (file,) = message.iter_attachments()
+        assert (file.get_filename(), file.get_content()) == ("a.pdf", bytes(range(256)) * 40)
+        assert (message["To"], message["Bcc"]) == ("ada@example.com", None)
+    assert b"eve@example.com" not in first.as_bytes() + second.as_bytes()
+
+
 def test_swaks(stack):
     swaks = program("swaks", package="swaks")
     run(
@@ -261,7 +304,8 @@ def test_postfix_as_a_smart_host(stack, tmp_path):
     for directory in tmp_path.parents:
         if directory.is_relative_to("/tmp/pytest-of-root"):
             directory.chmod(0o755)
-    _require_sasl()
+    # Postfix's client signs in with it.
+    library("lib/*/sasl2/libplain.so", package="libsasl2-modules")
     with Postfix(routes={}, settings=settings) as relay, smtplib.SMTP("127.0.0.1", relay.port) as client:
         to = [f"r{number}@example.com" for number in range(60)]
         client.sendmail(SENDER, to, rich_message("By Postfix").as_bytes(policy=policy.SMTP))
@@ -273,11 +317,3 @@ def test_postfix_as_a_smart_host(stack, tmp_path):
     assert {part.get_content() for part in messages[0].walk() if part.get_filename() == "Übersicht.pdf"} == {
         bytes(range(256)) * 40
     }
-
-
-def _require_sasl() -> None:
-    """Install the SASL mechanisms of Postfix's client if they are missing."""
-    if not list(Path("/usr/lib").glob("*/sasl2/libplain.so")):
-        from tests.standards.tools import _install
-
-        _install("libsasl2-modules")
