@@ -40,6 +40,10 @@ WEBHOOK_ITEM = {"id": "string", "endpoint": "string", "events": ["string"], "sta
 SUPPRESSION = {
     "id": "string", "email": "string", "origin": "string", "source_id": "string?", "created_at": "string",
 }  # fmt: skip
+TOPIC = {
+    "id": "string", "name": "string", "description": "string", "default_subscription": "string", "visibility": "string",
+    "created_at": "string",
+}  # fmt: skip
 RESEND: dict[str, Shape] = {
     "POST /emails": {"id": "string"},
     "POST /emails/batch": {"data": [{"id": "string"}]},
@@ -53,8 +57,11 @@ RESEND: dict[str, Shape] = {
     "PATCH /domains/:resend_domain": REFERENCE,
     "DELETE /domains/:resend_domain": DELETED,
     "POST /domains/:resend_domain/verify": REFERENCE,
+    "GET /topics": {**LIST, "data": [TOPIC]},
     "POST /topics": REFERENCE,
+    "GET /topics/:topic": {"object": "string", **TOPIC},
     "PATCH /topics/:topic": REFERENCE,
+    "DELETE /topics/:topic": DELETED,
     "GET /templates": {**LIST, "data": [TEMPLATE_ITEM]},
     "POST /templates": REFERENCE,
     "GET /templates/:template": {
@@ -119,6 +126,16 @@ POSTMARK_WEBHOOK = {
     },
 }  # fmt: skip
 SUPPRESSED = {"Suppressions": [{"EmailAddress": "string", "Status": "string", "Message": "string?"}]}
+STREAM = {
+    "ID": "string", "ServerID": "integer", "Name": "string", "Description": "string", "MessageStreamType": "string",
+    "CreatedAt": "string", "UpdatedAt": "string?", "ArchivedAt": "string?", "ExpectedPurgeDate": "string?",
+    "SubscriptionManagementConfiguration": {"UnsubscribeHandlingType": "string"},
+}  # fmt: skip
+PROGRAM = {"Name": "string", "Company": "string", "Family": "string"}
+TRACKED = {
+    "RecordType": "string", "Client": PROGRAM, "OS": PROGRAM, "Platform": "string", "UserAgent": "string", "Geo": {},
+    "MessageID": "string", "ReceivedAt": "string", "Tag": "string", "Recipient": "string", "MessageStream": "string",
+}  # fmt: skip
 POSTMARK: dict[str, Shape] = {
     "POST /email": SENT,
     "POST /email/batch": [SENT],
@@ -158,6 +175,20 @@ POSTMARK: dict[str, Shape] = {
     "GET /messages/outbound/:email/details": {
         **MESSAGE, "TextBody": "string?", "HtmlBody": "string?", "Body": "string", "MessageEvents": [],
     },
+    "GET /messages/outbound/opens/:email": {
+        "TotalCount": "integer", "Opens": [{**TRACKED, "ReadSeconds": "integer"}],
+    },
+    "GET /messages/outbound/clicks/:email": {
+        "TotalCount": "integer",
+        "Clicks": [{**TRACKED, "ClickLocation": "string", "OriginalLink": "string"}],
+    },
+    "GET /message-streams": {"MessageStreams": [STREAM], "TotalCount": "integer"},
+    "POST /message-streams": STREAM,
+    "GET /message-streams/:stream": STREAM,
+    "PATCH /message-streams/:stream": STREAM,
+    # The published type of ID is a number, which no stream has.
+    "POST /message-streams/:stream/archive": {"ID": "string", "ServerID": "integer", "ExpectedPurgeDate": "string"},
+    "POST /message-streams/:stream/unarchive": STREAM,
     "POST /message-streams/:stream/suppressions": SUPPRESSED,
     "POST /message-streams/:stream/suppressions/delete": SUPPRESSED,
     "GET /message-streams/:stream/suppressions/dump": {
@@ -229,6 +260,9 @@ DOMAINS = "/v3/whitelabel/domains"
 BATCH = {"batch_id": "string"}
 CLOSED_BATCH = {**BATCH, "status": "string"}
 KEY = {"id": "string", "public_key": "string"}
+GROUPS = "/v3/asm/groups"
+GROUP = {"id": "integer", "name": "string", "description": "string", "is_default": "boolean"}
+COUNTED_GROUP = {**GROUP, "unsubscribes": "integer"}
 SENDGRID: dict[str, Shape] = {
     "POST /v3/mail/batch": BATCH,
     "GET /v3/mail/batch/:open_batch": BATCH,
@@ -248,9 +282,24 @@ SENDGRID: dict[str, Shape] = {
     f"POST {TEMPLATES}/:sendgrid_template/versions/:version/activate": VERSION,
     "GET /v3/suppression/bounces": [BOUNCED],
     "GET /v3/suppression/bounces/:bounced": [BOUNCED],
+    "GET /v3/suppression/blocks": [BOUNCED],
+    "GET /v3/suppression/blocks/:bounced": [BOUNCED],
+    "GET /v3/suppression/invalid_emails": [{**LISTED, "reason": "string"}],
+    "GET /v3/suppression/invalid_emails/:bounced": [{**LISTED, "reason": "string"}],
     "GET /v3/suppression/spam_reports": [COMPLAINED],
     "GET /v3/suppression/spam_reports/:complained": [COMPLAINED],
     "GET /v3/suppression/unsubscribes": [LISTED],
+    f"GET {GROUPS}": [COUNTED_GROUP],
+    f"POST {GROUPS}": GROUP,
+    f"GET {GROUPS}/:group": COUNTED_GROUP,
+    f"PATCH {GROUPS}/:group": {**GROUP, "unsubscribes:": "integer"},
+    f"GET {GROUPS}/:group/suppressions": ["string"],
+    f"POST {GROUPS}/:group/suppressions": {"recipient_emails": ["string"]},
+    f"POST {GROUPS}/:group/suppressions/search": ["string"],
+    "GET /v3/asm/suppressions": [
+        {"email": "string", "group_id": "integer", "group_name": "string", "created_at": "integer"}
+    ],
+    "GET /v3/asm/suppressions/:left": {"suppressions": [{**GROUP, "suppressed": "boolean"}]},
     "POST /v3/asm/suppressions/global": {"recipient_emails": ["string"]},
     "GET /v3/asm/suppressions/global/:unsubscribed": {"recipient_email": "string"},
     f"GET {DOMAINS}": [SENDGRID_DOMAIN],
@@ -294,5 +343,8 @@ DIFFERENCES: dict[str, set[tuple[str, str, str]]] = {
     "sendgrid": {
         # The name of the list in requests without page_size.
         (f"GET {TEMPLATES}", ".templates", "extra"),
+        # In examples of SendGrid's reference, and always null here.
+        (f"GET {GROUPS}", "[].last_email_sent_at", "extra"),
+        (f"GET {GROUPS}/:group", ".last_email_sent_at", "extra"),
     },
 }  # fmt: skip
