@@ -34,6 +34,7 @@ NOTES = {
     "PUT /templates/push": "a workspace is one server",
     "GET /message-streams/:stream/suppressions/dump": "also those of the workspace; the newest 10,000",
     "POST /message-streams/:stream/suppressions/delete": "those of the workspace in `outbound` only",
+    "GET /message-streams": "without a default stream `broadcast`; `UpdatedAt` is null",
     "POST /message-streams": "with the unsubscribe link unless `UnsubscribeHandlingType` is set; no type `Inbound`",
     "POST /message-streams/:stream/archive": "nothing is purged at the `ExpectedPurgeDate`",
     "GET /webhooks": "those with the format `postmark`",
