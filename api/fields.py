@@ -286,6 +286,16 @@ class StrictSerializer(serializers.Serializer[Any]):
         return serializers.ErrorDetail(f"Unknown field {name[:MAX_NAME_LENGTH]!r}.{hint}", code="unknown_field")
 
 
+class NotEmpty(StrictSerializer):
+    """An input with at least one of its fields."""
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        if data:
+            return {}
+        names = ", ".join(self.fields)
+        return {"non_field_errors": [serializers.ErrorDetail(f"Give one of {names}.", code="required")]}
+
+
 class AllOptional(serializers.Serializer[Any]):
     """The fields of another input, none of them required."""
 
@@ -301,16 +311,18 @@ DISPLAY_NAME_LENGTH = 100
 PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
 
 
-class NameField(serializers.RegexField):
+class PatternField(serializers.RegexField, TextField):
+    """A JSON string that matches a pattern."""
+
+
+class NameField(PatternField):
     """One line of text."""
 
     default_error_messages = {"invalid": "This must be a string without control characters."}
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("max_length", DISPLAY_NAME_LENGTH)
-        super().__init__(PLAIN, trim_whitespace=False, **options)
+        super().__init__(PLAIN, **options)
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return str(super().to_internal_value(data)).strip() or self.fail("blank")
+        return super().to_internal_value(data).strip() or self.fail("blank")

@@ -16,6 +16,7 @@ from rest_framework import serializers
 from api import schema_fields  # noqa: F401 - registers the schemas of fields
 from api.errors import Member, Problem, documented_problems
 from api.exception_handler import CONTENT_TYPE
+from api.fields import NotEmpty
 from api.schema import (
     BODY_MAY_BE_EMPTY,
     HEADERS,
@@ -139,6 +140,8 @@ class ApiSchema(AutoSchema):
         # In OpenAPI 3.1 a reference may have a description beside it.
         for field in schema.get("properties", {}).values():
             field.update(*field.pop("allOf", ()))
+        if isinstance(serializer, NotEmpty):
+            schema["minProperties"] = 1
         if direction == "response":
             is_row = isinstance(serializer, serializers.ModelSerializer)
             always = {name for name, field in serializer.fields.items() if is_row or field.required or field.read_only}

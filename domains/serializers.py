@@ -1,6 +1,5 @@
 """Serializers of sending domains."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext_lazy
@@ -10,8 +9,9 @@ from rest_framework.fields import empty
 
 from api.fields import (
     AttributesSerializer,
-    FieldErrors,
+    NotEmpty,
     OptionField,
+    PatternField,
     StrictBooleanField,
     StrictSerializer,
     TextField,
@@ -58,7 +58,7 @@ class DomainInput(StrictSerializer):
     name = DomainNameField(max_length=253, help_text="A domain such as `mail.example.com`.")
 
 
-class SubdomainField(serializers.RegexField):
+class SubdomainField(PatternField):
     """The first label of a tracking host."""
 
     default_error_messages = {
@@ -72,14 +72,12 @@ class SubdomainField(serializers.RegexField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(rf"^{SUBDOMAIN}\Z", trim_whitespace=False, **options)
+        super().__init__(rf"^{SUBDOMAIN}\Z", **options)
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
         if data in RESERVED_SUBDOMAINS:
             self.fail("reserved", name=data)
-        return str(super().to_internal_value(data))
+        return super().to_internal_value(data)
 
 
 class TrackingInput(StrictSerializer):
@@ -99,14 +97,8 @@ class DomainSettingsInput(StrictSerializer):
     )
 
 
-class DomainChanges(DomainSettingsInput):
-    """Changes of a domain: at least one."""
-
-    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
-        if data:
-            return {}
-        names = ", ".join(self.fields)
-        return {"non_field_errors": [serializers.ErrorDetail(f"Give one of {names}.", code="required")]}
+class DomainChanges(NotEmpty, DomainSettingsInput):
+    """Changes of a domain."""
 
 
 class RecordSerializer(serializers.Serializer[DnsRecord]):

@@ -126,7 +126,7 @@ def _access(view: Any, name: str) -> Access:
 
 
 def _configuration_access(view: Any, name: str) -> Access:
-    problems = (*UNAUTHENTICATED, InsufficientScope, RateLimitExceeded, WorkspaceSuspended)
+    problems = (*UNAUTHENTICATED, InsufficientScope, NotFound, RateLimitExceeded, WorkspaceSuspended)
     scope = "may read its workspace" if name == "check" else "has the scope `full_access` or `workspace_admin`"
     return Access(f"Requires a management key, or an API key that {scope}.", problems)
 

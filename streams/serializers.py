@@ -9,6 +9,7 @@ from api.fields import (
     CountField,
     NameField,
     OptionField,
+    PatternField,
     RowSerializer,
     StrictBooleanField,
     StrictSerializer,
@@ -42,13 +43,13 @@ TEXTS = {
 }
 
 
-class SlugField(serializers.RegexField):
+class SlugField(PatternField):
     """The id of a new stream."""
 
     default_error_messages = {"invalid": "An id consists of 1 to 40 characters of a-z, 0-9 and hyphens."}
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(rf"^{SLUG.pattern}\Z", max_length=40, trim_whitespace=False, **options)
+        super().__init__(rf"^{SLUG.pattern}\Z", max_length=40, **options)
 
 
 def _flag(name: str, source: str | None = None) -> StrictBooleanField:

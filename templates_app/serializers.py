@@ -11,6 +11,7 @@ from api.fields import (
     AllOptional,
     NameField,
     ObjectField,
+    PatternField,
     RowSerializer,
     StrictBooleanField,
     StrictSerializer,
@@ -40,7 +41,7 @@ class ContentField(TextField):
         return text
 
 
-class AliasField(serializers.RegexField):
+class AliasField(PatternField):
     """A name that can be used in place of a template id."""
 
     default_error_messages = {
@@ -50,7 +51,7 @@ class AliasField(serializers.RegexField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, trim_whitespace=False, help_text=ALIAS_TEXT, **options)
+        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, help_text=ALIAS_TEXT, **options)
 
 
 class TemplateInput(StrictSerializer):

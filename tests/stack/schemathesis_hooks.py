@@ -28,6 +28,7 @@ RULES = {
     "blank": "text with only white space",
     "foreign_group": "the group of the key",
     "invalid_entry": "domains, networks and templates of limits",
+    "invalid_stream": "properties of a stream that do not fit together",
     "requires_sending_access": "limits of another scope",
 }
 CREATED = {

@@ -48,6 +48,7 @@ def test_a_stream_without_unsubscribes_ignores_them(api: Api):
         ({**NEWSLETTER, "id": "main"}, (409, "stream_exists")),
         ({**NEWSLETTER, "id": "x", "unsubscribe": "none"}, (422, "invalid_stream")),
         ({**NEWSLETTER, "id": "X"}, (422, "validation_error")),
+        ({**NEWSLETTER, "id": 7}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x" * 41}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "kind": "spam"}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "name": "n" * 101}, (422, "validation_error")),
