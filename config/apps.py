@@ -17,9 +17,11 @@ class ProjectConfig(AppConfig):
 
     def ready(self) -> None:
         from doctor.app_keys import check_app_keys  # noqa: PLC0415 - reads models
+        from doctor.transports import check_transports  # noqa: PLC0415 - as well
 
         register(checks.check_settings, "postrider")
         register(check_app_keys, "app_keys")
+        register(check_transports, "transports")
         pre_migrate.connect(lift_statement_timeout, sender=self)
 
 

@@ -12,12 +12,15 @@ from config import env
 from config.postgres.database_url import database_url_errors
 from delivery.transports.provider_messages import BackendUnsuitable, check_backend
 from delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
+from delivery.transports.source_addresses import usable_addresses
 from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
 from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
 from lib.email_addresses import InvalidAddress, parse_address
 from lib.worker import failpoints
 from workspaces.access_rules import InvalidRolesFile, read_rules
+
+LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
@@ -57,6 +60,7 @@ def _missing_settings() -> Iterator[str]:
         "SPF_MECHANISMS": "to the SPF mechanisms of your mail servers, such as include:_spf.example.com",
     }
     optional = {"PUBLIC_URL", "SPF_MECHANISMS", "SYSTEM_FROM"} if settings.EMBEDDED else set()
+    optional |= {"SPF_MECHANISMS"} if settings.TRANSPORTS.spf else set()
     for name, hint in hints.items():
         if name not in optional and not env.is_set(name):
             yield f"{name} is missing. Set it {hint}."
@@ -129,6 +133,44 @@ def _delivery() -> Iterator[str]:
             check_backend(settings.ANYMAIL_BACKEND)
         except BackendUnsuitable as error:
             yield f"ANYMAIL_BACKEND: {error}"
+    yield from _named_transports()
+
+
+def _named_transports() -> Iterator[str]:
+    """Check what the reader of the file cannot: the providers' backends, and relays that lead back here."""
+    if not settings.TRANSPORTS.is_named:
+        return
+    if env.is_set("DELIVERY_TRANSPORT"):
+        yield "TRANSPORTS_FILE replaces DELIVERY_TRANSPORT. Unset one of them."
+    own_ports = {*settings.SUBMISSION_PORTS, *settings.SUBMISSION_TLS_PORTS, settings.INBOUND_PORT}
+    for name, spec in settings.TRANSPORTS.transports.items():
+        place = f"TRANSPORTS_FILE: transports, {name}"
+        try:
+            parse_mechanisms(spec.spf)
+            if spec.kind == "anymail":
+                check_backend(spec.backend, options=spec.backend_options)
+        except InvalidSpf as error:
+            yield f"{place}: spf must be a list such as include:_spf.example.com: {error}"
+        except (BackendUnsuitable, TypeError) as error:
+            yield f"{place}: {error}"
+        if spec.relay and spec.relay.host in LOOPBACKS and spec.relay.port in own_ports:
+            yield f"{place}: the relay is this service itself, which would send its mail in a circle."
+
+
+def source_errors() -> Iterator[str]:
+    """Yield a message for each direct transport that a worker of this machine cannot use."""
+    for name, spec in settings.TRANSPORTS.transports.items():
+        if spec.source_addresses and not usable_addresses(spec.source_addresses):
+            yield (
+                f"TRANSPORTS_FILE: transports, {name}: this machine has none of the sourceAddresses "
+                f"{', '.join(map(str, spec.source_addresses))}. Configure one of them, or remove the setting."
+            )
+
+
+def refuse_unusable_sources() -> None:
+    """Exit with the messages of source_errors; for workers, since web needs no such address."""
+    if messages := list(source_errors()):
+        raise SystemExit("\n".join(["Postrider cannot start:", *messages]))
 
 
 def _identity_provider() -> Iterator[str]:

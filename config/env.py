@@ -15,6 +15,13 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from delivery.transports.transports_file import (
+    InvalidTransportsFile,
+    Transports,
+    read_transports,
+    single_transport,
+)
+
 Network = IPv4Network | IPv6Network
 
 problems: list[str] = []
@@ -209,6 +216,16 @@ def servers(name: str) -> list[tuple[str, int]]:
         except ValueError:
             problems.append(f"{name}: {entry!r} is not an address with a port such as 127.0.0.1:53.")
     return parsed
+
+
+def transports(path: str, *, kind: str) -> Transports:
+    """Return the transports of a file; without one, or if it cannot be used, the one of this kind."""
+    if path:
+        try:
+            return read_transports(Path(path))
+        except InvalidTransportsFile as error:
+            problems.append(f"TRANSPORTS_FILE: {error}")
+    return single_transport(kind)
 
 
 def key_ring(name: str) -> list[tuple[str, bytes]]:

@@ -19,8 +19,10 @@ from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from counters import counters, smtp_usage
 from dashboard.auth.oidc.metrics import read_sign_in_counts
+from delivery.transports.router import TransportState
 from domains.tracking_hosts import count_tracking_hosts
 from emails.sending import delivery_health
+from emails.sending.transport_status import read_statuses
 from events import sequencer
 from streams.models import Stream
 from submission.metrics import read_reply_counts
@@ -54,6 +56,15 @@ def outcomes() -> Metric:
     family = CounterMetricFamily("postrider_outcomes", "Delivery attempts by outcome.", labels=labels)
     for outcome in delivery_health.read_outcome_counts():
         family.add_metric([outcome.transport, outcome.status, outcome.reason], outcome.count)
+    return family
+
+
+def transports() -> Metric:
+    description = "Transports by their state, 1 for the present one; of the worker process that fares worst."
+    family = GaugeMetricFamily("postrider_transport_state", description, labels=["transport", "state"])
+    for status in read_statuses():
+        for state in TransportState:
+            family.add_metric([status.name, state.value], status.state == state)
     return family
 
 
@@ -127,6 +138,7 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     oldest_due,
     paused_streams,
     outcomes,
+    transports,
     submission_replies,
     smtp_sessions,
     smtp_memory,

@@ -63,9 +63,18 @@ COMPAT_AT_ROOT = env.choices("COMPAT_AT_ROOT", options=["resend", "postmark", "s
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
 # Delivery
+# Several transports (docs/guides/transports.md), of which DELIVERY_TRANSPORT then is no name.
+TRANSPORTS_FILE = env.text("TRANSPORTS_FILE")
 DELIVERY_TRANSPORT = env.choice(
-    "DELIVERY_TRANSPORT", "inbox" if EMBEDDED else "", options=["inbox", "smtp", "direct", "anymail"]
+    "DELIVERY_TRANSPORT",
+    "inbox" if EMBEDDED or TRANSPORTS_FILE else "",
+    options=["inbox", "smtp", "direct", "anymail"],
 )
+TRANSPORTS = env.transports(TRANSPORTS_FILE, kind=DELIVERY_TRANSPORT)
+if TRANSPORTS_FILE:
+    DELIVERY_TRANSPORT = "named"
+# Whether events and the API of a workspace name transports and routes.
+SHOW_TRANSPORTS = env.boolean("SHOW_TRANSPORTS", False)
 SMTP_URL = env.text("SMTP_URL")
 DIRECT_SMTP_PORT = env.integer("DIRECT_SMTP_PORT", 25, low=1, high=65_535)
 DELIVERY_ALLOW_PRIVATE_NETWORKS = env.boolean("DELIVERY_ALLOW_PRIVATE_NETWORKS", False)
@@ -90,7 +99,15 @@ INBOX_PORT = env.integer("INBOX_PORT", 2527, low=1, high=65_535)
 SENDING_DOMAIN_POLICY = env.choice(
     "SENDING_DOMAIN_POLICY", "registered" if EMBEDDED else "verified", options=["registered", "verified"]
 )
-SPF_MECHANISMS = env.text("SPF_MECHANISMS", "ip4:127.0.0.1" if EMBEDDED else "")
+# With those of all transports.
+SPF_MECHANISMS = " ".join(
+    dict.fromkeys(
+        [
+            *env.text("SPF_MECHANISMS", "ip4:127.0.0.1" if EMBEDDED and not TRANSPORTS.spf else "").split(),
+            *TRANSPORTS.spf,
+        ]
+    )
+)
 DMARC_RUA = env.string_list("DMARC_RUA")
 
 # Inbound reports: the receiver for return paths

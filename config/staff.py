@@ -6,17 +6,24 @@ from django.db.models import Count, Min
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, URLResolver
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path
 from django.utils.translation import gettext_lazy as _
 
 from config.health import has_broker
 from config.heartbeats import live_workers
 from dashboard.auth.access import TwoFactorSite
 from dashboard.auth.signin import has_provider_factor
+from domains.models import Domain
+from domains.services import find_unaligned
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
+from emails.sending.transport_status import read_statuses
 from system_mail.models import SystemMail, SystemMailState
 from workspaces.account_status import must_have_second_factor
 from workspaces.models import Workspace
+
+# Shown of those that are not aligned with a transport.
+MAX_DOMAINS = 20
 
 
 class StaffSite(TwoFactorSite):
@@ -30,13 +37,21 @@ class StaffSite(TwoFactorSite):
         return bool(super().has_permission(request)) and not lacks_second_factor(request)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        return [*self.account_urls(), *super().get_urls()]
+        transports = path("transports/", self.admin_view(self.transports), name="transports")
+        return [transports, *self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""
         if request.method == "GET" and super().has_permission(request) and lacks_second_factor(request):
             return redirect("admin:security")
         return super().login(request, extra_context)
+
+    def transports(self, request: HttpRequest) -> HttpResponse:
+        """Show the state of each transport, and the domains that are not aligned with it."""
+        rows = [(status, find_unaligned(Domain.objects.all(), spf=status.spec.spf)) for status in read_statuses()]
+        shown = [{"status": status, "unaligned": names[:MAX_DOMAINS], "count": len(names)} for status, names in rows]
+        context = {**self.each_context(request), "title": _("Transports"), "transports": shown}
+        return TemplateResponse(request, "dashboard/transports.html", context)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         response: HttpResponse = super().index(request, {**operations_context(), **(extra_context or {})})
@@ -60,6 +75,7 @@ def operations_context() -> dict[str, Any]:
         "workers": workers,
         "trouble": sorted({worker.trouble for worker in workers if worker.trouble}),
         "outcomes": list(read_outcome_counts()),
+        "transports": read_statuses(),
         "system_mail": waiting.aggregate(due=Count("id"), oldest=Min("created_at")),
         "suspended": Workspace.objects.filter(suspended_at__isnull=False).count(),
         "workspace_count": Workspace.objects.count(),

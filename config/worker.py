@@ -17,10 +17,13 @@ from django.db import close_old_connections
 
 from config.beat import run_beat
 from config.celery import app
-from config.checks import refuse_unsafe_start
+from config.checks import refuse_unsafe_start, refuse_unusable_sources
 from config.heartbeats import start_heartbeat
+from doctor.transports import refuse_unknown_routes
 from domains.check_processor import domain_checks_processor
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
+from emails.sending.transport_status import send_reports
+from emails.sending.transports import find_router
 from events.sequencer import start_sequencer
 from lib.forking import Program, return_large_blocks
 from lib.worker import shutdown
@@ -78,6 +81,8 @@ def queue_processors() -> list[QueueProcessor[Any, Any]]:
 def start(**_: Any) -> None:
     """Start the timers before the broker connects, so that emails are sent while Redis is down."""
     refuse_unsafe_start()
+    refuse_unusable_sources()
+    refuse_unknown_routes()
     # Before the threads: messages with attachments are large.
     return_large_blocks()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -93,8 +98,16 @@ def start(**_: Any) -> None:
 @worker_ready.connect
 def announce(**_: Any) -> None:
     """Send heartbeats once wake-ups arrive, so that `/readyz` finds a worker that sends an email at once."""
-    start_heartbeat(lambda: emails_transport().trouble)
+    start_heartbeat(report_transports)
     log.info("worker is ready", extra={"data": {"transport": settings.DELIVERY_TRANSPORT}})
+
+
+def report_transports() -> str | None:
+    """Publish the states of this process's transports; return why no email can be sent, if so."""
+    transport = emails_transport()
+    if router := find_router(transport):
+        send_reports(router.reports())
+    return transport.trouble
 
 
 @task_prerun.connect

@@ -11,9 +11,9 @@ from delivery.transports.smtp.errors import SmtpError
 from delivery.transports.smtp.mail_host import MailHost, Timeouts
 from delivery.transports.smtp.mx import NoRoute, Routes
 from delivery.transports.smtp.session import Session
-from delivery.transports.smtp.smtp_url import parse_smtp_url
+from delivery.transports.smtp.smtp_url import RelayUrl, parse_smtp_url
 from delivery.transports.smtp.tls import TlsMode
-from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
+from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, ok, skip, warning
 from domains.names import organizational_domain
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.record_lookup import RecordLookup
@@ -29,7 +29,7 @@ from lib.network.resolver import DnsAnswer, DnsError, Resolver
 CONNECT_SECONDS = 10.0
 TIMEOUTS = Timeouts(connect=CONNECT_SECONDS, banner=30, ehlo=30, tls=30, login=30, total=60)
 EMBEDDED = "Not needed in embedded mode."
-NOT_DIRECT = "Only needed with DELIVERY_TRANSPORT=direct."
+NOT_DIRECT = "Only needed with a direct transport."
 ACCEPTED = 250
 DEFAULT_RETURN_PATH_DOMAIN = "bounce.localhost"
 
@@ -44,7 +44,7 @@ class MxHost:
 
 
 def check_port_25(options: DoctorOptions) -> Diagnosis:
-    if settings.DELIVERY_TRANSPORT != "direct":
+    if not _direct_names():
         return skip(NOT_DIRECT)
     banners = [banner for domain in options.probe_domains if (banner := asyncio.run(_read_banner(domain)))]
     if any(banner.startswith("220") for banner in banners):
@@ -62,32 +62,42 @@ def check_port_25(options: DoctorOptions) -> Diagnosis:
 
 
 def check_ehlo_forward(_: DoctorOptions) -> Diagnosis:
-    if settings.DELIVERY_TRANSPORT != "direct":
+    names = _direct_names()
+    if not names:
         return skip(NOT_DIRECT)
-    if "." not in settings.EHLO_NAME:
-        return failed(
-            f"EHLO_NAME is {settings.EHLO_NAME}, which mail hosts reject.",
-            remedy="Set EHLO_NAME to the full host name of this server, such as mail.example.com.",
-        )
-    if not _addresses_of(settings.EHLO_NAME):
-        return failed(
-            f"{settings.EHLO_NAME} has no address in the DNS.",
-            remedy=f"Publish an A record for {settings.EHLO_NAME} with the public address of this server.",
-        )
-    return ok(f"{settings.EHLO_NAME} has an address.")
+    for name in names:
+        if "." not in name:
+            return failed(
+                f"EHLO_NAME is {name}, which mail hosts reject.",
+                remedy="Set EHLO_NAME to the full host name of this server, such as mail.example.com.",
+            )
+        if not _addresses_of(name):
+            return failed(
+                f"{name} has no address in the DNS.",
+                remedy=f"Publish an A record for {name} with the public address of this server.",
+            )
+    return ok(f"{', '.join(names)} has an address.")
 
 
 def check_ehlo_reverse(_: DoctorOptions) -> Diagnosis:
-    wanted = settings.EHLO_NAME.lower().rstrip(".")
-    for address in _addresses_of(wanted):
-        names = _look_up(dns.reversename.from_address(address).to_text(omit_final_dot=True), "PTR").records
-        if wanted not in names:
-            shown = f"to {', '.join(names)}" if names else "to no name"
+    names = [name.lower().rstrip(".") for name in _direct_names()]
+    for wanted, address in ((name, address) for name in names for address in _addresses_of(name)):
+        found = _look_up(dns.reversename.from_address(address).to_text(omit_final_dot=True), "PTR").records
+        if wanted not in found:
+            shown = f"to {', '.join(found)}" if found else "to no name"
             return failed(
                 f"{address}, an address of {wanted}, resolves back {shown}.",
                 remedy=f"Set the reverse DNS (PTR) of {address} to {wanted} at the hosting provider.",
             )
-    return ok(f"The addresses of {wanted} resolve back to it.")
+    return ok(f"The addresses of {', '.join(names)} resolve back to it.")
+
+
+def _direct_names() -> list[str]:
+    """Return the EHLO names of the direct transports."""
+    direct = [spec for spec in settings.TRANSPORTS.transports.values() if spec.kind == "direct"]
+    if not settings.TRANSPORTS.is_named:
+        return [settings.EHLO_NAME] if settings.DELIVERY_TRANSPORT == "direct" else []
+    return list(dict.fromkeys(spec.ehlo_name or settings.EHLO_NAME for spec in direct))
 
 
 def check_spf(_: DoctorOptions) -> Diagnosis:
@@ -132,10 +142,23 @@ def check_inbound(_: DoctorOptions) -> Diagnosis:
 
 
 def check_relay(_: DoctorOptions) -> Diagnosis:
-    if settings.DELIVERY_TRANSPORT != "smtp":
-        return skip("Only needed with DELIVERY_TRANSPORT=smtp.")
-    url = parse_smtp_url(settings.SMTP_URL)
-    host = MailHost(url.host, url.port, url.host, settings.EHLO_NAME, tls=url.tls, login=url.login)
+    relays = _relays()
+    if not relays:
+        return skip("Only needed with an SMTP relay.")
+    diagnoses = [_check_relay(url, ehlo_name) for url, ehlo_name in relays]
+    return max(diagnoses, key=lambda diagnosis: RELAY_VERDICTS.index(diagnosis.verdict))
+
+
+def _relays() -> list[tuple[RelayUrl, str]]:
+    """Return the relays of the transports, each with its EHLO name."""
+    if settings.DELIVERY_TRANSPORT == "smtp":
+        return [(parse_smtp_url(settings.SMTP_URL), settings.EHLO_NAME)]
+    specs = settings.TRANSPORTS.transports.values()
+    return [(spec.relay, spec.ehlo_name or settings.EHLO_NAME) for spec in specs if spec.relay]
+
+
+def _check_relay(url: RelayUrl, ehlo_name: str) -> Diagnosis:
+    host = MailHost(url.host, url.port, url.host, ehlo_name, tls=url.tls, login=url.login)
     try:
         is_secure = asyncio.run(_open_session(host))
     except SmtpError as error:
@@ -149,6 +172,7 @@ def check_relay(_: DoctorOptions) -> Diagnosis:
     return ok(f"The relay {url.host}:{url.port} accepts connections{' over TLS' if is_secure else ''}.")
 
 
+RELAY_VERDICTS = (Verdict.OK, Verdict.WARNING, Verdict.FAILED)
 # By the stage of the session that failed.
 RELAY_REMEDIES = {
     "CONNECT": "Compare host and port in SMTP_URL with the relay's documentation, and open the port in the firewall.",

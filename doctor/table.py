@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from doctor import identity_provider, installation, mail, submission, web
+from doctor import identity_provider, installation, mail, submission, transports, web
 from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, skip
 
 
@@ -28,6 +28,8 @@ CHECKS = (
     DoctorCheck("redis", installation.check_redis),
     DoctorCheck("workers", installation.check_workers, needs="redis"),
     DoctorCheck("transport", installation.check_transport, needs="workers"),
+    DoctorCheck("transports", transports.check_states, needs="migrations"),
+    DoctorCheck("alignment", transports.check_alignment, needs="migrations"),
     DoctorCheck("queue", installation.check_queue, needs="migrations"),
     DoctorCheck("public_url", web.check_public_url),
     DoctorCheck("proxy", web.check_proxy, needs="public_url"),

@@ -18,7 +18,7 @@ from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, 
 from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.coded_texts import CodedText
+from lib.coded_texts import CodedText, escape_controls
 from lib.ids import from_uuid
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
@@ -103,6 +103,7 @@ def record_check(claim: CheckClaim, result: VerificationResult, host_check: Host
         last_checked_at=Now(),
         findings=to_json(result),
         finding_codes=[message.to_json() for message in result.messages()],
+        **({} if result.spf.status is RecordStatus.UNKNOWN else {"spf_passing": escape_controls(result.spf.passing)}),
         return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
         **changes,
     )

@@ -45,6 +45,8 @@ class Domain(models.Model):
     last_checked_at = models.DateTimeField(null=True, editable=False)
     findings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()), editable=False)
     finding_codes = models.JSONField(null=True, editable=False)
+    # The mechanisms that pass by its SPF record; null before the first check that read it.
+    spf_passing = models.TextField(null=True, editable=False)  # noqa: DJ001
     missing_since = models.DateTimeField(null=True, editable=False)
     absences = models.PositiveSmallIntegerField(db_default=0, editable=False)
     return_path_seen_at = models.DateTimeField(null=True, editable=False)

@@ -10,11 +10,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from api.errors import NotFound, Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
+from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, find_uncovered, parse_mechanisms, parse_spf
 from domains.records import list_missing_records
 from domains.tracking_hosts import remove_tracking_host, retire_tracking_host, set_tracking_host
 from lib.coded_texts import CodedText
@@ -211,3 +213,23 @@ def _check_registration(workspace: Workspace, name: str) -> None:
     if limit is not None and workspace.domains.count() >= limit:
         detail = CodedText("domains.plan_limit", plan=workspace.plan, limit=limit)
         raise PlanLimitReached(detail, resource="domains", limit=limit)
+
+
+def find_unaligned(domains: QuerySet[Domain], *, spf: str) -> list[str]:
+    """Return the names of domains that may send, and whose SPF record lacks a mechanism; spf: as SPF_MECHANISMS.
+
+    A domain that was not checked since the upgrade to this version is left out.
+    """
+    required = parse_mechanisms(spf)
+    if not required:
+        return []
+    checked = domains.filter(status__in=SENDING_STATUSES).exclude(spf_passing=None)
+    rows = checked.values_list("name", "spf_passing").distinct().order_by("name")
+    return [name for name, passing in rows if find_uncovered(required, published=_parse_passing(passing or ""))]
+
+
+def _parse_passing(passing: str) -> tuple[SpfMechanism, ...]:
+    try:
+        return parse_spf(f"v=spf1 {passing}").mechanisms
+    except InvalidSpf:
+        return ()

@@ -5,11 +5,16 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from emails.models import Email
+from events.kinds import NEXT_TRANSPORT, TRANSPORT
 from workspaces.admin import ReadOnlyAdmin
 from workspaces.audit import AuditAction, record_action
+
+MAX_ATTEMPTS = 50
 
 
 @admin.register(Email)
@@ -36,7 +41,14 @@ class EmailAdmin(ReadOnlyAdmin):
         "delivered_at",
         "retry_count",
         "error_message",
+        "transports",
     )
+
+    @display(description=_("transports"))
+    def transports(self, email: Email) -> str:
+        """The attempts by named transports, oldest first; the staff see them whatever SHOW_TRANSPORTS is."""
+        named = email.events.filter(**{f"payload__{TRANSPORT}__isnull": False})[:MAX_ATTEMPTS]
+        return "; ".join(_describe_attempt(event.kind, event.payload) for event in named) or "-"
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Show an email and record the view in the audit log, which the workspace's owner can read."""
@@ -45,3 +57,10 @@ class EmailAdmin(ReadOnlyAdmin):
             record_action(email.workspace, AuditAction.EMAIL_VIEWED, about=email.id)
         response: HttpResponseBase = super().change_view(request, object_id, *args, **kwargs)
         return response
+
+
+def _describe_attempt(kind: str, payload: dict[str, Any]) -> str:
+    """Return an attempt as text, such as `own: deferred (login_refused) → relay`."""
+    reason = f" ({payload['reason']})" if payload.get("reason") else ""
+    following = f" → {payload[NEXT_TRANSPORT]}" if payload.get(NEXT_TRANSPORT) else ""
+    return f"{payload[TRANSPORT]}: {kind}{reason}{following}"

@@ -269,6 +269,8 @@ class Recipient(models.Model):
     error_message = models.TextField(null=True)  # noqa: DJ001
     reason = models.CharField(max_length=40, null=True)  # noqa: DJ001
     provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - set by provider transports only
+    # Of the last attempt; null without named transports.
+    transport = models.CharField(max_length=30, null=True)  # noqa: DJ001
 
     class Meta:
         # Set once, and only by the provider transport; the updates of the others stay in their page.
@@ -302,6 +304,9 @@ class QueueEntry(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     lost = models.PositiveSmallIntegerField(db_default=0, help_text="consecutive claims that ended without an outcome")
     parked = models.PositiveSmallIntegerField(db_default=0, help_text="consecutive claims that were parked by a limit")
+    handed_to = models.CharField(  # noqa: DJ001 - null without named transports
+        max_length=30, null=True, help_text="the transport that has or may have the message (emails.sending.queue)"
+    )
 
     class Meta:
         db_table = "emails_pending"
@@ -366,3 +371,24 @@ class PastSendingPause(models.Model):
 
     def __str__(self) -> str:
         return f"from {self.since} until {self.until}"
+
+
+class TransportUse(models.Model):
+    """What the processes share about a named transport (docs/decisions/0216).
+
+    used: messages assigned to it on the day used_on (UTC), less those that it has certainly not taken; only with a
+    daily limit. paused_notice_at, resumed_notice_at: times of the last emails to the staff.
+    """
+
+    name = models.CharField(max_length=30, primary_key=True)
+    drained_at = models.DateTimeField(null=True)
+    used_on = models.DateField(null=True)
+    used = models.PositiveIntegerField(default=0, db_default=0)
+    paused_notice_at = models.DateTimeField(null=True)
+    resumed_notice_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "emails_transport"
+
+    def __str__(self) -> str:
+        return self.name

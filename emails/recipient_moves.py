@@ -28,6 +28,7 @@ class RecipientMove:
     attempt: int | None = None
     failure: Mapping[str, Any] = field(default_factory=dict)
     provider_id: str | None = None
+    transport: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ UPDATE emails_recipient r
        enhanced_code = CASE WHEN m.message IS NULL THEN r.enhanced_code ELSE m."enhancedCode" END,
        error_message = coalesce(m.message, r.error_message),
        reason = coalesce(m.reason, r.reason),
-       provider_message_id = coalesce(m.provider_id, r.provider_message_id)
+       provider_message_id = coalesce(m.provider_id, r.provider_message_id),
+       transport = coalesce(m.transport, r.transport)
   FROM json_to_recordset(%(rows)s) AS m (id uuid, path text[], sources text[], attempt smallint, code smallint,
-       "enhancedCode" text, message text, reason text, provider_id text)
+       "enhancedCode" text, message text, reason text, provider_id text, transport text)
  WHERE r.id = m.id AND (m.attempt IS NOT NULL OR r.state = ANY(m.sources))
 RETURNING r.id, r.email_id, r.address, r.state
 """  # noqa: S608 - constants of emails.states
@@ -100,4 +102,5 @@ def _row(move: RecipientMove) -> dict[str, Any]:
         "sources": TRANSITIONS[move.path[0]].sources if move.path else (),
         "attempt": move.attempt,
         "provider_id": move.provider_id,
+        "transport": move.transport,
     }

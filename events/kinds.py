@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from django.db import models
 
 TYPE_PREFIX = "email."
+# Members of a payload that name the operator's transports.
+TRANSPORT, NEXT_TRANSPORT = "transport", "nextTransport"
 
 
 class EventKind(models.TextChoices):

@@ -5,11 +5,12 @@ Only events.recording and the statement that accepts emails write the log, and o
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from events.kinds import RARE_KINDS, kind_choices
+from events.kinds import NEXT_TRANSPORT, RARE_KINDS, TRANSPORT, kind_choices
 from lib.model_fields import IdField, IdNumber
 
 
@@ -53,7 +54,15 @@ class Event(models.Model):
     def data(self) -> dict[str, Any]:
         """The event's data in the feed and in webhooks: its email, then its payload."""
         email: Any = self.email
-        return {**(email.event_fields(self.status) if email else {}), **self.payload}
+        return {**(email.event_fields(self.status) if email else {}), **self.shown_payload}
+
+    @property
+    def shown_payload(self) -> dict[str, Any]:
+        """The payload as a workspace sees it: the names of transports only if the operator shows them."""
+        payload: dict[str, Any] = self.payload
+        if settings.SHOW_TRANSPORTS:
+            return payload
+        return {name: value for name, value in payload.items() if name not in (TRANSPORT, NEXT_TRANSPORT)}
 
 
 class FeedEntry(models.Model):

@@ -64,6 +64,8 @@ class ProviderReport(InboundReport):
     """One event of a provider's webhook, as normalized by django-anymail."""
 
     provider = models.CharField(max_length=40)
+    # The named transport whose path was called; empty for the path of any.
+    transport = models.CharField(max_length=30, default="", db_default="", editable=False)
     # Repeated calls with the same event make one row, even if other fields differ.
     digest = models.BinaryField(max_length=32, unique=True)
     message_id = models.CharField(max_length=255, help_text="message ID assigned by the provider")

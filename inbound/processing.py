@@ -55,8 +55,8 @@ def match_mail_reports(rows: Sequence[MailReport]) -> dict[int, MatchResult]:
 
 def match_provider_reports(rows: Sequence[ProviderReport]) -> dict[int, MatchResult]:
     """Return the match of each event, by number; an event with an unknown message ID waits."""
-    recipients = providers.find_recipients({row.message_id for row in rows})
-    return {row.number: _match_event(row, recipients.get(row.message_id)) for row in rows}
+    recipients = providers.find_recipients(rows)
+    return {row.number: _match_event(row, recipients.get(row.number)) for row in rows}
 
 
 def _match_event(row: ProviderReport, recipient: ReportedRecipient | None) -> MatchResult:

@@ -7,13 +7,16 @@ See docs/decisions/0032.
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from anymail.signals import AnymailTrackingEvent, EventType, RejectReason
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import safe_text
+from delivery.transports.transports_file import DEFAULT
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.reports import ReportedEvent
 from emails.models import Recipient
@@ -38,7 +41,23 @@ FAILURES = frozenset({EventKind.BOUNCED, EventKind.FAILED, EventKind.DEFERRED})
 # A provider that rejects an address as invalid or previously bounced reports a bounce.
 BOUNCE_REJECTIONS = frozenset({RejectReason.INVALID, RejectReason.BOUNCED})
 MAX_URL = 2_000
+# Of reports to the path without a name, as ProviderReport.transport.
+ANY_TRANSPORT = ""
 MAX_ID = 255
+
+
+# The named transport whose path is being called.
+_transport: ContextVar[str] = ContextVar("transport", default="")
+
+
+@contextmanager
+def calling_transport(name: str) -> Iterator[None]:
+    """Store the events within the block as those of a named transport."""
+    token = _transport.set(name)
+    try:
+        yield
+    finally:
+        _transport.reset(token)
 
 
 def store_event(sender: Any, event: AnymailTrackingEvent, esp_name: str, **_: Any) -> None:
@@ -46,18 +65,35 @@ def store_event(sender: Any, event: AnymailTrackingEvent, esp_name: str, **_: An
     if event.event_type not in KINDS or not event.message_id:
         return
     fields = _event_fields(event)
-    identity = [esp_name, event.message_id, event.event_id, event.recipient, fields]
+    transport = _transport.get()
+    # The digests of reports without a named transport stay those of earlier versions.
+    identity = [
+        esp_name,
+        event.message_id,
+        event.event_id,
+        event.recipient,
+        fields,
+        *([transport] if transport else []),
+    ]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
     message_id = str(event.message_id)[:MAX_ID]
-    row = ProviderReport(provider=esp_name[:40], digest=digest, message_id=message_id, event=fields)
+    row = ProviderReport(
+        provider=esp_name[:40], transport=transport, digest=digest, message_id=message_id, event=fields
+    )
     ProviderReport.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def find_recipients(message_ids: Collection[str]) -> dict[str, ReportedRecipient]:
-    """Return recipients by provider message ID, in one query."""
-    recipients = Recipient.objects.filter(provider_message_id__in=message_ids)
-    rows = recipients.values_list("provider_message_id", "id", "address", "email__from_domain")
-    return {str(message_id): ReportedRecipient(*fields) for message_id, *fields in rows}
+def find_recipients(reports: Collection[ProviderReport]) -> dict[int, ReportedRecipient]:
+    """Return the recipients of reports by their numbers, in one query."""
+    recipients = Recipient.objects.filter(provider_message_id__in={report.message_id for report in reports})
+    rows = recipients.values_list("provider_message_id", "transport", "id", "address", "email__from_domain")
+    found: dict[tuple[str, str], ReportedRecipient] = {}
+    for message_id, transport, *fields in rows:
+        recipient = ReportedRecipient(*fields)
+        # A message without a name was sent before there were several transports.
+        found[str(message_id), transport or DEFAULT] = found[str(message_id), ANY_TRANSPORT] = recipient
+    keys = {report.number: (report.message_id, report.transport) for report in reports}
+    return {number: found[key] for number, key in keys.items() if key in found}
 
 
 def interpret_event(row: ProviderReport, recipient: ReportedRecipient) -> ReportedEvent | Hit:

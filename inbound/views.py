@@ -1,5 +1,6 @@
 """Webhook endpoints for email providers: django-anymail's views, disabled unless ANYMAIL_WEBHOOK_SECRET is set.
 
+Each named transport has its own path, with the secrets of its settingsFile.
 They stay enabled after DELIVERY_TRANSPORT changes: a provider still sends events for messages sent earlier.
 """
 
@@ -11,7 +12,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from inbound.providers import store_event
+from inbound.providers import calling_transport, store_event
 
 tracking.connect(store_event, dispatch_uid="inbound")
 
@@ -29,3 +30,19 @@ def provider_events(request: HttpRequest, provider: str) -> HttpResponseBase:
     if not settings.ANYMAIL_WEBHOOK_SECRET or view is None:
         raise Http404
     return view(request)
+
+
+@csrf_exempt
+def named_events(request: HttpRequest, transport: str, provider: str) -> HttpResponseBase:
+    """Do the same for the events of one transport, whose ids are looked up among its own messages."""
+    spec = settings.TRANSPORTS.transports.get(transport) if settings.TRANSPORTS.is_named else None
+    view = VIEWS.get(provider)
+    if spec is None or view is None or not spec.has_provider(provider):
+        raise Http404
+    if not (spec.options.get("webhook_secret") or settings.ANYMAIL_WEBHOOK_SECRET):
+        raise Http404
+    instance = view.view_class(**spec.options)  # type: ignore[attr-defined]  # set by View.as_view
+    instance.setup(request)
+    with calling_transport(transport):
+        response: HttpResponseBase = instance.dispatch(request)
+    return response

@@ -27,6 +27,7 @@ from provisioning.serializers import (
     RemovedMemberSerializer,
     RoleInput,
     SuspensionInput,
+    TransportSerializer,
     UsageSerializer,
     WorkspaceChangesInput,
 )
@@ -83,6 +84,18 @@ ENTRY = {
 USAGE = {
     "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
     "months": [{"month": "2026-10-01", "used": 40_112}, {"month": "2026-11-01", "used": 1_204}],
+}
+TRANSPORT = {
+    "name": "own",
+    "kind": "direct",
+    "state": "paused",
+    "since": CREATED_AT,
+    "lastError": "Could not connect: Connection refused",
+    "inFlight": 0,
+    "sentToday": 12_045,
+    "perDay": 50_000,
+    "routes": ["default"],
+    "unalignedDomains": ["news.example.com"],
 }
 CONFIGURATION = {
     "name": "Shop",
@@ -297,6 +310,15 @@ audit = managed_view(
         "List the audit log",
         "Returns the actions on a workspace, newest first, for 400 days.",
         response(AuditEntrySerializer, "A page of audit entries.", ENTRY),
+    )
+)
+transports = managed_view(
+    list=Operation(
+        "listTransports",
+        "List transports",
+        "Returns the operator's transports, in the order of `TRANSPORTS_FILE`; without it, only `default`. Each has "
+        "the state of the worker process that fares worst with it.",
+        response(TransportSerializer, "A page of transports.", TRANSPORT),
     )
 )
 configuration = describe_view(

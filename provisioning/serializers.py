@@ -14,6 +14,7 @@ from api.fields import (
     DISPLAY_NAME_LENGTH,
     OPTIONAL,
     AddressField,
+    AttributesSerializer,
     CountField,
     EntriesField,
     NameField,
@@ -27,9 +28,12 @@ from api.fields import (
     WholeNumberField,
     help_texts,
 )
+from delivery.transports.router import TransportState
 from domains.serializers import DomainInput, DomainSettingsInput
+from domains.services import find_unaligned
+from emails.sending.transport_status import TransportStatus
 from lib.datetimes import parse_datetime, to_utc
-from streams.errors import InvalidStream
+from streams.errors import InvalidStream, TransportRouteNotAllowed
 from streams.serializers import StreamInput
 from streams.services import MAX_STREAMS, check_stream
 from templates_app.errors import TemplateSyntaxInvalid
@@ -183,7 +187,7 @@ class ConfiguredStreamInput(StreamInput):
         fields = {name: value for name, value in attrs.items() if name != "archived"}
         try:
             check_stream(**fields, is_archived=attrs.get("archived", False))
-        except InvalidStream as error:
+        except (InvalidStream, TransportRouteNotAllowed) as error:
             raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
         return attrs
 
@@ -330,6 +334,30 @@ class AuditEntrySerializer(RowSerializer[AuditEntry]):
             actor="The person, key or program that acted.",
             address="The IP address of the actor.",
         )
+
+
+class TransportSerializer(AttributesSerializer[TransportStatus]):
+    name = serializers.CharField(help_text="The name of the transport in TRANSPORTS_FILE, or `default`.")
+    kind = serializers.ChoiceField(
+        ["direct", "smtp", "anymail", "inbox"], help_text="How it sends: to mail hosts, a relay, or a provider."
+    )
+    state = serializers.ChoiceField(
+        [state.value for state in TransportState],
+        help_text="`paused` after failures; `probing` after a successful probe; `draining` by the operator.",
+    )
+    since = UtcDateTimeField(allow_null=True, help_text="Since when; null if no worker has reported.")
+    lastError = serializers.CharField(help_text="The last failure that concerned all email; empty without one.")
+    inFlight = CountField(help_text="The number of messages that are being sent.")
+    sentToday = CountField(help_text="The number of messages that it has taken since midnight UTC.")
+    perDay = serializers.IntegerField(allow_null=True, help_text="Its limit for a UTC day; null without one.")
+    routes = TextListField(help_text="The routes that use it.")
+    unalignedDomains = serializers.SerializerMethodField(
+        help_text="Up to 100 domains of the managed workspaces whose SPF records do not let it send."
+    )
+
+    @extend_schema_field({"type": "array", "items": {"type": "string"}})
+    def get_unalignedDomains(self, status: TransportStatus) -> list[str]:  # noqa: N802 - named after the field
+        return find_unaligned(self.context["domains"], spf=status.spec.spf)[:MAX_ENTRIES]
 
 
 class MonthSerializer(serializers.Serializer[Any]):

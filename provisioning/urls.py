@@ -6,6 +6,7 @@ from provisioning.views import (
     ManagedKeyViewSet,
     ManagedMemberViewSet,
     ManagedWorkspaceViewSet,
+    TransportViewSet,
 )
 
 WITHIN = r"workspaces/(?P<workspace_id>[^/.]+)"
@@ -16,5 +17,6 @@ router.register(f"{WITHIN}/members", ManagedMemberViewSet, basename="managed-mem
 router.register(f"{WITHIN}/invitations", InvitationViewSet, basename="invitation")
 router.register(f"{WITHIN}/audit", AuditViewSet, basename="audit")
 router.register("configuration", ConfigurationViewSet, basename="configuration")
+router.register("transports", TransportViewSet, basename="transport")
 router.register("workspaces", ManagedWorkspaceViewSet, basename="managed-workspace")
 urlpatterns = router.urls

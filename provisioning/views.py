@@ -15,6 +15,9 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from api.fields import DeletedSerializer
+from api.pagination import PagePagination
+from domains.models import Domain
+from emails.sending.transport_status import read_statuses
 from provisioning import schema
 from provisioning.access import (
     ManagementAuthentication,
@@ -43,6 +46,7 @@ from provisioning.serializers import (
     RemovedMemberSerializer,
     RoleInput,
     SuspensionInput,
+    TransportSerializer,
     UsageSerializer,
     WorkspaceChangesInput,
 )
@@ -209,6 +213,21 @@ class InvitationViewSet(ListModelMixin, WithinWorkspaceViewSet[Invitation]):
 class AuditViewSet(ListModelMixin, WithinWorkspaceViewSet[AuditEntry]):
     queryset = AuditEntry.objects.order_by("-id")
     serializer_class = AuditEntrySerializer
+
+
+@schema.transports
+class TransportViewSet(ManagementViewSet[Any]):
+    serializer_class = TransportSerializer
+    # They have no rows; for the description of the view.
+    queryset = Workspace.objects.none()
+    management_actions = frozenset({"list"})
+
+    def list(self, request: Request) -> Response:
+        pages = PagePagination()
+        statuses = pages.paginate_queryset(read_statuses(), request)
+        domains = Domain.objects.filter(workspace__in=managed_workspaces(managing_key(request)))
+        rows = [TransportSerializer(status, context={"domains": domains}).data for status in statuses]
+        return pages.get_paginated_response(rows)
 
 
 @schema.configuration

@@ -3,17 +3,18 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from lib.coded_texts import CodedText
 from lib.translation import translate
 from streams.models import Stream
-from streams.services import pause_stream, resume_stream
+from streams.services import pause_stream, resume_stream, update_stream
 from workspaces.admin import StrictAdmin
 
 
@@ -27,6 +28,7 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
         help_text=_("New emails are refused and queued emails wait until the stream is resumed."),
     )
     reason = forms.CharField(label=_("Reason"), required=False, max_length=500, widget=UnfoldAdminTextInputWidget)
+    transport_route = forms.ChoiceField(label=_("Route"), required=False, widget=UnfoldAdminSelectWidget)
 
     class Meta:
         model = Stream
@@ -35,6 +37,12 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["paused"].initial = self.instance.paused_at is not None
+        routes = settings.TRANSPORTS.routes_of(self.instance.workspace_id)
+        choices = [("", _("Usual")), *((name, name) for name in routes)]
+        self.fields["transport_route"] = forms.ChoiceField(
+            label=_("Route"), required=False, widget=UnfoldAdminSelectWidget, choices=choices
+        )
+        self.fields["transport_route"].initial = self.instance.transport_route
         self.fields["reason"].initial = translate(self.instance.pause_reason)
 
     def clean(self) -> dict[str, Any] | None:
@@ -54,8 +62,8 @@ class StreamAdmin(StrictAdmin):
     search_fields = ("slug", "name")
     ordering = ("-created_at", "-id")
     fields = (
-        "id", "slug", "workspace", "name", "kind", "priority", "paused", "reason", "paused_at", "archived_at",
-        "created_at",
+        "id", "slug", "workspace", "name", "kind", "priority", "transport_route", "paused", "reason", "paused_at",
+        "archived_at", "created_at",
     )  # fmt: skip
     readonly_fields = (
         "id", "slug", "workspace", "name", "kind", "priority", "paused_at", "archived_at", "created_at",
@@ -88,3 +96,6 @@ class StreamAdmin(StrictAdmin):
             pause_stream(obj.workspace, obj.slug, reason=form.cleaned_data["reason"])
         elif is_changed and not is_paused:
             resume_stream(obj.workspace, obj.slug)
+        if "transport_route" in form.changed_data:
+            changes = {"transport_route": form.cleaned_data["transport_route"]}
+            update_stream(obj.workspace, obj.slug, changes=changes)

@@ -59,3 +59,17 @@ class StreamPaused(Problem):
     status, code, title = 403, "stream_paused", "Stream paused"
     example = "The stream 'newsletter' is paused: 0.6 % complaints in 7 days."
     added_members: ClassVar = {"stream": Member("The id of the stream.", "newsletter")}
+
+
+class TransportRouteNotAllowed(Problem):
+    """The operator has no such route of transports for the workspace.
+
+    Use one of the allowed routes, or omit `transportRoute` for the usual one.
+    """
+
+    status, code, title = 422, "transport_route_not_allowed", "Transport route not allowed"
+    example = "The route 'bulk' is not allowed here. Allowed: default."
+    added_members: ClassVar = {
+        "field": field_path("transportRoute"),
+        "allowedRoutes": Member("The routes that the workspace may use.", ["default"]),
+    }

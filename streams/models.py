@@ -78,6 +78,8 @@ class Stream(models.Model):
     priority = models.CharField(max_length=16, choices=stream_priorities, default=Priority.NORMAL)
     track_opens = models.BooleanField(default=True)
     track_clicks = models.BooleanField(default=True)
+    # The operator's route of transports; empty for that of the workspace.
+    transport_route = models.CharField(max_length=30, blank=True, default="", db_default="")
     archived_at = models.DateTimeField(null=True, editable=False)
     # By the reputation check, or by staff: nothing is accepted, and queued emails wait.
     paused_at = models.DateTimeField(null=True, editable=False)

@@ -3,7 +3,7 @@
 from drf_spectacular.utils import OpenApiParameter
 
 from api.schema import Operation, response
-from streams.errors import InvalidStream, StreamExists
+from streams.errors import InvalidStream, StreamExists, TransportRouteNotAllowed
 from streams.serializers import CountedStreamSerializer, StreamChanges, StreamInput, StreamSerializer
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
@@ -46,7 +46,7 @@ streams_schema = keyed_view(
         "Creates a kind of email with its own unsubscribes and complaints. An email belongs to the stream that its "
         "`stream` names, else to `main`. `kind` and `id` cannot be changed later. A workspace has at most 20 streams.",
         response(StreamSerializer, "The stream was created.", STREAM, status=201),
-        problems=[StreamExists, InvalidStream, PlanLimitReached],
+        problems=[StreamExists, InvalidStream, TransportRouteNotAllowed, PlanLimitReached],
         body=StreamInput,
         bodies={"A newsletter": {"id": "newsletter", "name": "Newsletter", "kind": "bulk"}},
     ),
@@ -62,7 +62,7 @@ streams_schema = keyed_view(
         "Change a stream",
         "Changes the given fields. Emails that are accepted already keep their tracking and priority.",
         response(StreamSerializer, "The stream was changed.", STREAM),
-        problems=[InvalidStream],
+        problems=[InvalidStream, TransportRouteNotAllowed],
         body=StreamChanges,
         bodies={"A name": {"name": "Monthly news"}},
         parameters=[ID],

@@ -37,6 +37,7 @@ TEXTS = {
     "priority": "The order within the workspace's share of the queue.",
     "trackOpens": "Whether opens are tracked, unless an email says otherwise.",
     "trackClicks": "Whether clicks are tracked, unless an email says otherwise.",
+    "transportRoute": "The operator's route of transports; absent for the usual one.",
     "archivedAt": "The time when the stream was archived; null if it accepts emails.",
     "pausedAt": "The time when the stream was paused; null if it is not.",
     "pausedReason": "Why the stream is paused; empty if it is not.",
@@ -56,6 +57,13 @@ def _flag(name: str, source: str | None = None) -> StrictBooleanField:
     return StrictBooleanField(source=source, required=False, help_text=TEXTS[name])
 
 
+class RouteField(TextField):
+    """The name of a route; null and an empty text are the usual one."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return "" if data is None else super().run_validation(data)
+
+
 class StreamFields(StrictSerializer):
     """The fields that can be changed."""
 
@@ -69,6 +77,14 @@ class StreamFields(StrictSerializer):
     priority = OptionField(Stream.Priority.choices, required=False, help_text=TEXTS["priority"])
     trackOpens = _flag("trackOpens", "track_opens")
     trackClicks = _flag("trackClicks", "track_clicks")
+    transportRoute = RouteField(
+        source="transport_route",
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=30,
+        help_text="The operator's route of transports, if the workspace may use several; null for the usual one.",
+    )
 
 
 class StreamInput(StreamFields):
@@ -81,13 +97,15 @@ class StreamChanges(AllOptional, StreamFields):
 
 
 class StreamSerializer(RowSerializer[Stream]):
+    optional_fields = frozenset({"transportRoute"})
     id = serializers.CharField(source="slug", help_text=TEXTS["id"])
 
     class Meta:
         model = Stream
         fields = (
             "id", "name", "description", "kind", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public",
-            "priority", "trackOpens", "trackClicks", "archivedAt", "pausedAt", "pausedReason", "createdAt",
+            "priority", "trackOpens", "trackClicks", "transportRoute", "archivedAt", "pausedAt", "pausedReason",
+            "createdAt",
         )  # fmt: skip
         extra_kwargs = help_texts(**{name: text for name, text in TEXTS.items() if name != "id"})
 

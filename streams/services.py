@@ -11,7 +11,14 @@ from django.db.models.functions import Coalesce, Now
 from api.errors import NotFound, Problem
 from lib.coded_texts import CodedText
 from lib.ttl_cache import TTLCache
-from streams.errors import InvalidStream, StreamArchived, StreamExists, StreamNotFound, StreamPaused
+from streams.errors import (
+    InvalidStream,
+    StreamArchived,
+    StreamExists,
+    StreamNotFound,
+    StreamPaused,
+    TransportRouteNotAllowed,
+)
 from streams.models import MAIN, Stream, main_stream
 from workspaces.audit import AuditAction, record_action
 from workspaces.errors import PlanLimitReached, StreamNotAllowed
@@ -119,7 +126,8 @@ def suppressed_stream(workspace_id: str, slug: str, reason: str) -> str:
 
 @transaction.atomic
 def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
-    """Create a stream. Raises StreamExists, InvalidStream, PlanLimitReached."""
+    """Create a stream. Raises StreamExists, InvalidStream, TransportRouteNotAllowed, PlanLimitReached."""
+    check_route(values.get("transport_route", ""), workspace_id=workspace.id)
     is_bulk = values.get("kind") == Stream.Kind.BULK
     values.setdefault("public", is_bulk)
     values.setdefault("priority", Stream.Priority.LOW if is_bulk else Stream.Priority.NORMAL)
@@ -141,7 +149,8 @@ def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
 
 @transaction.atomic
 def update_stream(workspace: Workspace, slug: str, *, changes: dict[str, Any]) -> Stream:
-    """Change a stream. Raises NotFound, InvalidStream."""
+    """Change a stream. Raises NotFound, InvalidStream, TransportRouteNotAllowed."""
+    check_route(changes.get("transport_route", ""), workspace_id=workspace.id)
     stream = _locked(workspace, slug)
     for name, value in changes.items():
         setattr(stream, name, value)
@@ -225,8 +234,18 @@ def _refreshed(stream: Stream) -> Stream:
     return stream
 
 
+def check_route(name: str, *, workspace_id: str = "") -> None:
+    """Raise TransportRouteNotAllowed unless a workspace, or any without an id, may use a route; empty for the usual."""
+    transports = settings.TRANSPORTS
+    allowed = transports.routes_of(workspace_id) if workspace_id else tuple(transports.routes)
+    if name and name not in allowed:
+        detail = CodedText("streams.route_not_allowed", name=repr(name), allowed=", ".join(allowed))
+        raise TransportRouteNotAllowed(detail, field="transportRoute", allowedRoutes=list(allowed))
+
+
 def check_stream(*, slug: str, is_archived: bool, **values: Any) -> None:
-    """Raise InvalidStream if a stream cannot be made with these properties."""
+    """Raise InvalidStream or TransportRouteNotAllowed if a stream cannot be made with these properties."""
+    check_route(values.get("transport_route", ""))
     stream = main_stream(Workspace()) if slug == MAIN else Stream(slug=slug)
     if stream.is_main and is_archived:
         raise InvalidStream(CodedText("streams.main_stays"), field="archived")

@@ -101,14 +101,16 @@ def complete_message(
     """
     key = sign_in(password, client=client)
     _refuse_stopped(key)
-    return key, read_submitted(source, recipients=recipients)
+    return key, read_submitted(source, recipients=recipients, workspace_id=key.workspace_id)
 
 
-def read_submitted(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
-    """Return the email that a message asks for. Raises Refused."""
+def read_submitted(
+    source: bytes | bytearray, *, recipients: Collection[Address], workspace_id: str = ""
+) -> SubmittedEmail:
+    """Return the email that a message asks for. workspace_id: for its routes. Raises Refused."""
     failpoint("submission.after_data")
     submitted = read_email(source, recipients=recipients)
-    _refuse_unchangeable(submitted)
+    _refuse_unchangeable(submitted, workspace_id=workspace_id)
     return submitted
 
 
@@ -166,10 +168,16 @@ def _accept_alone(key: ApiKey, submitted: SubmittedEmail) -> str:
         return reply_to_error(error)
 
 
-def _refuse_unchangeable(submitted: SubmittedEmail) -> None:
+def _delivers_by_providers(workspace_id: str) -> bool:
+    if settings.TRANSPORTS.is_named:
+        return bool(settings.TRANSPORTS.all_are("anymail", workspace_id=workspace_id))
+    return bool(settings.DELIVERY_TRANSPORT == "anymail")
+
+
+def _refuse_unchangeable(submitted: SubmittedEmail, *, workspace_id: str) -> None:
     """Raise ConversionNotAllowed for a signed or encrypted message that the transport could only send changed."""
     is_whole = any(file.placement is Placement.WHOLE for file in submitted.draft.files)
-    if is_whole and settings.DELIVERY_TRANSPORT == "anymail":
+    if is_whole and _delivers_by_providers(workspace_id):
         raise ConversionNotAllowed(
             "This server delivers through a provider, which cannot send signed messages unchanged"
         )

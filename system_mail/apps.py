@@ -6,5 +6,5 @@ class SystemMailConfig(AppConfig):
     verbose_name = "System email"
 
     def ready(self) -> None:
-        # Connects the signal receiver.
-        from system_mail import workspace_emails  # noqa: F401, PLC0415
+        # Connects the signal receivers.
+        from system_mail import transport_notices, workspace_emails  # noqa: F401, PLC0415

@@ -46,6 +46,8 @@ class SystemMail(models.Model):
     fence = models.PositiveIntegerField(db_default=0, editable=False)
     attempts = models.PositiveIntegerField(db_default=0, editable=False)
     reply = models.TextField(blank=True, editable=False)
+    # The named transport that has or may have it.
+    handed_to = models.CharField(max_length=30, null=True, editable=False)  # noqa: DJ001
 
     class Meta:
         verbose_name = "system email"

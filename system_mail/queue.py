@@ -20,9 +20,10 @@ RETENTION = timedelta(days=30)
 
 @dataclass(frozen=True)
 class SystemMailClaim(Claim):
-    """A leased system email. age: when it was claimed."""
+    """A leased system email. age: when it was claimed. handed_to: the transport that may have taken it before."""
 
     age: timedelta
+    handed_to: str | None = None
 
 
 def claim(limit: int) -> list[SystemMail]:
@@ -34,7 +35,7 @@ def claim(limit: int) -> list[SystemMail]:
 def claim_of(mail: SystemMail) -> SystemMailClaim:
     """Return the claim of a system email that was just claimed; its due_at is the end of the lease."""
     age = mail.due_at - timedelta(seconds=LEASE_SECONDS) - mail.created_at
-    return SystemMailClaim(to_uuid(mail.id, prefix="sysm_"), mail.fence, mail.attempts, age)
+    return SystemMailClaim(to_uuid(mail.id, prefix="sysm_"), mail.fence, mail.attempts, age, mail.handed_to)
 
 
 def finish(claim: SystemMailClaim, *, state: SystemMailState, reply: str) -> None:
@@ -43,9 +44,19 @@ def finish(claim: SystemMailClaim, *, state: SystemMailState, reply: str) -> Non
     QUEUE.update_leased([claim], changes, state=state.value, reply=reply)
 
 
-def defer(claim: SystemMailClaim, *, wait: timedelta, reply: str, attempts: int) -> None:
-    changes = "due_at = now() + %(wait)s, reply = %(reply)s, attempts = %(attempts)s"
-    QUEUE.update_leased([claim], changes, wait=wait, reply=reply, attempts=attempts)
+def defer(claim: SystemMailClaim, *, wait: timedelta, reply: str, attempts: int, handed_to: str | None) -> None:
+    changes = "due_at = now() + %(wait)s, reply = %(reply)s, attempts = %(attempts)s, handed_to = %(handed_to)s"
+    QUEUE.update_leased([claim], changes, wait=wait, reply=reply, attempts=attempts, handed_to=handed_to)
+
+
+def defer_after_crash(claim: SystemMailClaim, *, wait: timedelta, reply: str) -> None:
+    """Try again later with the same transport, which may have the message."""
+    QUEUE.update_leased([claim], "due_at = now() + %(wait)s, reply = %(reply)s", wait=wait, reply=reply)
+
+
+def assign(claim: SystemMailClaim, transport: str) -> bool:
+    """Store the transport that will get the message; return False if the lease is lost."""
+    return bool(QUEUE.update_leased([claim], "handed_to = %(transport)s", transport=transport))
 
 
 def delete_expired() -> None:

@@ -12,10 +12,13 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.compose import OutgoingMessage
 from delivery.message.dkim import SigningKey
 from delivery.transports.interface import LeaseLost, Transport
+from delivery.transports.router import pinned_transport
 from domains.models import SENDING_STATUSES, Domain
 from domains.signing_identities import load_identities
-from emails.sending.emails_work import LEASE_LOST, emails_transport, internal_error_outcome
+from emails.sending.assignments import Assignments
+from emails.sending.emails_work import INTERNAL_ERROR, LEASE_LOST, emails_transport, internal_error_outcome
 from emails.sending.retries import delay_after, max_age
+from emails.sending.transports import find_router
 from lib.email_addresses import Address, parse_address
 from lib.keyring import UnknownKey
 from lib.worker.leases import Lease
@@ -56,6 +59,21 @@ class SystemMailResult:
     outcome: DeliveryOutcome
 
 
+@dataclass(frozen=True)
+class _SystemMailPermit:
+    """The lease of a system email, which also stores its transport."""
+
+    lease: Lease
+    claim: SystemMailClaim
+    assignments: Assignments
+
+    def is_valid(self) -> bool:
+        return self.lease.is_valid()
+
+    async def assign(self, transport: str) -> bool:
+        return await self.assignments.assign_with(lambda: queue.assign(self.claim, transport), transport=transport)
+
+
 class SystemMailQueueWork:
     """The system email queue, as a lib.worker.processor.QueueWork."""
 
@@ -64,6 +82,7 @@ class SystemMailQueueWork:
     def __init__(self, transport: Transport) -> None:
         self.sessions = SESSIONS
         self._transport = transport
+        self._assignments = Assignments(find_router(transport))
 
     def claim(self, limit: int) -> ClaimResult[SystemMailJob]:
         system_mails = queue.claim(limit)
@@ -73,7 +92,8 @@ class SystemMailQueueWork:
 
     async def perform(self, job: SystemMailJob, lease: Lease) -> SystemMailResult:
         try:
-            outcome = await self._transport.deliver(job.message, lease=lease)
+            permit = _SystemMailPermit(lease, job.claim, self._assignments)
+            outcome = await self._transport.deliver(job.message, lease=permit)
         except LeaseLost:
             outcome = LEASE_LOST
         return SystemMailResult(job.claim, outcome)
@@ -91,10 +111,14 @@ class SystemMailQueueWork:
 
 def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
+    handed_to = pinned_transport(claim.handed_to, outcome)
     if outcome.status is DeliveryStatus.PARKED:
-        queue.defer(claim, wait=PARK_DELAY, reply=reply, attempts=claim.attempt - 1)
+        queue.defer(claim, wait=PARK_DELAY, reply=reply, attempts=claim.attempt - 1, handed_to=handed_to)
+    elif outcome.reason == INTERNAL_ERROR and claim.age < max_age():
+        queue.defer_after_crash(claim, wait=delay_after(claim.attempt), reply=reply)
     elif outcome.status is DeliveryStatus.DEFERRED and claim.age < max_age():
-        queue.defer(claim, wait=delay_after(claim.attempt), reply=reply, attempts=claim.attempt)
+        wait = delay_after(claim.attempt)
+        queue.defer(claim, wait=wait, reply=reply, attempts=claim.attempt, handed_to=handed_to)
     else:
         queue.finish(claim, state=FINAL_STATES.get(outcome.status, SystemMailState.FAILED), reply=reply)
 
@@ -128,6 +152,8 @@ def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
         key=key,
         requires_tls=settings.DELIVERY_TLS == "required",
         attempt=mail.attempts,
+        transport=mail.handed_to or "",
+        is_pinned=bool(mail.handed_to),
     )
     return SystemMailJob(queue.claim_of(mail), message)
 

@@ -50,6 +50,9 @@ EXPLANATIONS: dict[str, str | Promise] = {
     FailureReason.DESTINATION_SHUT: _(
         "This server rejected several emails in a row, so sending to it is paused briefly."
     ),
+    FailureReason.DAILY_LIMIT: _(
+        "The sending servers have reached their limit of the day. The email waits until midnight UTC."
+    ),
     FailureReason.PROVIDER_REFUSED: _("The email provider rejected the email."),
     FailureReason.UNDETERMINED: _("The receiving server gave a reason that Postrider does not recognize."),
     # Reasons set by the emails app rather than by a transport.

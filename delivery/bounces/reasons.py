@@ -45,6 +45,7 @@ class FailureReason(StrEnum):
     # No attempt was made.
     DESTINATION_FULL = "destination_full"
     DESTINATION_SHUT = "destination_shut"
+    DAILY_LIMIT = "daily_limit"  # the last transport of a route has sent its messages of the day
     # A provider's API.
     PROVIDER_REFUSED = "provider_refused"
     UNDETERMINED = "undetermined"

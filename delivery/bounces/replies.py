@@ -60,6 +60,8 @@ class DeliveryOutcome:
     success_dsn_requested: the host was asked to report the delivery, so "delivered" may follow later.
     provider_id: the provider's message id, used in its tracking events.
     simulated_events: names of the events that a simulated recipient triggers next.
+    transport: the name of the one that made the attempt; empty without named transports. failovers: the earlier ones of
+    the same attempt, which have certainly not taken the message.
     """
 
     status: DeliveryStatus
@@ -71,12 +73,22 @@ class DeliveryOutcome:
     success_dsn_requested: bool = False
     provider_id: str = ""
     simulated_events: tuple[str, ...] = ()
+    transport: str = ""
+    failovers: "tuple[Failover, ...]" = ()
 
     def suppresses(self, policy: SuppressOn) -> bool:
         """Return whether this outcome suppresses the address."""
         if self.status is not DeliveryStatus.BOUNCED or self.never_suppresses:
             return False
         return self.is_recipient_fault or policy is SuppressOn.EVERY_BOUNCE
+
+
+@dataclass(frozen=True)
+class Failover:
+    """The refusal or connection failure of a transport, and the name of the transport that was tried next."""
+
+    outcome: DeliveryOutcome
+    next_transport: str
 
 
 def deferred(reason: FailureReason, text: str) -> DeliveryOutcome:

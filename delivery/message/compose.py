@@ -100,6 +100,8 @@ class OutgoingMessage:
     over verified TLS. attempt: the current one, from 1. last_reason: of the attempt
     before. last_reply_age: the time since then. tags, metadata: passed to providers only, never part of the message.
     is_test: never sent (delivery.transports.simulator).
+    route: the name of its route, empty for the usual one. transport: the name of the one that is assigned to it, if
+    any. is_pinned: this transport may have taken the message at an earlier attempt, so that no other may get it.
     """
 
     return_path: str
@@ -126,6 +128,14 @@ class OutgoingMessage:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
     is_test: bool = False
+    route: str = ""
+    transport: str = ""
+    is_pinned: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether its content is passed on unchanged, which no provider's API can."""
+        return any(file.placement is Placement.WHOLE for file in self.files)
 
     @property
     def is_large(self) -> bool:

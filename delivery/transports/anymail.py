@@ -16,7 +16,8 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked, safe_text
 from delivery.message.compose import OutgoingMessage
-from delivery.transports.credentials import CredentialsBreaker
+from delivery.transports.circuit_breaker import BreakerPolicy
+from delivery.transports.credentials import POLICY, CredentialsBreaker
 from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
 from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.provider_errors import outcome_for_error, outcome_unknown
@@ -39,17 +40,26 @@ class AnymailTransport:
     """Delivers through a provider: acceptance means `sent`, tracking signals report the rest.
 
     backend: the dotted path of anymail's backend class. options: its arguments besides Django's settings.
+    limits: of its calls. login_policy: when refused credentials pause it.
     Raises BackendUnsuitable when the backend cannot carry a part that every message has.
     """
 
-    def __init__(self, backend: str, *, threads: int = THREADS, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        backend: str,
+        *,
+        threads: int = THREADS,
+        options: Mapping[str, Any] | None = None,
+        limits: DestinationLimits | None = None,
+        login_policy: BreakerPolicy = POLICY,
+    ) -> None:
         self._backend = backend
         self._options = dict(options or {})
         self._features: Features = check_backend(backend, options=self._options)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="provider")
         self._thread_local = threading.local()
-        self._destination = Destination(DestinationLimits(max_connections=threads))
-        self._credentials = CredentialsBreaker()
+        self._destination = Destination(limits or DestinationLimits(max_connections=threads))
+        self._credentials = CredentialsBreaker(login_policy)
 
     @property
     def trouble(self) -> str | None:
@@ -71,6 +81,9 @@ class AnymailTransport:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False)
+
+    def end_sessions(self) -> None:
+        """Keep the HTTPS connections: they belong to the threads, and hold nothing at the provider."""
 
     async def _call(self, message: OutgoingMessage, lease: LeaseCheck) -> DeliveryOutcome:
         loop = asyncio.get_running_loop()

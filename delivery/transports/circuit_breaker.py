@@ -20,6 +20,10 @@ class BreakerPolicy:
     max_open_seconds: float = 1800.0
 
 
+# Of a part of a named transport, whose own breaker decides.
+NEVER = BreakerPolicy(failure_threshold=1_000_000_000)
+
+
 class CircuitBreaker:
     """Closed: every call passes. Open: none passes. After the open time, one probe at a time passes and decides."""
 
@@ -55,6 +59,11 @@ class CircuitBreaker:
         """Close the breaker."""
         self._failures = 0
         self._open_until = 0.0
+
+    def postpone_probe(self) -> None:
+        """Stay open for the initial time, as after the first failure."""
+        self._failures = self._policy.failure_threshold
+        self._open_until = self._clock() + self._policy.initial_open_seconds
 
     def record_failure(self) -> None:
         """Count a failure. Calls that were under way when the breaker opened do not count."""

@@ -18,8 +18,8 @@ def is_demand(outcome: DeliveryOutcome) -> bool:
 class CredentialsBreaker(CircuitBreaker):
     """Opens after refused logins; closes on any outcome that proves a login was accepted."""
 
-    def __init__(self) -> None:
-        super().__init__(POLICY)
+    def __init__(self, policy: BreakerPolicy = POLICY) -> None:
+        super().__init__(policy)
 
     def record(self, outcome: DeliveryOutcome) -> None:
         """Count the outcome of an attempt; a deferral for another reason proves nothing."""

@@ -1,21 +1,24 @@
 """Direct transport: delivers each message to the mail hosts of its recipient's domain (docs/decisions/0023)."""
 
+import random
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from delivery.bounces.classification import SmtpStage
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.destinations import DestinationBusy, DestinationLimits, Destinations
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.attempt import SmtpAttempt
+from delivery.transports.smtp.errors import connection_error
 from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, NoRoute, NoSuchDomain, NullMx, Route, Routes
 from delivery.transports.smtp.session_factory import SessionFactory
 from delivery.transports.smtp.tls import TlsMode
-from lib.network.address_guard import TargetRefused
+from lib.network.address_guard import Address, TargetRefused
 from lib.network.resolver import DnsError
 
 # A new destination gets two connections: a silent host then cannot occupy many of a worker's sessions.
@@ -44,7 +47,8 @@ ERROR_PRIORITY = (DnsError, TargetRefused, NoRoute)
 class DirectTransport:
     """Delivers to the MX hosts of each domain; their 250 reply means `delivered`.
 
-    context: for messages that require TLS, by default that of the system's certificate authorities.
+    context: for messages that require TLS, by default that of the system's certificate authorities. sources: the
+    addresses of this machine to connect from, by default those that the system chooses.
     """
 
     def __init__(
@@ -56,8 +60,10 @@ class DirectTransport:
         limits: DestinationLimits = DIRECT_LIMITS,
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
+        sources: Sequence[Address] = (),
     ) -> None:
         self._context = context
+        self._sources = sources
         self._routes = routes
         self._ehlo_name = ehlo_name
         self._port = port
@@ -99,6 +105,8 @@ class DirectTransport:
         """Close the idle sessions."""
         self._destinations.close()
 
+    end_sessions = close
+
     async def _hosts(self, route: Route, tls: TlsMode) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
@@ -109,12 +117,25 @@ class DirectTransport:
             except ERROR_PRIORITY as error:
                 first = _higher_priority(first, error)
                 continue
-            for address in addresses[: MAX_ADDRESSES - count]:
+            for address in self._reachable(addresses)[: MAX_ADDRESSES - count]:
                 count += 1
                 context = self._context if tls.is_mandatory else None
-                yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context)
+                source = self._source(address)
+                yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context, source=source)
         if first and not count:
             raise first
+        if not count:
+            text = "The mail hosts have no address of a family of sourceAddresses."
+            raise connection_error(SmtpStage.CONNECT, text)
+
+    def _reachable(self, addresses: Sequence[Address]) -> Sequence[Address]:
+        families = {source.version for source in self._sources}
+        return [one for one in addresses if one.version in families] if families else addresses
+
+    def _source(self, address: Address) -> str | None:
+        """Return one of the source addresses of the family of an address; None lets the system choose."""
+        sources = [str(source) for source in self._sources if source.version == address.version]
+        return random.choice(sources) if sources else None  # noqa: S311 - spreads load, not a secret
 
 
 def _higher_priority(known: Exception | None, new: Exception) -> Exception:

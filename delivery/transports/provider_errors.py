@@ -1,5 +1,7 @@
 """Provider errors: the outcome of a provider call that was refused or not answered."""
 
+import traceback
+from dataclasses import replace
 from typing import Any
 
 from anymail.exceptions import AnymailError, AnymailRecipientsRefused, AnymailRequestsAPIError
@@ -53,7 +55,9 @@ def _outcome_for_status(error: AnymailError) -> DeliveryOutcome:
     if http_status < 300 or http_status in (502, 504):
         return outcome_unknown(f"The provider's response was lost (HTTP {http_status}).")
     status, reason = STATUS_OUTCOMES.get(http_status, REFUSED if http_status < 500 else STATUS_OUTCOMES[503])
-    return DeliveryOutcome(status, _reply(error), reason)
+    # Without a body it is hardly the provider's own answer: a proxy may have passed the message on.
+    is_empty = http_status >= 500 and error.response is not None and not error.response.content
+    return DeliveryOutcome(status, _reply(error), reason, may_be_delivered=is_empty)
 
 
 def _outcome_without_response(cause: Any) -> DeliveryOutcome:
@@ -61,8 +65,19 @@ def _outcome_without_response(cause: Any) -> DeliveryOutcome:
     reason = getattr(cause.args[0], "reason", None) if cause.args else None
     is_unconnected = isinstance(cause, ConnectTimeout | SSLError | ProxyError) or isinstance(reason, NewConnectionError)
     if is_unconnected:
-        return deferred(FailureReason.NETWORK, f"Could not connect to the provider: {type(cause).__name__}")
+        outcome = deferred(FailureReason.NETWORK, f"Could not connect to the provider: {type(cause).__name__}")
+        return replace(outcome, may_be_delivered=isinstance(cause, SSLError) and not _is_of_handshake(cause))
     return outcome_unknown(f"The provider's response was lost: {type(cause).__name__}")
+
+
+def _is_of_handshake(error: BaseException) -> bool:
+    """Return whether a TLS error is one of the handshake; a later one may have come after the request."""
+    chain: BaseException | None = error
+    while chain:
+        if any(frame.f_code.co_name == "do_handshake" for frame, _ in traceback.walk_tb(chain.__traceback__)):
+            return True
+        chain = chain.__cause__ or chain.__context__
+    return False
 
 
 def _reply(error: AnymailError) -> Reply:

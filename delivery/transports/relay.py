@@ -8,7 +8,7 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.circuit_breaker import BreakerPolicy
-from delivery.transports.credentials import CredentialsBreaker, is_demand
+from delivery.transports.credentials import POLICY, CredentialsBreaker, is_demand
 from delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.attempt import SmtpAttempt
@@ -27,7 +27,7 @@ class RelayTransport:
     """Delivers to one server.
 
     on_acceptance: the status that its 250 reply stands for, sent or delivered. is_local: messages stay on this machine,
-    so that those which require TLS need none.
+    so that those which require TLS need none. login_policy: when refused logins pause it.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class RelayTransport:
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         is_local: bool = False,
+        login_policy: BreakerPolicy = POLICY,
     ) -> None:
         self._host = MailHost(
             address=url.host,
@@ -57,7 +58,7 @@ class RelayTransport:
         self._destination = Destination(limits)
         # Separate connections and breaker: the relay may fail only the messages that require TLS.
         self._tls_destination = Destination(limits)
-        self._credentials = CredentialsBreaker()
+        self._credentials = CredentialsBreaker(login_policy)
         self._trouble = REJECTING
 
     @property
@@ -83,6 +84,8 @@ class RelayTransport:
         """Close the idle sessions."""
         self._destination.close()
         self._tls_destination.close()
+
+    end_sessions = close
 
     async def _attempt(
         self, message: OutgoingMessage, lease: LeaseCheck, destination: Destination, host: MailHost

@@ -12,7 +12,7 @@ from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.composing import compose_message
-from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
+from delivery.transports.interface import LeaseLost, SendPermit, Transport
 
 DEFERRED_ATTEMPTS = 2
 
@@ -63,18 +63,21 @@ class SimulatorTransport:
     """Answers for the simulator's domain; passes every other message to the wrapped transport."""
 
     def __init__(self, transport: Transport, *, domain: str) -> None:
-        self._transport = transport
+        self.transport = transport
         self._domain = domain.lower()
 
     @property
     def trouble(self) -> str | None:
-        return self._transport.trouble
+        return self.transport.trouble
 
-    async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
+    def end_sessions(self) -> None:
+        self.transport.end_sessions()
+
+    async def deliver(self, message: OutgoingMessage, *, lease: SendPermit) -> DeliveryOutcome:
         """Deliver one message, or simulate its recipient."""
         local, _, domain = message.recipient.lower().rpartition("@")
         if domain != self._domain and not message.is_test:
-            return await self._transport.deliver(message, lease=lease)
+            return await self.transport.deliver(message, lease=lease)
         # A message that cannot be composed fails here as with a real transport.
         await compose_message(message)
         if not lease.is_valid():

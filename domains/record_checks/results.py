@@ -23,7 +23,8 @@ class RecordStatus(StrEnum):
 class RecordCheck:
     """The check of one record. found: the DNS answer. error: the problem and its fix. note: additional information.
 
-    value replaces the generated record value: the value to publish, given the existing record.
+    value replaces the generated record value: the value to publish, given the existing record. passing: of an SPF
+    record, the mechanisms that pass, also of included records; stored in a separate column.
     """
 
     status: RecordStatus
@@ -31,6 +32,7 @@ class RecordCheck:
     error: str | None = None
     note: str | None = None
     value: str | None = None
+    passing: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def host_from_json(stored: Mapping[str, Any], messages: Iterable[Mapping[str, An
 
 def _check_to_json(check: RecordCheck) -> dict[str, Any]:
     """Escape control characters in all texts: messages and values quote DNS answers."""
-    texts = {name: value and escape_controls(value) for name, value in vars(check).items()}
+    texts = {name: value and escape_controls(value) for name, value in vars(check).items() if name != "passing"}
     return {"verdict": texts.pop("status"), **texts}
 
 

@@ -57,6 +57,7 @@ async def _check_record(lookup: RecordLookup, text: str, required: Sequence[SpfM
     evaluation = await _evaluate(lookup, record)
     if evaluation.error:
         return replace(invalid, error=evaluation.error)
+    invalid = replace(invalid, passing=" ".join(map(str, evaluation.passing)))
     missing = find_uncovered(required, published=evaluation.passing)
     if record.passes_all:
         return replace(invalid, error=CodedText("domains.spf_passes_all"), value=merge_records([text], missing))
@@ -65,7 +66,7 @@ async def _check_record(lookup: RecordLookup, text: str, required: Sequence[SpfM
     if missing:
         return await _add_missing(lookup, invalid, text, missing)
     note = CodedText("domains.spf_usage", count=evaluation.lookups, limit=LOOKUP_LIMIT)
-    return RecordCheck(RecordStatus.VALID, found=join_texts([text]), value=text, note=note)
+    return replace(invalid, status=RecordStatus.VALID, value=text, note=note)
 
 
 async def _add_missing(

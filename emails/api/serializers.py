@@ -138,7 +138,7 @@ class EventSerializer(RowSerializer[Event]):
     eventType = serializers.ChoiceField(EventKind.choices, source="kind", help_text="The type of the event.")
     createdAt = UtcDateTimeField(help_text="The time of the event.")
     sentToWebhook = serializers.BooleanField(help_text="Whether a webhook endpoint accepted the event.")
-    payload = ObjectField(help_text="The details of the event, which depend on its type.")
+    payload = ObjectField(source="shown_payload", help_text="The details of the event, which depend on its type.")
 
     class Meta:
         model = Event

@@ -1,12 +1,16 @@
 """Delivery metrics for operators: the queue depth, the age of the oldest due entry, and outcomes of attempts."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 
 from counters import counters
-from delivery.bounces.replies import DeliveryStatus
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from delivery.transports.router import ACCEPTANCES
+from delivery.transports.transports_file import DEFAULT
 from emails.sending.queue import QUEUE
 from lib.sql import run
 from lib.worker.lease_queue import FIRST
@@ -24,6 +28,8 @@ SELECT extract(epoch FROM now() - least(
 """  # noqa: S608 - constants
 HAS_LEASED = f"SELECT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.LEASED} AND due_at > now())"  # noqa: S608
 PREFIX = "outcome"
+# Of counters by hour, with the transport.
+TAKEN = "taken"
 
 
 @dataclass(frozen=True)
@@ -36,10 +42,28 @@ class OutcomeCount:
     count: int
 
 
-def outcome_change(status: DeliveryStatus, reason: str) -> counters.CounterChange:
+def outcome_change(status: DeliveryStatus, reason: str, *, transport: str = "") -> counters.CounterChange:
     """Return the counter change of one attempt for `/metrics`. All parts of the key come from small sets."""
-    key = f"{PREFIX}.{settings.DELIVERY_TRANSPORT}.{status.value}.{reason}"
+    key = f"{PREFIX}.{transport or settings.DELIVERY_TRANSPORT}.{status.value}.{reason}"
     return counters.CounterKey(counters.SERVICE, counters.ALL_TIME, key), 1
+
+
+def outcome_changes(outcome: DeliveryOutcome, *, now: datetime) -> Iterator[counters.CounterChange]:
+    """Yield the counter changes of one attempt, with the transports that failed before its last one."""
+    for one in (*(failover.outcome for failover in outcome.failovers), outcome):
+        yield outcome_change(one.status, one.reason, transport=one.transport)
+    if outcome.status in ACCEPTANCES:
+        yield counters.CounterKey(counters.SERVICE, now, f"{TAKEN}.{outcome.transport or DEFAULT}"), 1
+
+
+def sent_today() -> dict[str, int]:
+    """Return the number of messages that each transport has taken since midnight UTC."""
+    sent: Counter[str] = Counter()
+    for _, key, count in counters.read(counters.DAILY_COUNTS, counters.SERVICE, days=1):
+        kind, _, transport = key.partition(".")
+        if kind == TAKEN:
+            sent[transport] += count
+    return dict(sent)
 
 
 def read_outcome_counts() -> Iterator[OutcomeCount]:

@@ -13,6 +13,7 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
 from emails import queue_stats
 from emails.sending import queue
+from emails.sending.assignments import Assignments
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message, is_large
@@ -21,9 +22,10 @@ from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import note_second_copies
 from emails.sending.simulator_effects import apply_simulator_effects
-from emails.sending.transports import configured_transport
+from emails.sending.transport_status import drained_transports
+from emails.sending.transports import configured_transport, find_router
 from lib.forking import LARGE_BYTES, return_free_memory
-from lib.worker.event_loop import compute_in_thread
+from lib.worker.event_loop import compute_in_thread, network_loop
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.once import once
@@ -36,6 +38,8 @@ WORKSPACE_SHARE = 0.8
 MEMORY_WAIT_SECONDS = 1.0
 # The longest extra wait of a due entry; a busy queue processor claims many times a second.
 PROMOTE_EVERY_SECONDS = 0.1
+# How soon a drained transport gets no new messages.
+REFRESH_SECONDS = 2.0
 
 SUPPRESSED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed"
@@ -50,6 +54,7 @@ KEY_UNREADABLE = DeliveryOutcome(
     Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
     reason="signing_key_unreadable",
 )
+INTERNAL_ERROR = "internal_error"
 LEASE_LOST = DeliveryOutcome(
     DeliveryStatus.DEFERRED, Reply(0, "The worker lost its lease before the message was sent."), reason="lease_lost"
 )
@@ -73,13 +78,25 @@ class _JobInFlight:
 
 @dataclass(frozen=True)
 class _SendPermit:
-    """The lease of a job, as transports check it before the final dot; invalid once its address is suppressed."""
+    """The lease of a job, as transports check it before the final dot; invalid once its address is suppressed.
+
+    reserved: the transports whose daily limits have the message counted.
+    """
 
     lease: LeaseCheck
     job: _JobInFlight
+    claim: EmailClaim
+    assignments: Assignments
+    reserved: list[str]
 
     def is_valid(self) -> bool:
         return not self.job.is_suppressed and self.lease.is_valid()
+
+    async def assign(self, transport: str) -> bool:
+        is_assigned = await self.assignments.assign_claim(self.claim, transport)
+        if is_assigned and self.assignments.is_limited(transport):
+            self.reserved.append(transport)
+        return is_assigned
 
 
 class EmailQueueWork:
@@ -90,15 +107,18 @@ class EmailQueueWork:
     def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions
         self._transport = transport
+        self._router = find_router(transport)
+        self._assignments = Assignments(self._router)
         self._cursor = Cursor[EmailClaim]()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
         self._in_flight: dict[EmailClaim, _JobInFlight] = {}
-        self._promoted_at = float("-inf")
+        self._promoted_at = self._refreshed_at = float("-inf")
 
     def claim(self, limit: int) -> ClaimResult[SendJob]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
+        self._refresh_router()
         in_flight = Counter(job.workspace_id for job in self._in_flight.values())
         claims = self._cursor.claim(limit, WorkspaceShares(self._cap, in_flight))
         if claims:
@@ -131,13 +151,22 @@ class EmailQueueWork:
         }
         jobs: list[SendJob] = []
         try:
-            jobs, refused = _split_refused(loaded)
+            allowed, refused = _split_refused(loaded)
             if refused:
                 record_results(refused)
+            jobs = self._assignments.assign(allowed)
         finally:
             for claim in {job.claim for job in loaded} - {job.claim for job in jobs}:
                 del self._in_flight[claim]
         return jobs
+
+    def _refresh_router(self) -> None:
+        """Read from time to time which transports the operator drains, and end their sessions."""
+        if self._router is None or time.monotonic() - self._refreshed_at < REFRESH_SECONDS:
+            return
+        self._refreshed_at = time.monotonic()
+        for transport in self._router.set_draining(drained_transports()):
+            network_loop().call_soon_threadsafe(transport.end_sessions)
 
     def stop_suppressed(self, notice: SuppressionNotice) -> None:
         """Stop the jobs in flight to addresses that were just suppressed. Called in any thread."""
@@ -150,14 +179,16 @@ class EmailQueueWork:
     async def perform(self, job: SendJob, lease: LeaseCheck) -> SendResult:
         failpoint("emails.before_hand_over")
         in_flight = self._in_flight[job.claim]
+        reserved = [job.transport] if self._assignments.is_limited(job.transport) else []
+        permit = _SendPermit(lease, in_flight, job.claim, self._assignments, reserved)
         try:
             message = await compute_in_thread(build_message, job) if is_large(job) else build_message(job)
-            outcome = await self._transport.deliver(message, lease=_SendPermit(lease, in_flight))
+            outcome = await self._transport.deliver(message, lease=permit)
         except LeaseLost:
             # Recording is fenced if another worker has the lease by now; otherwise the deferral retries soon.
             outcome = SUPPRESSED if in_flight.is_suppressed else LEASE_LOST
         failpoint("emails.after_hand_over")
-        return SendResult(job.claim, outcome)
+        return SendResult(job.claim, outcome, tuple(reserved))
 
     def crash_result(self, job: SendJob, error: BaseException) -> SendResult:
         return SendResult(job.claim, internal_error_outcome(error))
@@ -167,8 +198,10 @@ class EmailQueueWork:
         self._end_jobs(result.claim for result in results)
         failpoint("emails.before_record")
         with transaction.atomic():
-            apply_simulator_effects(record_results(results))
+            recorded = record_results(results)
+            apply_simulator_effects(recorded)
             failpoint("emails.before_record_commit")
+        self._assignments.finish(recorded)
         failpoint("emails.after_record")
 
     def _end_jobs(self, claims: Iterable[EmailClaim]) -> None:
@@ -191,7 +224,7 @@ class EmailQueueWork:
 def internal_error_outcome(error: BaseException) -> DeliveryOutcome:
     """Return the outcome of a job that raised an unexpected exception."""
     return DeliveryOutcome(
-        DeliveryStatus.DEFERRED, Reply(0, f"Internal error: {type(error).__name__}."), "internal_error"
+        DeliveryStatus.DEFERRED, Reply(0, f"Internal error: {type(error).__name__}."), INTERNAL_ERROR
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+
 from delivery.message.compose import File, Placement
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Content
@@ -30,6 +32,7 @@ class SendJob(SendOptions):
     last_reason: of the attempt before. last_reply_age: the time since its reply.
     may_be_second_copy: the email was in the queue when sending was paused, and this is its first attempt since.
     attachment_bytes: the memory that it adds to this process.
+    transport: the one that is assigned to it, empty if none is (emails.sending.assignments).
     identity: None if the domain was deleted since acceptance. properties: of its stream; None for `main` without a row.
     """
 
@@ -58,6 +61,7 @@ class SendJob(SendOptions):
     identity: SigningIdentity | None = None
     properties: Stream | None = None
     files: tuple[File, ...] = ()
+    transport: str = ""
 
     @property
     def key(self) -> str:
@@ -71,6 +75,12 @@ class SendJob(SendOptions):
     @property
     def ignores_unsubscribes(self) -> bool:
         return self.properties is not None and self.properties.ignores_unsubscribes
+
+    @property
+    def route(self) -> str:
+        """The name of the route of transports."""
+        chosen = self.properties.transport_route if self.properties else ""
+        return str(settings.TRANSPORTS.route_of(self.claim.workspace_id, chosen=chosen))
 
     @property
     def workspace_stream(self) -> tuple[str, str]:
@@ -93,7 +103,7 @@ def _metadata_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 # Read in other queries, or not of the row.
-LOADED_LATER = frozenset({"claim", "content", "version", "identity", "properties", "files"})
+LOADED_LATER = frozenset({"claim", "content", "version", "identity", "properties", "files", "transport"})
 COLUMNS = [column.name for column in fields(SendJob) if column.name not in LOADED_LATER]
 # A field without an expression is the email's column of its name. attachment_bytes is read first: the files of all
 # claimed recipients together may not fit into memory.

@@ -4,9 +4,10 @@ Lock order everywhere: QueueEntry → Recipient → Email by id → sorted inser
 different fence on its entries and changes nothing.
 """
 
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,16 +15,18 @@ from django.conf import settings
 from django.db import transaction
 
 from counters import counters
+from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
+from delivery.transports.router import pinned_transport
 from emails import queue_stats
 from emails.models import Email
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
-from emails.sending.queue import MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
+from emails.sending.queue import EXPIRED_TRANSPORT, MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
 from emails.sending.retries import delay_after, max_age
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
-from events.kinds import EventKind
+from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
 from events.recording import NewEvent, record_events
 from lib.sql import run_replanned
 from lib.worker.stages import Stage
@@ -35,18 +38,23 @@ from suppressions.services import suppress_in_workspaces
 DEFER = f"""
 UPDATE emails_pending p
    SET stage = {Stage.WAITING}, due_at = now() + make_interval(secs => w.seconds), parked = 0,
-       lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END
-  FROM unnest(%s::uuid[], %s::float[], %s::boolean[]) AS w (recipient_id, seconds, is_outcome)
+       lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END,
+       handed_to = CASE WHEN w.is_outcome THEN w.handed_to ELSE {EXPIRED_TRANSPORT} END
+  FROM unnest(%s::uuid[], %s::float[], %s::boolean[], %s::text[]) AS w (recipient_id, seconds, is_outcome, handed_to)
  WHERE p.recipient_id = w.recipient_id
 """  # noqa: S608 - constants
 
 
 @dataclass(frozen=True)
 class SendResult:
-    """A claim and the outcome of its delivery attempt."""
+    """A claim and the outcome of its delivery attempt.
+
+    reserved: the transports whose daily limits have a message counted for it.
+    """
 
     claim: EmailClaim
     outcome: DeliveryOutcome
+    reserved: tuple[str, ...] = ()
 
 
 # The statuses that a recipient passes through; a status without any is not final.
@@ -81,11 +89,11 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     attempted = [result for result in current if result.outcome.status is not DeliveryStatus.PARKED]
     if not attempted:
         return current
-    recipients = _update_rows(attempted)
+    recipients = _update_rows(attempted, now=now)
     record_events([*_events(attempted, recipients)])
     rolled_up = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
     reputation_changes = _reputation_changes(attempted, recipients, rolled_up.slices, now=now)
-    counters.add([*rolled_up.changes, *_queue_changes(attempted, recipients), *reputation_changes])
+    counters.add([*rolled_up.changes, *_queue_changes(attempted, recipients, now=now), *reputation_changes])
     _suppress(attempted, recipients)
     return current
 
@@ -95,28 +103,44 @@ def _fail_if_expired(result: SendResult, *, now: datetime) -> SendResult:
     claim, outcome = result.claim, result.outcome
     if _is_final(outcome.status):
         return result
-    is_too_old = now + _delay(result) >= claim.since + max_age()
+    is_too_old = now + _delay(result, now=now) >= claim.since + max_age()
     is_repeated_error = outcome.reason in INTERNAL_ERRORS and claim.lost + 1 >= MAX_LOST_CLAIMS
     if not is_too_old and not is_repeated_error:
         return result
-    return SendResult(claim, replace(outcome, status=DeliveryStatus.FAILED))
+    # An earlier attempt by a named transport is still without an answer.
+    is_unknown = claim.handed_to and settings.TRANSPORTS.is_named and not is_repeated_error
+    reason = FailureReason.OUTCOME_UNKNOWN if is_unknown else outcome.reason
+    return replace(result, outcome=replace(outcome, status=DeliveryStatus.FAILED, reason=reason))
 
 
-def _delay(result: SendResult) -> timedelta:
+def _delay(result: SendResult, *, now: datetime) -> timedelta:
     if result.outcome.status is DeliveryStatus.PARKED:
         return timedelta(0)
+    if result.outcome.reason == FailureReason.DAILY_LIMIT:
+        return min(delay_after(result.claim.attempt), _until_midnight(now))
     return max(delay_after(result.claim.attempt), MINIMUM_DELAYS.get(result.outcome.reason, timedelta(0)))
 
 
-def _update_rows(results: Sequence[SendResult]) -> dict[str, MovedRecipient]:
+def _until_midnight(now: datetime) -> timedelta:
+    """Return the time until a random second of the first minute of the next UTC day."""
+    midnight = datetime.combine(now.astimezone(UTC).date(), time.min, UTC) + timedelta(days=1)
+    return midnight - now + timedelta(seconds=random.uniform(1, 60))  # noqa: S311 - spreads load, not a secret
+
+
+def _update_rows(results: Sequence[SendResult], *, now: datetime) -> dict[str, MovedRecipient]:
     """Update or delete the queue entries, update the recipients, and return the recipients by id."""
     waits = [
-        (result.claim.key, _delay(result).total_seconds(), result.outcome.reason not in INTERNAL_ERRORS)
+        (
+            result.claim.key,
+            _delay(result, now=now).total_seconds(),
+            result.outcome.reason not in INTERNAL_ERRORS,
+            pinned_transport(result.claim.handed_to, result.outcome),
+        )
         for result in results
         if not _is_final(result.outcome.status)
     ]
     if waits:
-        run_replanned(DEFER, [[wait[column] for wait in waits] for column in range(3)])
+        run_replanned(DEFER, [[wait[column] for wait in waits] for column in range(4)])
     return move_recipients([_move(result) for result in results])
 
 
@@ -128,6 +152,7 @@ def _move(result: SendResult) -> RecipientMove:
         attempt=claim.attempt,
         failure=_failure(outcome),
         provider_id=outcome.provider_id or None,
+        transport=outcome.transport or None,
     )
 
 
@@ -143,6 +168,11 @@ def _failure(outcome: DeliveryOutcome) -> dict[str, Any]:
     }
 
 
+def _details(outcome: DeliveryOutcome) -> dict[str, Any]:
+    """Return the details of an event; events.models shows its transport to the staff, or to all."""
+    return _failure(outcome) | ({TRANSPORT: outcome.transport} if outcome.transport else {})
+
+
 def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> Iterator[NewEvent]:
     """Yield the events of each recipient, and one of the workspace if its address is suppressed."""
     suppressed = {result.claim for result in results if result.outcome.reason == "recipient_suppressed"}
@@ -150,8 +180,11 @@ def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipie
     for result in results:
         recipient = recipients[result.claim.recipient_id]
         ids = recipient.email_id, result.claim.recipient_id, recipient.address
+        for failover in result.outcome.failovers:
+            details = _details(failover.outcome) | {NEXT_TRANSPORT: failover.next_transport}
+            yield NewEvent(EventKind.DEFERRED, *ids, details)
         for name in PATHS[result.outcome.status] or ("deferred",):
-            yield NewEvent(EventKind(name), *ids, _failure(result.outcome))
+            yield NewEvent(EventKind(name), *ids, _details(result.outcome))
         if result.claim in suppressed:
             details = {"emailId": recipient.email_id, "to": recipient.address, "reason": result.outcome.reason}
             if (stream := streams[recipient.email_id]) != MAIN:
@@ -160,14 +193,14 @@ def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipie
 
 
 def _queue_changes(
-    results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]
+    results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient], *, now: datetime
 ) -> Iterator[counters.CounterChange]:
     """Yield counter changes for queue/stats, by the state reached, and for /metrics, by verdict and reason."""
     for result in results:
         state = recipients[result.claim.recipient_id].state
         count = FINISHED_COUNTERS[state] if _is_final(result.outcome.status) else RecipientCounter.DELAYED
         yield queue_stats.counter_change(count, result.claim.workspace_id)
-        yield delivery_health.outcome_change(result.outcome.status, result.outcome.reason)
+        yield from delivery_health.outcome_changes(result.outcome, now=now)
 
 
 def _reputation_changes(

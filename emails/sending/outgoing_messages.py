@@ -85,6 +85,9 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         tags=tuple(job.tags),
         metadata=job.metadata,
         is_test=job.is_test,
+        route=job.route,
+        transport=job.claim.handed_to or job.transport,
+        is_pinned=bool(job.claim.handed_to),
     )
 
 

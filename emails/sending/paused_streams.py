@@ -10,7 +10,7 @@ from django.db import transaction
 from counters import counters
 from emails import queue_stats
 from emails.sending.jobs import SendJob
-from emails.sending.queue import QUEUE
+from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned
 from lib.worker.stages import Stage
@@ -80,7 +80,8 @@ def release_resumed() -> list[str]:
 def _hold(stream: Stream, jobs: Sequence[SendJob]) -> None:
     """Hold jobs of a stream, without using an attempt, and its next entries."""
     claims = [job.claim for job in jobs]
-    held = QUEUE.update_leased(claims, f"{HOLD}, attempts = attempts - 1", number=stream.number)
+    changes = f"{HOLD}, attempts = attempts - 1{FORGET_UNASSIGNED}"
+    held = QUEUE.update_leased(claims, changes, number=stream.number)
     values = {
         "workspace": to_uuid(stream.workspace_id, prefix="ws_"),
         "stream": stream.slug,

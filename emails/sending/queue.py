@@ -13,6 +13,9 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
+from delivery.transports.transports_file import DEFAULT
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run_replanned
 from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
@@ -32,9 +35,14 @@ QUEUE = SharedLeaseQueue(
     group="workspace_id",
     rank="rank",
     last_rank=LAST_RANK,
-    columns=("workspace_id", "since", "lost"),
+    columns=("workspace_id", "since", "lost", "handed_to"),
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
+    claim_changes=", handed_to = coalesce(handed_to, %(unassigned)s)",
 )
+# handed_to of a claimed entry to which no named transport is assigned yet; NULL stands for the only one.
+UNASSIGNED = ""
+# Of an entry that returns before one was assigned.
+FORGET_UNASSIGNED = f", handed_to = nullif(handed_to, '{UNASSIGNED}')"
 renew = QUEUE.renew
 
 # Each workspace with ready entries gets an equal share, one that uses its cap of sessions gets none.
@@ -54,6 +62,8 @@ WITH RECURSIVE {QUEUE.ready_groups}, shares AS (
 )
 {QUEUE.claim_shares_sql}, (SELECT count(*) FROM shares)
 """  # noqa: S608 - constants
+# A transport that was assigned may have the message, and so may the only one.
+EXPIRED_TRANSPORT = f"nullif(coalesce(p.handed_to, '{DEFAULT}'), '{UNASSIGNED}')"
 # An expired lease ends the attempt: the entry is ready at once; the second time after a random delay; the third time
 # it is leased to this process, which records its failure. Nothing is promoted while sending is paused.
 PROMOTE = f"""
@@ -69,7 +79,8 @@ UPDATE emails_pending p
        due_at = now() + make_interval(secs => CASE WHEN is_given_up THEN {LEASE_SECONDS}
                 WHEN due.stage = {Stage.LEASED} AND lost > 0 THEN random() * {SPREAD_SECONDS} ELSE 0 END),
        fence = CASE WHEN is_given_up THEN fence + 1 ELSE fence END,
-       lost = CASE WHEN due.stage = {Stage.LEASED} THEN lost + 1 ELSE lost END
+       lost = CASE WHEN due.stage = {Stage.LEASED} THEN lost + 1 ELSE lost END,
+       handed_to = CASE WHEN due.stage = {Stage.LEASED} THEN {EXPIRED_TRANSPORT} ELSE p.handed_to END
   FROM due WHERE p.recipient_id = due.recipient_id
 RETURNING due.stage, p.stage, {QUEUE.claim_columns}
 """  # noqa: S608 - constants
@@ -77,11 +88,15 @@ RETURNING due.stage, p.stage, {QUEUE.claim_columns}
 
 @dataclass(frozen=True)
 class EmailClaim(Claim):
-    """A leased recipient. lost: consecutive earlier claims that ended without an outcome."""
+    """A leased recipient. lost: consecutive earlier claims that ended without an outcome.
+
+    handed_to: the transport that may have taken the message at an earlier attempt; empty or None if none has.
+    """
 
     workspace: UUID
     since: datetime
     lost: int
+    handed_to: str | None = None
 
     @cached_property
     def recipient_id(self) -> str:
@@ -128,6 +143,7 @@ class WorkspaceShares:
             "cap": self.cap,
             "in_flight": [to_uuid(workspace_id, prefix="ws_") for workspace_id in in_flight],
             "remaining": [max(self.cap - count, 0) for count in in_flight.values()],
+            "unassigned": UNASSIGNED if settings.TRANSPORTS.is_named else None,
         }
 
 
@@ -143,9 +159,13 @@ def park(claims: Collection[EmailClaim]) -> list[str]:
     Returns the workspace of each entry whose lease this process still had.
     """
     wait, changes = "least(2 ^ (parked + 1), 60)", ", parked = least(parked + 1, 6)"
-    return [claim.workspace_id for claim in QUEUE.put_back(claims, wait=wait, changes=changes)]
+    parked = QUEUE.put_back([c for c in claims if not c.handed_to], wait=wait, changes=f"{changes}, handed_to = NULL")
+    if pinned := [claim for claim in claims if claim.handed_to]:
+        parked += QUEUE.put_back(pinned, wait=wait, changes=changes)
+    return [claim.workspace_id for claim in parked]
 
 
 def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:
     """Give leases back for `seconds` when memory is full. No attempt is used. Returns the same as `park`."""
-    return [claim.workspace_id for claim in QUEUE.put_back(claims, wait="%(seconds)s", seconds=seconds)]
+    released = QUEUE.put_back(claims, wait="%(seconds)s", changes=FORGET_UNASSIGNED, seconds=seconds)
+    return [claim.workspace_id for claim in released]

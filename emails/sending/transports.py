@@ -1,4 +1,4 @@
-"""Transport selection: the transport that DELIVERY_TRANSPORT names, behind the simulator."""
+"""The transports of this process: those of TRANSPORTS_FILE, or the one that DELIVERY_TRANSPORT names."""
 
 import socket
 from collections.abc import Callable
@@ -6,21 +6,36 @@ from ipaddress import ip_address
 
 from django.conf import settings
 
-from delivery.transports.anymail import AnymailTransport
+from delivery.transports.anymail import THREADS, AnymailTransport
+from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.interface import Transport
 from delivery.transports.relay import RelayTransport, inbox_transport
+from delivery.transports.router import TransportRouter
 from delivery.transports.simulator import SimulatorTransport
 from delivery.transports.smtp.mx import Routes
 from delivery.transports.smtp.smtp_url import parse_smtp_url
+from delivery.transports.source_addresses import usable_addresses
+from delivery.transports.transports_file import DEFAULT, TransportSpec
 from lib.network.address_guard import Address, Guard
 from lib.network.resolver import Resolver
 
 
 def configured_transport() -> Transport:
     """Return a transport for this process. Raises BadSmtpUrl or BackendUnsuitable; config.checks reports both first."""
-    return SimulatorTransport(TRANSPORTS[settings.DELIVERY_TRANSPORT](), domain=settings.SIMULATOR_DOMAIN)
+    named = settings.TRANSPORTS
+    if named.is_named:
+        members = {name: NAMED_KINDS[spec.kind](spec) for name, spec in named.transports.items()}
+    else:
+        members = {DEFAULT: TRANSPORTS[settings.DELIVERY_TRANSPORT]()}
+    return SimulatorTransport(TransportRouter(named, members), domain=settings.SIMULATOR_DOMAIN)
+
+
+def find_router(transport: Transport) -> TransportRouter | None:
+    """Return the router behind a transport, if it has one."""
+    inner = transport.transport if isinstance(transport, SimulatorTransport) else transport
+    return inner if isinstance(inner, TransportRouter) else None
 
 
 def _inbox() -> Transport:
@@ -34,10 +49,13 @@ def _relay() -> Transport:
 
 
 def _direct() -> Transport:
+    return DirectTransport(_routes(), ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+
+
+def _routes(*own_names: str) -> Routes:
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
-    routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME])
-    return DirectTransport(routes, ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+    return Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, *own_names])
 
 
 def _own_addresses() -> frozenset[Address]:
@@ -58,4 +76,30 @@ TRANSPORTS: dict[str, Callable[[], Transport]] = {
     "smtp": _relay,
     "direct": _direct,
     "anymail": _anymail,
+}
+
+
+# The breaker of the router decides about named transports, not those of their parts.
+def _named_direct(spec: TransportSpec) -> Transport:
+    ehlo_name = spec.ehlo_name or settings.EHLO_NAME
+    sources = usable_addresses(spec.source_addresses)
+    return DirectTransport(_routes(ehlo_name), ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+
+
+def _named_relay(spec: TransportSpec) -> Transport:
+    assert spec.relay
+    limits = DestinationLimits(max_connections=settings.DELIVERY_CONNECTIONS, breaker_policy=NEVER)
+    ehlo_name = spec.ehlo_name or settings.EHLO_NAME
+    return RelayTransport(spec.relay, ehlo_name=ehlo_name, limits=limits, login_policy=NEVER)
+
+
+def _named_provider(spec: TransportSpec) -> Transport:
+    limits = DestinationLimits(max_connections=THREADS, breaker_policy=NEVER)
+    return AnymailTransport(spec.backend, options=spec.backend_options, limits=limits, login_policy=NEVER)
+
+
+NAMED_KINDS: dict[str, Callable[[TransportSpec], Transport]] = {
+    "direct": _named_direct,
+    "smtp": _named_relay,
+    "anymail": _named_provider,
 }

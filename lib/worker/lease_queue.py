@@ -111,6 +111,8 @@ class SharedLeaseQueue(LeaseQueue):
     last_rank: int = 0
     timed: tuple[Stage, ...]
     condition: str = f"stage = {Stage.LEASED}"
+    # Further changes of claimed rows, in SQL that begins with a comma.
+    claim_changes: str = ""
 
     @property
     def ready_groups(self) -> str:
@@ -148,7 +150,7 @@ class SharedLeaseQueue(LeaseQueue):
          GROUP BY place, {self._order} ORDER BY min(turn), {self._order} LIMIT shares.share"""
         picked = f"""
     SELECT row.place FROM shares CROSS JOIN LATERAL ({rows}) row LIMIT %(limit)s"""
-        return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}, ")
+        return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}{self.claim_changes}, ")
 
     def _rows_of_share(self, columns: str, *, limit: str, rank: int | None = None) -> str:
         condition = "" if rank is None else f" AND {self.rank} = {rank}"

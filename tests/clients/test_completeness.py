@@ -36,6 +36,7 @@ RESOURCES = (
     "workspaces.members",
     "workspaces.invitations",
     "workspaces.audit",
+    "transports",
 )
 PAGE = b'{"data": [], "total": 0, "page": 1, "limit": 20, "cursor": "", "hasMore": false}'
 LISTS = {"recipients", "emails", "events"}

@@ -31,6 +31,8 @@ SERIES = [
     ('postrider_event_delay_seconds{instance="web1",reader="webhooks"}', "50x60"),
     ('postrider_queue_oldest_due_seconds{instance="web1"}', "0x9 360x50"),
     ('postrider_queue_oldest_due_seconds{instance="web2"}', "0x9 360x50"),
+    ('postrider_transport_state{instance="web1",transport="own",state="paused"}', "0x9 1x50"),
+    ('postrider_transport_state{instance="web1",transport="relay",state="paused"}', "0x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
@@ -45,6 +47,8 @@ EXPECTED = [
     ("30m", "PostriderDatabaseDown", None),
     ("11m", "PostriderEventsLate", None),
     ("14m", "PostriderEventsLate", {"labels": {"reader": "feed"}, "value": "1m 30s"}),
+    ("12m", "PostriderTransportPaused", None),
+    ("20m", "PostriderTransportPaused", {"labels": {"transport": "own"}}),
     ("10m", "PostriderDeferrals", None),
     ("50m", "PostriderDeferrals", {}),
 ]

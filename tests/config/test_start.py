@@ -124,6 +124,58 @@ def test_only_untrusted_signups_are_suspended_by_default(changes, percentages):
     assert run.stdout.strip() == percentages
 
 
+class TestTransportsFile:
+    FILE = """
+transports:
+  own: {kind: direct, sourceAddresses: ["127.0.0.1"], spf: "include:own.example"}
+  relay: {kind: smtp, url: "smtp://relay.example"}
+routes: {default: {use: [own, relay]}}
+"""
+
+    def start(self, tmp_path, text, *command, **changes):
+        path = tmp_path / "transports.yaml"
+        path.write_text(text)
+        return start(*command, **{"TRANSPORTS_FILE": str(path), "DELIVERY_TRANSPORT": None, **changes})
+
+    def test_it_replaces_the_other_settings(self, tmp_path):
+        run = self.start(tmp_path, self.FILE, SPF_MECHANISMS=None)
+        assert run.returncode == 0, run.stderr
+
+    def test_the_spf_mechanisms_are_those_of_all_transports(self, tmp_path):
+        read = "from config.settings import *; print(SPF_MECHANISMS)"
+        run = self.start(tmp_path, self.FILE, "-c", read, SPF_MECHANISMS="include:_spf.example.com")
+        assert run.stdout == "include:_spf.example.com include:own.example\n"
+
+    @pytest.mark.parametrize(
+        ("changed", "sentence"),
+        [
+            (("[own, relay]", "[owm]"), "TRANSPORTS_FILE: routes, default: there is no transport 'owm'"),
+            (("include:own.example", "all"), "TRANSPORTS_FILE: transports, own: spf must be a list"),
+            (("smtp://relay.example", "smtp://127.0.0.1:587?tls=none"), "relay: the relay is this service itself"),
+            (
+                ('kind: smtp, url: "smtp://relay.example"', "kind: anymail, backend: no.Backend"),
+                "no.Backend cannot",
+            ),
+        ],
+    )
+    def test_a_mistake_prevents_the_start(self, tmp_path, changed, sentence):
+        run = self.start(tmp_path, self.FILE.replace(*changed))
+        assert run.returncode != 0
+        assert sentence in run.stderr
+
+    def test_both_settings_are_refused(self, tmp_path):
+        run = self.start(tmp_path, self.FILE, DELIVERY_TRANSPORT="direct")
+        assert "TRANSPORTS_FILE replaces DELIVERY_TRANSPORT" in run.stderr
+
+    def test_a_worker_needs_one_of_the_source_addresses(self, tmp_path):
+        ask = "import django; django.setup(); from config import checks; checks.refuse_unusable_sources()"
+        settings = {"DJANGO_SETTINGS_MODULE": "config.settings"}
+        assert self.start(tmp_path, self.FILE, "-c", ask, **settings).returncode == 0
+        run = self.start(tmp_path, self.FILE.replace("127.0.0.1", "192.0.2.10"), "-c", ask, **settings)
+        assert run.returncode != 0
+        assert "own: this machine has none of the sourceAddresses 192.0.2.10" in run.stderr
+
+
 @pytest.mark.parametrize("name", [*sorted(SECRETS), "ANYMAIL_WEBHOOK_SECRET"])
 def test_a_secret_can_be_read_from_a_file(name, tmp_path):
     value = {"SMTP_URL": "smtp://u:secret-password@relay.example", "METRICS_TOKEN": "secret-password" * 2}.get(name)

@@ -9,6 +9,12 @@ from django.utils.html import strip_tags
 from django.utils.translation import override
 
 from config.staff import StaffSite
+from delivery.transports.router import TransportReport
+from delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from emails.sending.transport_status import send_reports
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
+from lib.redis_client import ask_redis
 from provisioning.models import ManagementKey
 from provisioning.services import issue_management_key
 from streams.models import Stream
@@ -70,6 +76,53 @@ def test_the_delete_button_has_no_model_name_in_the_wrong_place(staff, rows):
 
 def test_the_front_page_loads(staff):
     assert staff.get("/admin/").status_code == 200
+
+
+@pytest.fixture
+def _two_transports(settings):
+    specs = {name: TransportSpec(name=name, kind="smtp", spf=f"include:{name}.example") for name in ("own", "relay")}
+    settings.TRANSPORTS = Transports(specs, {"default": RouteSpec("default", (*specs,))}, {"default": ("default",)})
+    yield
+    ask_redis(settings.REDIS_URL, lambda client: client.flushdb())
+
+
+@pytest.mark.usefixtures("_two_transports")
+def test_the_front_page_and_a_page_show_the_states_of_transports(staff, alice):
+    domain = make_domain(alice.workspace, "shop.example")
+    type(domain).objects.update(status="verified", spf_passing="include:own.example")
+    send_reports([TransportReport("own", "paused", "2026-11-20T08:00:00.000Z", "<b>535 refused")])
+    front = strip_tags(staff.get("/admin/").content.decode())
+    assert "own: paused after failures" in " ".join(front.split())
+    page = staff.get("/admin/transports/").content.decode()
+    assert "&lt;b&gt;535 refused" in page
+    assert "shop.example" in page
+
+
+def test_the_page_of_transports_is_for_staff(client, alice):
+    client.force_login(alice.owner)
+    assert client.get("/admin/transports/").status_code == 302
+
+
+def test_staff_see_the_transports_of_an_email_whatever_its_owner_sees(staff, alice):
+    email = make_email(alice.workspace)
+    recipient = email.recipients.get()
+    for kind, details in (
+        (EventKind.DEFERRED, {"transport": "own", "reason": "login_refused", "nextTransport": "relay"}),
+        (EventKind.SENT, {"transport": "relay"}),
+    ):
+        record_events([NewEvent(kind, email.id, recipient.id, recipient.address, details)])
+    page = staff.get(f"/admin/emails/email/{email.id}/change/").content.decode()
+    assert "own: deferred (login_refused) → relay; relay: sent" in page
+
+
+@pytest.mark.usefixtures("_two_transports")
+def test_staff_change_the_route_of_a_stream(staff, alice):
+    stream = create_stream(alice.workspace, slug="news", name="News")
+    path = f"/admin/streams/stream/{quote(stream.pk)}/change/"
+    assert 'name="transport_route"' in staff.get(path).content.decode()
+    staff.post(path, {"transport_route": "default", "reason": ""})
+    stream.refresh_from_db()
+    assert stream.transport_route == "default"
 
 
 def test_the_sidebar_leads_to_every_model(staff):

@@ -29,12 +29,16 @@ from redis import Redis
 
 from config.heartbeats import PREFIX, send_heartbeat
 from dashboard.auth.oidc.provider import forget_documents
+from delivery.transports.router import TransportReport
+from delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
 from doctor.diagnosis import DoctorOptions, Verdict
 from doctor.installation import check_database_tls
 from doctor.table import CHECKS, run_checks
-from domains.models import TrackingHost
+from domains.models import Domain, TrackingHost
 from emails.models import QueueEntry
+from emails.sending.transport_status import drain_transport, send_reports
 from lib.ids import new_id
+from streams.models import Stream
 from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
 from tests.dashboard.auth.oidc.forging_provider import ForgingProvider, forging_provider
@@ -357,7 +361,18 @@ def name_an_unknown_workspace(installation):
     Path(installation.settings.OIDC_ROLES_FILE).write_text(f"[{rule}]")
 
 
+def name_transports(installation, **specs):
+    transports = {name: TransportSpec(name=name, kind="direct", **options) for name, options in specs.items()}
+    route = RouteSpec("default", tuple(transports))
+    installation.settings.TRANSPORTS = Transports(transports, {"default": route}, {"default": ("default",)})
+
+
+def forget_route_of_stream(installation):
+    Stream.objects.create(workspace=Workspace.objects.first(), slug="news", name="News", transport_route="bulk")
+
+
 FAULTS = [
+    (forget_route_of_stream, "transports", "no route 'bulk'", "Correct TRANSPORTS_FILE"),
     (stop_provider, "identity_provider", "cannot be reached", "Correct OIDC_ISSUER"),
     (name_another_issuer, "identity_provider", "another issuer", "as its discovery document writes it"),
     (set_clock_of_provider_forward, "identity_clock", "differs by", "NTP"),
@@ -411,7 +426,7 @@ FAULTS = [
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
 # Checks whose faults have tests below and in test_static_files.
-OTHER_CHECKS = {"database", "database_tls", "submission_plaintext", "static_files", "disk", "backups"}
+OTHER_CHECKS = {"alignment", "database", "database_tls", "submission_plaintext", "static_files", "disk", "backups"}
 
 
 def test_every_check_has_a_planted_fault():
@@ -571,3 +586,27 @@ def test_an_installation_without_a_provider_is_sound(installation):
     installation.settings.OIDC_ISSUER = installation.settings.OIDC_ROLES_FILE = ""
     verdicts = {name: one.verdict for name, one in diagnose().items() if name.startswith("identity_")}
     assert {*verdicts.values()} == {Verdict.SKIPPED}
+
+
+def test_a_paused_transport_is_a_warning_while_another_one_works(installation):
+    name_transports(installation, own={}, relay={})
+    error = "535 5.7.8 Authentication failed"
+    send_reports([TransportReport("own", "paused", "2026-11-20T08:00:00.000Z", error)])
+    diagnosis = diagnose()["transports"]
+    assert (diagnosis.verdict, error in diagnosis.message) == (Verdict.WARNING, True)
+
+
+def test_a_drained_transport_is_a_warning(installation):
+    name_transports(installation, own={}, relay={})
+    drain_transport("relay")
+    diagnosis = diagnose()["transports"]
+    assert (diagnosis.verdict, diagnosis.message) == (Verdict.WARNING, "Drained: relay.")
+
+
+def test_domains_that_a_transport_is_not_aligned_for_are_named(installation):
+    name_transports(installation, own={"spf": "ip4:192.0.2.1"})
+    domain = Domain.objects.create(workspace=Workspace.objects.first(), name="shop.example", status="verified")
+    Domain.objects.filter(id=domain.id).update(spf_passing="include:_spf.example.com")
+    diagnosis = diagnose()["alignment"]
+    assert diagnosis.verdict is Verdict.WARNING
+    assert "domain_not_aligned: the SPF records of shop.example lack ip4:192.0.2.1" in diagnosis.message

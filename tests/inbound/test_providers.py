@@ -9,6 +9,7 @@ from anymail.signals import AnymailTrackingEvent, EventType, RejectReason, track
 from django.test import Client
 from django.utils import timezone
 
+from delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
 from emails.models import Recipient
 from events.models import Event
 from inbound import processing
@@ -220,3 +221,62 @@ def test_finding_a_message_id_uses_its_index(db):
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("EXPLAIN SELECT id FROM emails_recipient WHERE provider_message_id IN ('a', 'b')")
         assert "recipient_of_provider" in "\n".join(row[0] for row in cursor.fetchall())
+
+
+class TestNamedTransports:
+    """Two transports of one provider: each has its path, its secret and its messages."""
+
+    @pytest.fixture(autouse=True)
+    def _transports(self, settings):
+        specs = {
+            name: TransportSpec(
+                name=name,
+                kind="anymail",
+                backend="anymail.backends.postmark.EmailBackend",
+                options={"server_token": "x", "webhook_secret": f"{name}:a-long-secret-of-{name}"},
+            )
+            for name in ("first", "second")
+        }
+        specs["own"] = TransportSpec(name="own", kind="direct")
+        settings.TRANSPORTS = Transports(specs, {"default": RouteSpec("default", (*specs,))}, {"default": ("default",)})
+        settings.ANYMAIL_WEBHOOK_SECRET = ""
+
+    def post(self, name, *, secret=None, provider="postmark"):
+        return post(DELIVERY, secret=secret or f"{name}:a-long-secret-of-{name}", provider=f"{name}/{provider}")
+
+    def test_ids_are_looked_up_among_the_messages_of_the_transport(self, recipient):
+        Recipient.objects.update(transport="first")
+        assert self.post("second").status_code == 200
+        process_reports()
+        assert event_kinds()[-1] == "sent"
+        assert self.post("first").status_code == 200
+        process_reports()
+        assert event_kinds()[-1] == "delivered"
+
+    def test_the_same_event_of_two_transports_is_two_reports(self, recipient):
+        self.post("first"), self.post("second"), self.post("first")
+        assert sorted(ProviderReport.objects.values_list("transport", flat=True)) == ["first", "second"]
+
+    def test_the_secret_of_another_transport_is_refused(self, recipient):
+        assert self.post("first", secret="second:a-long-secret-of-second").status_code == 400
+        assert not ProviderReport.objects.exists()
+
+    @pytest.mark.parametrize(("name", "provider"), [("none", "postmark"), ("own", "postmark"), ("first", "mailgun")])
+    def test_other_paths_do_not_exist(self, name, provider):
+        assert self.post(name, provider=provider).status_code == 404
+
+    def test_messages_without_a_name_belong_to_default(self, recipient, settings):
+        specs = {"default": settings.TRANSPORTS.transports["first"]}
+        settings.TRANSPORTS = Transports(
+            specs, {"default": RouteSpec("default", ("default",))}, {"default": ("default",)}
+        )
+        assert self.post("default", secret="first:a-long-secret-of-first").status_code == 200
+        process_reports()
+        assert event_kinds()[-1] == "delivered"
+
+    def test_the_path_without_a_name_finds_the_messages_of_any(self, recipient, settings):
+        settings.ANYMAIL_WEBHOOK_SECRET = SECRET
+        Recipient.objects.update(transport="first")
+        assert post(DELIVERY).status_code == 200
+        process_reports()
+        assert event_kinds()[-1] == "delivered"

@@ -22,6 +22,7 @@ WORKSPACE = "/admin/workspaces/{}"
 TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "/admin/workspaces"): (None, ""),
     ("POST", "/admin/workspaces"): ({"name": "New"}, ""),
+    ("GET", "/admin/transports"): (None, ""),
     ("POST", "/admin/configuration/check"): ({"name": "Shop"}, ""),
     ("POST", "/admin/configuration/lease"): ({"token": "t" * 22}, ""),
     ("POST", "/admin/configuration/release"): ({"token": "t" * 22}, ""),
@@ -48,6 +49,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
 }
 MANAGEMENT = {
     ("POST", "/admin/workspaces"),
+    ("GET", "/admin/transports"),
     ("DELETE", WORKSPACE),
     *(("POST", f"{WORKSPACE}/{action}") for action in ("suspend", "resume", "restore")),
 }

@@ -1,7 +1,10 @@
 """`/v1/streams`, and the stream of an email."""
 
+from dataclasses import replace
+
 import pytest
 
+from delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
 from emails.models import Email, QueueEntry
 from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_key
@@ -52,7 +55,8 @@ def test_a_stream_without_unsubscribes_ignores_them(api: Api):
         ({**NEWSLETTER, "id": "x" * 41}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "kind": "spam"}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "name": "n" * 101}, (422, "validation_error")),
-        ({**NEWSLETTER, "id": "x", "transportRoute": "fast"}, (422, "validation_error")),
+        ({**NEWSLETTER, "id": "x", "transportRoute": "fast"}, (422, "transport_route_not_allowed")),
+        ({**NEWSLETTER, "id": "x", "transportRoute": 1}, (422, "validation_error")),
     ],
 )
 def test_invalid_streams_are_refused(api: Api, newsletter, fields, expected):
@@ -142,3 +146,40 @@ def test_a_key_can_be_limited_to_streams(api: Api, alice: Account, newsletter):
     assert code(two.post("/emails/send", mail())) == (403, "stream_not_allowed")
     receipts = Api(make_key(alice.workspace, "sending_access", limits=read_limits(streams=["receipts"])))
     assert receipts.get("/emails").json()["total"] == 0
+
+
+class TestTransportRoute:
+    @pytest.fixture
+    def _routes(self, settings):
+        specs = {name: TransportSpec(name=name, kind="direct") for name in ("own", "relay")}
+        routes = {"default": RouteSpec("default", ("own",)), "bulk": RouteSpec("bulk", ("relay",))}
+        settings.TRANSPORTS = Transports(specs, routes, {"default": ("default", "bulk")})
+
+    @pytest.mark.usefixtures("_routes")
+    def test_a_stream_names_a_route_that_the_workspace_may_use(self, api: Api, newsletter):
+        assert "transportRoute" not in newsletter
+        changed = api.patch("/streams/newsletter", {"transportRoute": "bulk"}).json()
+        assert changed["transportRoute"] == "bulk"
+        assert api.get("/streams/newsletter").json()["transportRoute"] == "bulk"
+        for nothing in (None, ""):
+            assert "transportRoute" not in api.patch("/streams/newsletter", {"transportRoute": nothing}).json()
+
+    @pytest.mark.usefixtures("_routes")
+    def test_another_route_is_refused_with_the_allowed_ones(self, api: Api, newsletter):
+        response = api.patch("/streams/newsletter", {"transportRoute": "fast"})
+        assert code(response) == (422, "transport_route_not_allowed")
+        assert response.json()["allowedRoutes"] == ["default", "bulk"]
+
+    def test_without_named_transports_only_the_usual_route_exists(self, api: Api, newsletter):
+        assert api.patch("/streams/newsletter", {"transportRoute": "default"}).status_code == 200
+        response = api.patch("/streams/newsletter", {"transportRoute": "bulk"})
+        assert code(response) == (422, "transport_route_not_allowed")
+
+    @pytest.mark.usefixtures("_routes")
+    def test_a_route_of_another_workspace_is_refused(self, api: Api, newsletter, settings, alice):
+        settings.TRANSPORTS = replace(
+            settings.TRANSPORTS, workspaces={"default": ("bulk",), alice.workspace.id: ("default",)}
+        )
+        assert code(api.patch("/streams/newsletter", {"transportRoute": "bulk"})) == (
+            422, "transport_route_not_allowed",
+        )  # fmt: skip

@@ -232,6 +232,8 @@ export interface StreamFields {
   priority?: "high" | "normal" | "low";
   trackOpens?: boolean;
   trackClicks?: boolean;
+  /** The operator's route of transports, if the workspace may use several; null for the usual one. */
+  transportRoute?: string | null;
 }
 
 /** `id` and `kind` cannot be changed later. */
@@ -251,7 +253,9 @@ export interface StreamCounts {
   complained: number;
 }
 
-export interface Stream extends Required<NewStream> {
+export interface Stream extends Required<Omit<NewStream, "transportRoute">> {
+  /** The operator's route of transports; absent for the usual one. */
+  transportRoute?: string;
   /** The time at which the stream was archived; null if it accepts emails. */
   archivedAt: Timestamp | null;
   /** The time at which the stream was paused; null if it is not. */

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand
 
 from config.worker import worker_programs
 from doctor.app_keys import warn_of_missing_keys
+from doctor.transports import warn_of_transports
 from lib.forking import fork_programs
 
 
@@ -16,5 +17,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         warn_of_missing_keys()
+        warn_of_transports()
         if program := fork_programs(worker_programs()):
             program()

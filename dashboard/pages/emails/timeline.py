@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.texts.reasons import explain_reason
 from emails.models import Email
-from events.kinds import EventKind
+from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
 from events.models import Event
 from webhooks.models import WebhookDelivery
 
@@ -88,7 +88,7 @@ def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[Webhook
 
 def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> TimelineEntry:
     icon, tone, label = LABELS.get(event.kind, UNKNOWN)
-    payload = event.payload if isinstance(event.payload, dict) else {}
+    payload = event.shown_payload if isinstance(event.payload, dict) else {}
     scheduled_for = _new_time(payload)
     title = str(RESCHEDULED if scheduled_for else label or event.kind)
     if payload.get("machine"):
@@ -101,8 +101,13 @@ def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> Ti
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:
     # A reason with an explanation is shown as that.
     reason = "" if explain_reason(payload.get("reason")) else payload.get("reason")
-    details = (_reply(payload), reason, payload.get("url"))
+    details = (_reply(payload), reason, payload.get("url"), _transport(payload))
     return tuple(str(detail) for detail in details if detail)
+
+
+def _transport(payload: dict[str, Any]) -> str:
+    """Return the transport of an attempt, and the one that came next; empty unless the operator shows them."""
+    return " → ".join(str(payload[name]) for name in (TRANSPORT, NEXT_TRANSPORT) if payload.get(name))
 
 
 def _new_time(payload: dict[str, Any]) -> datetime | None:

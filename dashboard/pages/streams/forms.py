@@ -3,7 +3,8 @@
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.conf import settings
+from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -41,6 +42,7 @@ CHANGEABLE = {
     "priority": "priority",
     "track_opens": "trackOpens",
     "track_clicks": "trackClicks",
+    "transport_route": "transportRoute",
 }
 
 
@@ -113,6 +115,12 @@ class StreamForm(NameForm):
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})
         for name in FIXED_IN_MAIN.keys() & self.fields.keys() if stream.is_main else ():
             del self.fields[name]
+        routes = settings.TRANSPORTS.routes_of(stream.workspace_id)
+        if len(routes) > 1:
+            choices = [("", gettext("Usual")), *((name, name) for name in routes)]
+            help_text = gettext("The way by which the operator's servers send its emails.")
+            self.fields["transport_route"] = _choice(gettext("Route"), dict(choices), help_text)
+            self.fields["transport_route"].required = False
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         return {CHANGEABLE[name]: cleaned[name] for name in self.fields}

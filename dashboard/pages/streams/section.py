@@ -150,4 +150,5 @@ def _facts(stream: Stream) -> list[tuple[str, Any]]:
         (_("Priority"), stream.get_priority_display()),
         (_("Track opens"), yes_or_no[stream.track_opens]),
         (_("Track clicks"), yes_or_no[stream.track_clicks]),
+        *([(_("Route"), stream.transport_route)] if stream.transport_route else []),
     ]

@@ -34,7 +34,7 @@ class MailHost:
     """The host of a session and how to connect to it.
 
     address: a host name, or an IP address that the guard has checked. name: for SNI and the certificate.
-    notify: the DSNs (RFC 3461) to request from a host that offers them.
+    notify: the DSNs (RFC 3461) to request from a host that offers them. source: the address to connect from.
     """
 
     address: str
@@ -45,3 +45,4 @@ class MailHost:
     login: Login | None = None
     context: ssl.SSLContext | None = None
     notify: str = "FAILURE,DELAY"
+    source: str | None = None

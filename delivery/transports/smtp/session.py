@@ -298,7 +298,12 @@ async def _connect(host: MailHost, deadline: float, timeouts: Timeouts) -> SmtpC
     try:
         async with asyncio.timeout_at(min(loop.time() + timeouts.connect, deadline)):
             _, connection = await loop.create_connection(
-                SmtpConnection, host.address, host.port, ssl=context, server_hostname=name
+                SmtpConnection,
+                host.address,
+                host.port,
+                ssl=context,
+                server_hostname=name,
+                local_addr=(host.source, 0) if host.source else None,
             )
     except TimeoutError as error:
         raise connection_error(SmtpStage.CONNECT, "The host did not answer in time.") from error

@@ -92,7 +92,7 @@ def test_a_message_names_only_its_recipient(recipient, shown):
         (429, {"ErrorCode": 429, "Message": "Slow down"}, DeliveryStatus.DEFERRED, FailureReason.RATE_LIMITED),
         (500, {"Message": "Oops"}, DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
         (503, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
-        (599, b"", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+        (599, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
         (401, {"ErrorCode": 10, "Message": "Bad token"}, DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED),
         (
             422,
@@ -112,6 +112,13 @@ def test_each_http_error_has_its_outcome(http_status, body, status, reason):
     assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
     assert "secret" not in outcome.reply.text
     assert "<p>Hi</p>" not in outcome.reply.text
+
+
+@pytest.mark.parametrize("http_status", [500, 503, 599])
+def test_an_error_of_the_server_without_a_body_may_hide_an_acceptance(http_status):
+    outcome = deliver(Provider(refuse(http_status, b"")))
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE)
+    assert outcome.may_be_delivered
 
 
 def test_a_recipient_refused_by_the_provider_bounces():

@@ -230,6 +230,7 @@ class Stream:
     priority: str
     track_opens: bool
     track_clicks: bool
+    transport_route: Optional[str]
     archived_at: Optional[datetime]
     paused_at: Optional[datetime]
     paused_reason: str

@@ -106,3 +106,20 @@ class AuditEntry:
     address: Optional[str]
     created_at: datetime
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TransportStatus:
+    """`state`: open, paused, probing or draining. `per_day`: its limit, None without one."""
+
+    name: str
+    kind: str
+    state: str
+    since: Optional[datetime]
+    last_error: str
+    in_flight: int
+    sent_today: int
+    per_day: Optional[int]
+    routes: list[str]
+    unaligned_domains: list[str]
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

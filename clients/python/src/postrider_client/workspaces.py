@@ -20,6 +20,7 @@ from postrider_client.workspace_answers import (
     ManagedWorkspace,
     Member,
     RemovedMember,
+    TransportStatus,
     WorkspaceUsage,
 )
 
@@ -198,6 +199,18 @@ class WorkspaceAudit:
     ) -> Listing[AuditEntry]:
         """List the actions on a workspace, newest first."""
         return _listing(self._transport, workspace_id, "audit", kind=AuditEntry, page=page, limit=limit)
+
+
+class Transports:
+    """The operator's transports: `client.transports`. They require a management key."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> Listing[TransportStatus]:
+        """List the transports with their states, in the order in which the operator wrote them."""
+        query = body_of(page=page, limit=limit)
+        return Listing(self._transport, ["admin", "transports"], kind=TransportStatus, query=query)
 
 
 def _path(*segments: str) -> list[str]:

@@ -29,11 +29,13 @@ class AsyncStreams:
         priority: Optional[str] = None,
         track_opens: Optional[bool] = None,
         track_clicks: Optional[bool] = None,
+        transport_route: Optional[str] = None,
     ) -> Stream:
         """Create a kind of email with its own unsubscribes and complaints. Emails name it as `stream`.
 
         id: such as "newsletter". kind: "transactional" or "bulk". unsubscribe: "link", "headers" or "none". scope:
         "stream" or "workspace". priority: "high", "normal" or "low". id and kind cannot be changed later.
+        transport_route: one of the operator's, if the workspace may use several.
         """
         body = body_of(**{name: value for name, value in locals().items() if name != "self"})
         return read(Stream, await self._transport.json(Call("POST", ["streams"], body=body)))

@@ -22,6 +22,7 @@ from postrider_client.workspace_answers import (
     ManagedWorkspace,
     Member,
     RemovedMember,
+    TransportStatus,
     WorkspaceUsage,
 )
 from postrider_client.workspaces import _path
@@ -207,6 +208,18 @@ class AsyncWorkspaceAudit:
     ) -> AsyncListing[AuditEntry]:
         """List the actions on a workspace, newest first."""
         return _listing(self._transport, workspace_id, "audit", kind=AuditEntry, page=page, limit=limit)
+
+
+class AsyncTransports:
+    """The operator's transports: `client.transports`. They require a management key."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self, *, page: Optional[int] = None, limit: Optional[int] = None) -> AsyncListing[TransportStatus]:
+        """List the transports with their states, in the order in which the operator wrote them."""
+        query = body_of(page=page, limit=limit)
+        return AsyncListing(self._transport, ["admin", "transports"], kind=TransportStatus, query=query)
 
 
 def _listing(transport: AsyncTransport, *segments: str, kind: type[Any], **query: Optional[int]) -> AsyncListing[Any]:

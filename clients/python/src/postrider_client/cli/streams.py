@@ -44,6 +44,7 @@ PROPERTIES = (
     click.option("--priority", type=click.Choice(["high", "normal", "low"])),
     click.option("--track-opens/--no-track-opens", default=None),
     click.option("--track-clicks/--no-track-clicks", default=None),
+    click.option("--transport-route", metavar="NAME", help='One of the operator\'s routes; "" for the usual one.'),
 )
 
 
@@ -144,6 +145,7 @@ def _fields_of(stream: Stream) -> dict[str, Any]:
         "Priority": stream.priority,
         "Track opens": stream.track_opens,
         "Track clicks": stream.track_clicks,
+        "Transport route": stream.transport_route,
         "State": state_of(stream),
         "Reason": stream.paused_reason,
         "Created": stream.created_at,

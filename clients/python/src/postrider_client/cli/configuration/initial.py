@@ -34,7 +34,7 @@ UNCHANGED_MAIN = {
 FIELDS = {
     "domains": ("name", "tls"),
     "templates": ("alias", "name", "subject", "strictVariables"),
-    "streams": tuple(UNCHANGED_MAIN),
+    "streams": (*UNCHANGED_MAIN, "transportRoute"),
     "webhooks": ("url", "events", "streams", "format", "active"),
     "apiKeys": ("name", "scope", "test", "limits"),
 }

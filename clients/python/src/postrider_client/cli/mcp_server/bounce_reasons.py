@@ -35,6 +35,7 @@ REASONS = {
     "destination_shut": (
         "several attempts at this server failed in a row; the email waits until the server is tried again"
     ),
+    "daily_limit": "the sending servers have reached their limit of the day; the email waits until midnight UTC",
     "provider_refused": "the sending provider refused the email",
     "undetermined": "the server's reply matches no known reason: read message",
     "recipient_suppressed": "the address was suppressed before the email was sent",

@@ -1,0 +1,116 @@
+"""Assignments: which named transport gets the last block of a claimed message, stored before it is sent.
+
+One statement for a claim of up to a hundred messages; one for each message that goes to its next transport. Without
+named transports there is nothing to store (docs/decisions/0215).
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from delivery.transports.interface import LeaseLost
+from delivery.transports.router import ACCEPTANCES, TransportRouter
+from emails.sending.jobs import SendJob
+from emails.sending.outcomes import SendResult
+from emails.sending.queue import QUEUE, EmailClaim
+from emails.sending.transport_status import refund, reserve, send_changes
+
+T = TypeVar("T")
+
+ASSIGN = "handed_to = %(transport)s"
+# The network loop makes no SQL. One thread suffices: only messages whose transport has just failed need it.
+_thread = ThreadPoolExecutor(1, thread_name_prefix="assignments")
+
+
+class Assignments:
+    """The assignments of one process. Without a router, as in tests of other transports, there are none."""
+
+    def __init__(self, router: TransportRouter | None) -> None:
+        self._router = router if router and router.transports.is_named else None
+
+    def assign(self, jobs: Sequence[SendJob]) -> list[SendJob]:
+        """Store the first usable transport of each job's route; return the jobs with it.
+
+        A job without one is offered to all transports of its route when it is performed.
+        """
+        if self._router is None:
+            return list(jobs)
+        by_transport: dict[str, list[EmailClaim]] = defaultdict(list)
+        for job in jobs:
+            if not job.claim.handed_to and (name := self._router.first_choice(job.route)):
+                by_transport[name].append(job.claim)
+        assigned: dict[EmailClaim, str] = {}
+        for name, claims in by_transport.items():
+            reserved = claims[: self._reserve(name, len(claims))]
+            kept = QUEUE.update_leased(reserved, ASSIGN, transport=name) if reserved else []
+            assigned |= dict.fromkeys(kept, name)
+            self._refund(Counter({name: len(reserved) - len(kept)}))
+        return [replace(job, transport=assigned.get(job.claim, "")) for job in jobs]
+
+    async def assign_claim(self, claim: EmailClaim, transport: str) -> bool:
+        """Store the next transport of a message; return False if its daily limit is reached. Raises LeaseLost."""
+
+        def store() -> bool:
+            return bool(QUEUE.update_leased([claim], ASSIGN, transport=transport))
+
+        return await self.assign_with(store, transport=transport)
+
+    async def assign_with(self, store: Callable[[], bool], *, transport: str) -> bool:
+        """Reserve a message of the daily limit, and store its transport; store: returns False if the lease is lost."""
+        return await run_in_database_thread(self._assign_one, store, transport)
+
+    def is_limited(self, transport: str) -> bool:
+        return bool(self._router and transport and self._router.transports.transports[transport].per_day)
+
+    def finish(self, results: Sequence[SendResult]) -> None:
+        """Return the reserved messages that were certainly not taken, and tell the staff of paused transports."""
+        if self._router is None:
+            return
+        unused: Counter[str] = Counter()
+        for result in results:
+            is_taken = result.outcome.status in ACCEPTANCES or result.outcome.may_be_delivered
+            unused.update(set(result.reserved) - ({result.outcome.transport} if is_taken else set()))
+        self._refund(unused)
+        send_changes(self._router.take_changes())
+
+    def _assign_one(self, store: Callable[[], bool], transport: str) -> bool:
+        if not self._reserve(transport, 1):
+            return False
+        if store():
+            return True
+        self._refund(Counter({transport: 1}))
+        raise LeaseLost
+
+    def _reserve(self, transport: str, count: int) -> int:
+        assert self._router
+        limit = self._router.transports.transports[transport].per_day
+        if limit is None:
+            return count
+        granted, seconds = reserve(transport, count=count, limit=limit)
+        if granted < count:
+            self._router.set_exhausted(transport, seconds=seconds)
+        return granted
+
+    def _refund(self, unused: Counter[str]) -> None:
+        for name, count in unused.items():
+            if count and self.is_limited(name):
+                refund(name, count=count)
+
+
+async def run_in_database_thread(function: Callable[..., T], *args: Any) -> T:
+    """Run SQL for the network loop. Raises LeaseLost if the database does not answer: nothing was sent yet."""
+
+    def run() -> T:
+        try:
+            return function(*args)
+        except (DatabaseError, InterfaceError) as error:
+            raise LeaseLost from error
+        finally:
+            connection.close()
+
+    return await asyncio.get_running_loop().run_in_executor(_thread, run)

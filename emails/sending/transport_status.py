@@ -1,0 +1,150 @@
+"""The status of transports, for the staff: what all processes share, and what each reports (docs/decisions/0216)."""
+
+import json
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, time, timedelta
+
+import redis
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.dispatch import Signal
+
+from delivery.transports.router import TransportChange, TransportReport, TransportState
+from delivery.transports.transports_file import TransportSpec
+from emails.models import TransportUse
+from emails.sending import delivery_health
+from lib.redis_client import ask_redis
+from lib.sql import run
+from lib.worker.stages import Stage
+
+# Sent with the arguments `name`, `is_paused` and `error`, at most once an hour for each transport.
+transport_changed = Signal()
+
+PREFIX = "postrider:transports:"
+EXPIRES_SECONDS = 35
+NOTICE_EVERY = timedelta(hours=1)
+REFUND = """
+UPDATE emails_transport SET used = greatest(used - %(count)s, 0)
+ WHERE name = %(name)s AND used_on = (now() AT TIME ZONE 'UTC')::date
+"""
+IN_FLIGHT = f"""
+SELECT coalesce(nullif(handed_to, ''), 'default'), count(*) FROM emails_pending
+ WHERE stage = {Stage.LEASED} AND due_at > now() GROUP BY 1
+"""  # noqa: S608 - constants
+# The state of a transport is the first of these that a process reports.
+SEVERITY = (TransportState.PAUSED, TransportState.PROBING, TransportState.OPEN)
+
+
+@dataclass(frozen=True)
+class TransportStatus:
+    """A transport of the settings. since: None if no process reports. last_error: of a process, empty without one."""
+
+    spec: TransportSpec
+    state: str
+    since: datetime | None
+    last_error: str
+    in_flight: int
+    sent_today: int
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def kind(self) -> str:
+        return self.spec.kind
+
+    @property
+    def routes(self) -> list[str]:
+        return [route.name for route in settings.TRANSPORTS.routes.values() if self.name in route.use]
+
+    @property
+    def per_day(self) -> int | None:
+        return self.spec.per_day
+
+
+def read_statuses() -> list[TransportStatus]:
+    """Return the status of each transport, in the order of the file."""
+    reports, in_flight, sent = _read_reports(), dict(run(IN_FLIGHT)), delivery_health.sent_today()
+    drained = dict(TransportUse.objects.exclude(drained_at=None).values_list("name", "drained_at"))
+    statuses = []
+    for name, spec in settings.TRANSPORTS.transports.items():
+        report = _worst(report for report in reports if report.name == name)
+        state, since = report.state, datetime.fromisoformat(report.since) if report.since else None
+        if name in drained:
+            state, since = TransportState.DRAINING.value, drained[name]
+        statuses.append(TransportStatus(spec, state, since, report.error, in_flight.get(name, 0), sent.get(name, 0)))
+    return statuses
+
+
+def send_reports(reports: Sequence[TransportReport]) -> None:
+    """Publish the states of this process for 35 seconds, for display only."""
+    name, text = f"{PREFIX}{socket.gethostname()}:{os.getpid()}", json.dumps([asdict(report) for report in reports])
+    ask_redis(settings.REDIS_URL, lambda client: client.set(name, text, ex=EXPIRES_SECONDS))
+
+
+def drain_transport(name: str) -> None:
+    """Let no process begin a delivery by a transport; those in progress finish. Draining again changes nothing."""
+    TransportUse.objects.bulk_create([TransportUse(name=name)], ignore_conflicts=True)
+    TransportUse.objects.filter(name=name, drained_at=None).update(drained_at=Now())
+
+
+def resume_transport(name: str) -> None:
+    TransportUse.objects.filter(name=name).update(drained_at=None)
+
+
+def drained_transports() -> set[str]:
+    return set(TransportUse.objects.exclude(drained_at=None).values_list("name", flat=True))
+
+
+@transaction.atomic
+def reserve(name: str, *, count: int, limit: int) -> tuple[int, float]:
+    """Count messages towards the daily limit; return how many it allows, and the seconds until it ends."""
+    TransportUse.objects.bulk_create([TransportUse(name=name)], ignore_conflicts=True)
+    row = TransportUse.objects.select_for_update().annotate(clock=Now()).get(name=name)
+    now: datetime = row.clock.astimezone(UTC)
+    used = row.used if row.used_on == now.date() else 0
+    granted = min(count, max(limit - used, 0))
+    TransportUse.objects.filter(name=name).update(used_on=now.date(), used=used + granted)
+    midnight = datetime.combine(now.date(), time.min, UTC) + timedelta(days=1)
+    return granted, (midnight - now).total_seconds()
+
+
+def refund(name: str, *, count: int) -> None:
+    """Return messages that were counted today, and that the transport has certainly not taken."""
+    run(REFUND, {"name": name, "count": count})
+
+
+def send_changes(changes: Iterable[TransportChange]) -> None:
+    """Tell the receivers of transport_changed, of each transport once an hour."""
+    for change in changes:
+        TransportUse.objects.bulk_create([TransportUse(name=change.name)], ignore_conflicts=True)
+        column = "paused_notice_at" if change.is_paused else "resumed_notice_at"
+        is_due = Q(**{column: None}) | Q(**{f"{column}__lt": Now() - NOTICE_EVERY})
+        with transaction.atomic():
+            if TransportUse.objects.filter(is_due, name=change.name).update(**{column: Now()}):
+                transport_changed.send(TransportUse, name=change.name, is_paused=change.is_paused, error=change.error)
+
+
+def _read_reports() -> list[TransportReport]:
+    texts = ask_redis(settings.REDIS_URL, _read) or []
+    return [TransportReport(**report) for text in texts if text for report in json.loads(text)]
+
+
+def _read(client: redis.Redis) -> list[str | None]:
+    names = list(client.scan_iter(match=f"{PREFIX}*", count=1000))
+    return client.mget(names) if names else []  # type: ignore[return-value]  # not the asynchronous client
+
+
+def _worst(reports: Iterable[TransportReport]) -> TransportReport:
+    """Return the report of the process in the worst state, with the last error of any."""
+    known = sorted(reports, key=lambda report: SEVERITY.index(TransportState(report.state)))
+    if not known:
+        return TransportReport("", TransportState.OPEN, "")
+    errors = [report.error for report in known if report.error]
+    return replace(known[0], error=errors[0] if errors else "")
