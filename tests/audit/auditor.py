@@ -57,7 +57,9 @@ SELECT d.event_id, d.status, w.url, w.workspace_id, d.kind, d.is_test
 """
 USAGE = "SELECT workspace_id, sum(used)::int AS used FROM workspaces_usage GROUP BY 1"
 EMAILS = "SELECT id, workspace_id, status FROM emails_email"
-MESSAGE_ID = re.compile(rb"^message-id:\s*<([0-9A-Za-z]+)@", re.IGNORECASE | re.MULTILINE)
+MESSAGE_ID = re.compile(rb"^message-id:\s*<([0-9A-Za-z_]+)@", re.IGNORECASE | re.MULTILINE)
+# Emails to the staff, such as those about a paused transport; they belong to no workspace.
+SYSTEM_EMAIL = "sysm_"
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -93,6 +95,7 @@ def find_violations(snapshot: DatabaseSnapshot, ledger: Ledger, *, grace_seconds
     yield from _check_finished(snapshot)
     yield from _check_timelines(snapshot)
     yield from _check_messages(snapshot, ledger)
+    yield from _check_transports(ledger)
     yield from _check_cancelled_and_suppressed(snapshot, ledger, grace_seconds)
     yield from _check_quota(snapshot, ledger)
     yield from _check_webhooks(snapshot, ledger)
@@ -187,7 +190,18 @@ def _check_messages(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]
             yield f"{row.address} is {row.state} but received {len(messages)} messages"
         if len({message.compressed for message in messages}) > 1:
             yield f"{row.address} received different messages"
-    yield from (f"a message has an unknown recipient: {id_}" for id_ in by_recipient)
+    unknown = (id_ for id_ in by_recipient if not id_.startswith(SYSTEM_EMAIL))
+    yield from (f"a message has an unknown recipient: {id_}" for id_ in unknown)
+
+
+def _check_transports(ledger: Ledger) -> Iterator[str]:
+    """All copies of a message, also of a system email, were sent by the same transport."""
+    used = defaultdict(set)
+    for message in ledger.messages:
+        used[_recipient_id(message), message.recipient].add(message.transport)
+    for (_, address), transports in used.items():
+        if len(transports) > 1:
+            yield f"{address} received copies by {' and '.join(sorted(transports))}"
 
 
 def _recipient_id(message: ReceivedMessage) -> str:

@@ -38,7 +38,8 @@ class RegisteredEndpoint:
 class ReceivedMessage:
     """A message that a sink received completely, whether or not the sender received the answer.
 
-    compressed: the source; a long run keeps a hundred thousand messages. at: seconds since 1970.
+    compressed: the source; a long run keeps a hundred thousand messages. at: seconds since 1970. transport: the named
+    transport whose sink received it.
     """
 
     recipient: str
@@ -46,10 +47,13 @@ class ReceivedMessage:
     at: float
     # The envelope's return path.
     sender: str = ""
+    transport: str = ""
 
     @classmethod
-    def of(cls, recipient: str, source: bytes, at: float, sender: str = "") -> "ReceivedMessage":
-        return cls(recipient, zlib.compress(source, 1), at, sender)
+    def of(
+        cls, recipient: str, source: bytes, at: float, sender: str = "", *, transport: str = ""
+    ) -> "ReceivedMessage":
+        return cls(recipient, zlib.compress(source, 1), at, sender, transport)
 
     @property
     def source(self) -> bytes:

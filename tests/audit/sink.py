@@ -17,22 +17,25 @@ MAX_BYTES = 40 * 1024 * 1024
 class RecordingHandler:
     """aiosmtpd handler that accepts every message and records it before it answers."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, transport: str = "") -> None:
         self.ledger = ledger
+        self.transport = transport
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         source = envelope.original_content or b""
         self.ledger.messages += [
-            ReceivedMessage.of(address, source, time.time(), envelope.mail_from or "") for address in envelope.rcpt_tos
+            ReceivedMessage.of(address, source, time.time(), envelope.mail_from or "", transport=self.transport)
+            for address in envelope.rcpt_tos
         ]
         return "250 2.0.0 Accepted"
 
 
 @contextmanager
-def mail_sink(ledger: Ledger) -> Iterator[int]:
-    """Yield the port of a mail host that accepts everything."""
+def mail_sink(ledger: Ledger, *, transport: str = "") -> Iterator[int]:
+    """Yield the port of a mail host that accepts everything. transport: the one that leads to it."""
     port = free_port()
-    controller = Controller(RecordingHandler(ledger), hostname="127.0.0.1", port=port, data_size_limit=MAX_BYTES)
+    handler = RecordingHandler(ledger, transport)
+    controller = Controller(handler, hostname="127.0.0.1", port=port, data_size_limit=MAX_BYTES)
     controller.start()
     try:
         yield port

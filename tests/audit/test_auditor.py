@@ -29,8 +29,9 @@ WORKSPACE, OTHER = wire_id(OURS, "ws_"), wire_id(THEIRS, "ws_")
 PATH = "/hook-aardvark"
 
 
-def build_message(recipient="ada@example.com", body="aardvark", of=RECIPIENT, at=100.0):
-    return ReceivedMessage.of(recipient, f"Message-ID: <{wire_id(of)}@x.example>\r\n\r\n{body}".encode(), at)
+def build_message(recipient="ada@example.com", body="aardvark", of=RECIPIENT, at=100.0, transport=""):
+    source = f"Message-ID: <{wire_id(of)}@x.example>\r\n\r\n{body}".encode()
+    return ReceivedMessage.of(recipient, source, at, transport=transport)
 
 
 def event(number, kind, recipient=RECIPIENT, **payload):
@@ -104,6 +105,7 @@ def cancel(ledger):
 
 BROKEN_LEDGER = {
     "a duplicate message": (lambda one: one.messages.append(build_message()), "received 2 messages"),
+    "copies by two transports": (lambda one: one.messages.append(build_message(transport="relay")), "received copies by"),
     "a missing message": (lambda one: one.messages.clear(), "received no message"),
     "a message to another address": (lambda one: one.messages.append(build_message("eve@example.com")), "went to"),
     "a message without a recipient": (lambda one: one.messages.append(build_message(of=EMAIL)), "unknown recipient"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.audit.ledger import AcceptedEmail
-from tests.stack.scenario import Scenario, Tenant
+from tests.stack.scenario import Scenario, Tenant, message_id_of
 
 SIMULATED_RECIPIENTS = ("delivered", "bounced", "failed", "deferred", "complained", "opened", "clicked", "unsubscribed")
 
@@ -89,8 +89,10 @@ class Caller:
             self._add(self.scenario.resend(self.random.choice(self.sent)))
 
     def report(self) -> None:
-        if self.scenario.ledger.messages:
-            self.scenario.report_bounce(self.random.choice(self.scenario.ledger.messages))
+        # Bounces of system email go to the mailbox of its sender.
+        sender = self.random.choice(self.scenario.ledger.messages) if self.scenario.ledger.messages else None
+        if sender and not message_id_of(sender).startswith("sysm_"):
+            self.scenario.report_bounce(sender)
 
     def _add(self, sent: AcceptedEmail | None) -> None:
         if sent:

@@ -16,6 +16,7 @@ from embedded.servers import postgres, redis
 from embedded.servers.server import ManagedServer
 from tests.chaos import clocks
 from tests.chaos.disk import Disk
+from tests.chaos.unreliable_relay import MODES
 from tests.stack.scenario import LEASE_SECONDS, Scenario
 from tests.stack.stack import wait_for
 
@@ -57,6 +58,8 @@ class FaultInjector:
             self.freeze_worker, self.flap_endpoint,
         ]  # fmt: skip
         faults += [self.fill_disk] if self.disk else []
+        # Often: each breaks the deliveries of a few seconds only.
+        faults += [self.break_transport] * 6 if self.scenario.relays else []
         return faults + ([self.shift_clock] if clocks.faketime_library() else [])
 
     @property
@@ -127,6 +130,14 @@ class FaultInjector:
     def flap_endpoint(self) -> None:
         healthy = [200]
         self.scenario.receiver.statuses = FLAPPING if self.scenario.receiver.statuses == healthy else healthy
+
+    def break_transport(self) -> None:
+        """Let one of the transports fail in some way for a while, mostly the preferred one."""
+        relay = self.random.choice([*self.scenario.relays, self.scenario.relays[0]])
+        relay.set_mode(self.random.choice(MODES[1:]))
+        self.done[f"break_transport_{relay.name}_{relay.mode}"] += 1
+        time.sleep(self.random.uniform(0.5, 4))
+        relay.set_mode("works")
 
     def _has_database(self) -> bool:
         if not self.database.is_alive:

@@ -53,7 +53,7 @@ class ChaosReport:
         return "\n".join([f"seed {self.seed}: {done}", sizes, *unavailable, *found])
 
 
-def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0) -> ChaosReport:
+def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0, has_two_transports: bool = False) -> ChaosReport:
     """Run with a separate PostgreSQL and Redis; see `Caller` for bulk."""
     with _database_directory() as (directory, disk):
         database = replace(postgres.start(directory, settings=SETTINGS), temporary_directory=directory)
@@ -61,7 +61,7 @@ def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0) -> ChaosReport:
         os.environ["DATABASE_URL"] = database.url
         injector = None
         try:
-            with running_scenario(logs) as scenario:
+            with running_scenario(logs, has_two_transports=has_two_transports) as scenario:
                 scenario.stack.start("worker-2", "beat", "beat-2")
                 injector = FaultInjector(scenario, random.Random(seed), database, disk)
                 feed = FeedReader(scenario, random.Random(seed - 1))
@@ -116,9 +116,20 @@ def _finish(scenario: Scenario, injector: FaultInjector, callers: list[Caller], 
         "emails": len(ledger.accepted), "recipients": recipients, "messages": len(ledger.messages),
         "webhook requests": len(ledger.requests),
         "cancelled": sum(email.cancelled_at is not None for email in ledger.accepted),
-        "suppressed": len(ledger.suppressions), "reports": len(ledger.reports), **_count_reasons(scenario),
+        "suppressed": len(ledger.suppressions), "reports": len(ledger.reports), **_count_copies(scenario),
+        **_count_reasons(scenario),
     }  # fmt: skip
     return ChaosReport(seed, done, sizes, violations, injector.unavailable)
+
+
+def _count_copies(scenario: Scenario) -> dict[str, int]:
+    """Return the messages by transport, and the second copies; nothing with a single transport."""
+    if not scenario.relays:
+        return {}
+    messages = scenario.ledger.messages
+    by_transport = Counter(f"messages by {message.transport}" for message in messages)
+    copies = Counter((message.recipient, message.compressed) for message in messages)
+    return {**by_transport, "second copies": sum(count - 1 for count in copies.values())}
 
 
 def _count_reasons(scenario: Scenario) -> dict[str, int]:

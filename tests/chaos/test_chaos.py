@@ -9,7 +9,8 @@ from tests.chaos.run import run
 pytestmark = [pytest.mark.stack, pytest.mark.alone]
 
 
+@pytest.mark.parametrize("has_two_transports", [False, True], ids=["one transport", "two transports"])
 @pytest.mark.parametrize("seconds", [25, pytest.param(600, marks=pytest.mark.long)])
-def test_every_guarantee_holds_in_a_chaos_run(tmp_path, seconds):
-    report = run(tmp_path, seed=secrets.randbelow(10**6), seconds=seconds)
+def test_every_guarantee_holds_in_a_chaos_run(tmp_path, seconds, has_two_transports):
+    report = run(tmp_path, seed=secrets.randbelow(10**6), seconds=seconds, has_two_transports=has_two_transports)
     assert report.violations == [], str(report)

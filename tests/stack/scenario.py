@@ -27,6 +27,7 @@ from kombu.exceptions import OperationalError as CeleryError
 from tests.audit.auditor import audit, wire_id
 from tests.audit.ledger import AcceptedEmail, Ledger, ReceivedMessage, RegisteredEndpoint
 from tests.audit.sink import mail_sink, webhook_sink
+from tests.chaos.unreliable_relay import UnreliableRelay, unreliable_relay
 from tests.inbound.dsns import dsn
 from tests.stack.entries import expire_leases
 from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
@@ -78,6 +79,7 @@ class Scenario:
     numbers: Iterator[int] = field(default_factory=itertools.count)
     # Responses with status 500, which no fault may cause.
     internal_errors: list[str] = field(default_factory=list)
+    relays: list[UnreliableRelay] = field(default_factory=list)
 
     def run(self, name: str, plan: str = "") -> None:
         """Start a process with this failpoint plan, unless it already runs with it."""
@@ -266,17 +268,27 @@ def message_id_of(message: ReceivedMessage) -> str:
 
 
 @contextmanager
-def running_scenario(logs: Path, *, repository: Path = REPOSITORY, **variables: str) -> Iterator[Scenario]:
-    """Yield a scenario with web, worker and the receiver of reports, and two workspaces with an endpoint each."""
+def running_scenario(
+    logs: Path, *, repository: Path = REPOSITORY, has_two_transports: bool = False, **variables: str
+) -> Iterator[Scenario]:
+    """Yield a scenario with web, worker and the receiver of reports, and two workspaces with an endpoint each.
+
+    has_two_transports: own and relay, each behind a proxy that breaks connections.
+    """
     ledger = Ledger()
     with ExitStack() as stack:
-        port = stack.enter_context(mail_sink(ledger))
+        relays: list[UnreliableRelay] = []
+        if has_two_transports:
+            relays = [stack.enter_context(_transport(ledger, name)) for name in ("own", "relay")]
+            relay = {"TRANSPORTS_FILE": str(_write_transports(logs, relays))}
+        else:
+            port = stack.enter_context(mail_sink(ledger))
+            relay = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         receiver = stack.enter_context(webhook_sink(ledger))
-        relay = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         inbound = {"INBOUND_PORT": str(free_port())}
         settings = {**FAST_RETRIES, **relay, **inbound, **variables}
         running = stack.enter_context(running_stack(logs, repository=repository, **settings))
-        scenario = Scenario(running, ledger, receiver)
+        scenario = Scenario(running, ledger, receiver, relays=relays)
         for name in ("web", "worker", "inbound", "submission"):
             scenario.run(name)
         scenario.tenants = [_demo_tenant(scenario), _other_tenant(scenario)]
@@ -284,6 +296,21 @@ def running_scenario(logs: Path, *, repository: Path = REPOSITORY, **variables: 
             _set_up_tenant(scenario, tenant)
         wait_for(lambda: _listens(int(inbound["INBOUND_PORT"])), seconds=30, what="the receiver of reports")
         yield scenario
+
+
+@contextmanager
+def _transport(ledger: Ledger, name: str) -> Iterator[UnreliableRelay]:
+    with mail_sink(ledger, transport=name) as port, unreliable_relay(name, port) as relay:
+        yield relay
+
+
+def _write_transports(logs: Path, relays: list[UnreliableRelay]) -> Path:
+    """Write the file of the transports, preferred in this order; return its path."""
+    path = logs / "transports.yaml"
+    urls = {relay.name: f"smtp://127.0.0.1:{relay.port}?tls=none" for relay in relays}
+    transports = {name: {"kind": "smtp", "url": url} for name, url in urls.items()}
+    path.write_text(json.dumps({"transports": transports, "routes": {"default": {"use": [*urls]}}}))
+    return path
 
 
 def _demo_tenant(scenario: Scenario) -> Tenant:

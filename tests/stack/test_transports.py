@@ -1,0 +1,95 @@
+"""Named transports with real processes: a revoked login, a silent relay, and the return to the first transport."""
+
+import json
+import time
+
+import pytest
+
+from tests.stack.scenario import Scenario, running_scenario
+from tests.stack.stack import wait_for
+
+pytestmark = [pytest.mark.stack]
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    with running_scenario(tmp_path, has_two_transports=True) as scenario:
+        yield scenario
+
+
+def sent(scenario: Scenario):
+    return [message.transport for message in scenario.ledger.messages if "@example.com" in message.recipient]
+
+
+def send(scenario: Scenario, count=1):
+    for _ in range(count):
+        scenario.send(scenario.tenants[0], scenario.address())
+
+
+def test_a_revoked_login_moves_the_mail_within_two_seconds_and_back_without_flapping(scenario):
+    own, _ = scenario.relays
+    send(scenario, 3)
+    wait_for(lambda: len(sent(scenario)) == 3, seconds=30, what="mail by the first transport")
+    assert sent(scenario) == ["own"] * 3
+    own.set_mode("demands_login")
+    started = time.monotonic()
+    send(scenario)
+    wait_for(lambda: len(sent(scenario)) == 4, seconds=20, what="mail by the next transport")
+    assert sent(scenario)[-1] == "relay"
+    assert time.monotonic() - started < 2
+    send(scenario, 5)
+    wait_for(lambda: len(sent(scenario)) == 9, seconds=30, what="mail by the next transport")
+    assert set(sent(scenario)[3:]) == {"relay"}
+    paused = wait_for(lambda: _state(scenario, "own") == "paused", seconds=30, what="a report of the worker")
+    assert paused
+    own.set_mode("works")
+    began = time.monotonic()
+    used = []
+    while time.monotonic() - began < 200 and _state(scenario, "own") != "open":
+        count = len(sent(scenario))
+        send(scenario)
+        wait_for(lambda count=count: len(sent(scenario)) == count + 1, seconds=30, what="a message")
+        used.append(sent(scenario)[-1])
+        time.sleep(1)
+    assert _state(scenario, "own") == "open"
+    assert time.monotonic() - began > 90
+    # Until then only probes, one every thirty seconds.
+    assert used.count("own") <= 14
+    send(scenario, 3)
+    wait_for(lambda: sent(scenario)[-3:] == ["own"] * 3, seconds=30, what="mail by the first transport again")
+    scenario.wait_until_idle(seconds=60)
+    assert scenario.find_violations() == []
+
+
+def _state(scenario, name):
+    page = scenario.stack.manage("shell", "-c", STATES).strip().splitlines()[-1]
+    return json.loads(page)[name]
+
+
+STATES = """
+import json
+from emails.sending.transport_status import read_statuses
+print(json.dumps({status.name: str(status.state) for status in read_statuses()}))
+"""
+
+
+def test_a_relay_that_never_answers_the_last_byte_keeps_its_messages(scenario):
+    own = scenario.relays[0]
+    own.chance.randrange = lambda _: 170  # After the reply to DATA, and before that to the final dot.
+    own.set_mode("falls_silent")
+    send(scenario, 5)
+    wait_for(lambda: len(sent(scenario)) >= 5, seconds=60, what="copies at the silent relay")
+    wait_for(lambda: _pinned(scenario) == [("own", 5)], seconds=60, what="pinned recipients")
+    own.set_mode("refuses")
+    time.sleep(3)
+    assert _pinned(scenario) == [("own", 5)]
+    own.set_mode("works")
+    scenario.wait_until_idle(seconds=60)
+    assert set(sent(scenario)) == {"own"}
+    assert scenario.find_violations() == []
+
+
+def _pinned(scenario):
+    return scenario.stack.query(
+        "SELECT handed_to, count(*)::int FROM emails_pending WHERE handed_to <> '' GROUP BY 1 ORDER BY 1"
+    )
