@@ -341,6 +341,11 @@ def _(caller: Caller):
     return caller.send(stream="news")
 
 
+@row(422, "transport_route_not_allowed", "field", "allowedRoutes")
+def _(caller: Caller):
+    return caller.api.post("/streams", {"id": "news", "name": "News", "transportRoute": "fast"})
+
+
 @row(422, "invalid_stream", "field")
 def _(caller: Caller):
     return caller.stream(kind="bulk", unsubscribe="none")
