@@ -33,7 +33,16 @@ class DeclaredSetting:
 # Settings that may also be given as NAME_FILE, the path of a file with the value (docs/decisions/0105); all settings
 # with the prefix are included.
 SECRETS = frozenset(
-    {"APP_KEYS", "DATABASE_URL", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL", "SECRET_KEY", "SMTP_URL"}
+    {
+        "APP_KEYS",
+        "DATABASE_URL",
+        "METRICS_TOKEN",
+        "OIDC_CLIENT_SECRET",
+        "REDIS_URL",
+        "RSPAMD_PASSWORD",
+        "SECRET_KEY",
+        "SMTP_URL",
+    }
 )
 SECRET_PREFIX = "ANYMAIL_"  # noqa: S105 - the beginning of a name
 FILE_SUFFIX = "_FILE"
