@@ -21,6 +21,4 @@ class SendOptions:
     # None as the stream has it, until the email is accepted.
     track_opens: bool | None = None
     track_clicks: bool | None = None
-    # The domain of the addresses in Reply-To, one for each recipient (emails.sending.reply_address); None without them.
-    reply_domain: str | None = None
     stream: str = MAIN

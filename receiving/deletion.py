@@ -14,7 +14,7 @@ from django.db import transaction
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
 from receiving import content
-from receiving.usage import release_storage
+from receiving.arrival.usage import release_storage
 from webhooks.models import WebhookEvent
 from webhooks.services import empty_bodies, find_ended_events
 

@@ -36,7 +36,7 @@ def automatic_kinds() -> list[tuple[str, Any]]:
 
 
 class InboundRoute(models.Model):
-    """The rule for recipient addresses of a workspace: the first one that matches decides (receiving.routing).
+    """The rule for recipient addresses of a workspace: the first one that matches decides (receiving.arrival.routing).
 
     domain: a receiving domain, or SHARED. match: a glob of the local part in lower case. literals: the number of its
     literal characters. store_days: None for the retention of the plan.

@@ -14,6 +14,7 @@ from lib.ids import from_uuid
 from receiving.api.serializers import ReceivedItemSerializer, ReceivedSerializer
 from receiving.links import webhook_expiry
 from receiving.models import InboundRoute, Message, ReceivedEmail
+from receiving.reading.message import cut_text
 from receiving.states import TRANSITIONS, ReceivedStatus
 
 MAX_REPLIED = 20
@@ -93,11 +94,6 @@ def _cut(resource: dict[str, Any], limits: dict[str, int]) -> None:
         if shorter != value:
             resource[name] = shorter
             resource["truncated"] = sorted({*resource["truncated"], name})
-
-
-def cut_text(text: str, limit: int) -> str:
-    """Return the first characters of a text that have at most `limit` bytes in UTF-8."""
-    return text.encode()[:limit].decode("utf-8", "ignore") if len(text) * 4 > limit else text
 
 
 def _cut_fields(fields: list[list[str]], limit: int) -> list[list[str]]:

@@ -8,10 +8,10 @@ from django.db import transaction
 from api.errors import InvalidFields, NotFound
 from domains.models import ReceivingDomain
 from lib.coded_texts import CodedText
+from receiving.arrival.patterns import count_literals
 from receiving.deletion import delete_emails
 from receiving.errors import NotBlocked, NotPublished
 from receiving.models import SHARED, InboundRoute, ReceivedEmail, SenderBlock
-from receiving.patterns import count_literals
 from receiving.publishing import publish_email
 from receiving.states import ReceivedStatus
 from webhooks.models import Webhook

@@ -261,6 +261,9 @@ class _MessageReader:
         if body == limit < len(self._source):
             name = "The header of a part" if start else "The header"
             self._policy.refuse(f"{name} is longer than {self._policy.max_header_bytes:,} bytes")
+            # Once, not for each part: the search may go to the end.
+            if not start and (empty := END_OF_HEADER.search(self._source, limit)):
+                body = empty.end()
         return end, body
 
     def _next_part(self, delimiter: Delimiter | None) -> MimePart | None:

@@ -27,9 +27,9 @@ from api.fields import (
 from domains.names import InvalidDomainName, to_a_label
 from lib.email_addresses import InvalidAddress, parse_recipient
 from lib.translation import translate
+from receiving.arrival.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
 from receiving.links import API_LIFETIME, RAW, download_url
 from receiving.models import SHARED, InboundRoute, Message, ReceivedEmail, SenderBlock
-from receiving.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
 from receiving.states import BlockedReason, ReceivedStatus
 
 MAX_WEBHOOK_IDS = 10

@@ -15,7 +15,6 @@ from api.transfers import FileResponse
 from domains.receiving_domains import mail_hosts
 from receiving.api.downloads import attachment_response, raw_response
 from receiving.api.filters import ReceivedFilters
-from receiving.api.permissions import ReadsReceived
 from receiving.api.schema import blocks_schema, inbound_schema, received_schema, routes_schema
 from receiving.api.serializers import (
     BlockInput,
@@ -34,8 +33,11 @@ from receiving.api.serializers import (
     UnblockedSenderSerializer,
     max_message_bytes,
 )
+from receiving.arrival.routing import find_route
+from receiving.arrival.shared_addresses import shared_address
+from receiving.arrival.simulation import simulate_email
+from receiving.arrival.usage import read_usage
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
-from receiving.routing import find_route
 from receiving.services import (
     block_sender,
     bypass_block,
@@ -46,9 +48,8 @@ from receiving.services import (
     unblock_sender,
     update_route,
 )
-from receiving.shared_addresses import shared_address
-from receiving.simulation import simulate_email
-from receiving.usage import read_usage
+from workspaces.api.authentication import key_of
+from workspaces.api.scopes import Scope
 from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
 
 # The message, with the escapes of JSON.
@@ -119,12 +120,14 @@ class BlockViewSet(ListModelMixin, WorkspaceViewSet[SenderBlock]):
 class ReceivedViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[ReceivedEmail]):
     queryset = ReceivedEmail.objects.all()
     filterset_class = ReceivedFilters
-    permission_classes = (ReadsReceived,)
     body_bytes: ClassVar = {"create": MAX_SIMULATION_BYTES}
-    sending_actions = frozenset({"create", "list", "retrieve", "raw", "attachments", "destroy"})
+    sending_actions = frozenset({"create", "list", "retrieve", "raw", "attachments"})
 
     def get_queryset(self) -> QuerySet[ReceivedEmail]:
         emails: Any = super().get_queryset()
+        if key_of(self.request).scope == Scope.SENDING_ACCESS and not self.limits.is_test:
+            # The key of a website that sends shows nothing that others wrote to the workspace.
+            emails = emails.none()
         emails = emails.select_related("message") if self.action == "retrieve" else emails.without_content()
         rows: QuerySet[ReceivedEmail] = emails.with_replies()
         return rows
@@ -144,7 +147,7 @@ class ReceivedViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Recei
     def raw(self, request: Request, pk: str) -> FileResponse:
         return raw_response(request, self.get_object())
 
-    @action(detail=True, url_path="attachments/(?P<attachment_id>att_[0-9A-Za-z]{22})")
+    @action(detail=True, url_path="attachments/(?P<attachment_id>[^/]+)")
     def attachments(self, request: Request, pk: str, attachment_id: str) -> FileResponse:
         email = self.get_object()
         numbers = [entry["id"] for entry in email.message.attachments]

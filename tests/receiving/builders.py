@@ -1,13 +1,17 @@
 """Receiving domains, routes and messages of the tests."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 from domains.models import Domain, ReceivingDomain
+from lib.worker.leases import Lease
+from receiving.arrival.routing import decide_recipient
+from receiving.arrival.storing import Arrival, store_message
 from receiving.models import InboundRoute, ReceivedEmail
-from receiving.routing import decide_recipient
+from receiving.processing import ReadResult
+from receiving.received_work import ReceivedQueueWork
 from receiving.services import create_route
-from receiving.storing import Arrival, store_message
 from workspaces.models import Workspace
 
 PLAIN = b"""From: Ada Lovelace <ada@example.com>\r
@@ -39,3 +43,26 @@ def arrive(source: bytes = PLAIN, to: str = "support@alice.example", **envelope:
     assert decision.recipient, decision.reply
     assert decision.is_accepted, decision.reply
     return ReceivedEmail.objects.get(id=store_message(Arrival(source, **values), [decision.recipient]))
+
+
+def process_received() -> None:
+    """Read all stored messages, as a worker does."""
+    work = ReceivedQueueWork()
+    while jobs := work.claim(16).jobs:
+
+        async def perform(batch: Any = jobs) -> list[ReadResult]:
+            return [await work.perform(job, Lease(0)) for job in batch]
+
+        work.record(asyncio.run(perform()))
+
+
+def receive(source: bytes = PLAIN, to: str = "support@alice.example", **envelope: Any) -> ReceivedEmail:
+    """Store and read a message."""
+    email = arrive(source, to, **envelope)
+    process_received()
+    return ReceivedEmail.objects.select_related("message").get(id=email.id)
+
+
+def with_field(field: str, source: bytes = PLAIN) -> bytes:
+    """Return a message with another header field."""
+    return field.encode() + b"\r\n" + source

@@ -4,6 +4,7 @@ from domains.models import ReceivingDomain
 from domains.receiving_domains import active_cache
 from tests.conftest import Api, make_domain, make_key
 from tests.receiving.builders import receive_for
+from workspaces.key_limits import read_limits
 
 
 @pytest.fixture(autouse=True)
@@ -28,4 +29,4 @@ def key(alice, receiving) -> Api:
 
 @pytest.fixture
 def test_key(alice, receiving) -> Api:
-    return Api(make_key(alice.workspace, scope="sending_access", is_test=True))
+    return Api(make_key(alice.workspace, "sending_access", limits=read_limits(is_test=True)))

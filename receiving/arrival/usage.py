@@ -7,7 +7,7 @@ from django.conf import settings
 
 from lib.ids import to_uuid
 from lib.sql import run
-from receiving import replies
+from receiving.arrival import replies
 from receiving.models import ReceivingUsage
 from workspaces.models import Workspace
 

@@ -17,9 +17,9 @@ from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from receiving import content
+from receiving.arrival.routing import RoutedRecipient
+from receiving.arrival.usage import take_usage
 from receiving.models import Message, ReceivedEmail
-from receiving.routing import RoutedRecipient
-from receiving.usage import take_usage
 
 REPEATED_WITHIN = timedelta(hours=24)
 # Deliveries of the same bytes wait for each other.

@@ -1,11 +1,11 @@
 """Simulation: a message as if a mail server had delivered it, with a test key, for tests without an MX record."""
 
 from lib.coded_texts import CodedText
+from receiving.arrival.routing import UNKNOWN, decide_recipient
+from receiving.arrival.storing import Arrival, store_message
+from receiving.arrival.usage import LimitReached
 from receiving.errors import RecipientRefused, TestKeyRequired
 from receiving.models import ReceivedEmail
-from receiving.routing import UNKNOWN, decide_recipient
-from receiving.storing import Arrival, store_message
-from receiving.usage import LimitReached
 from workspaces.key_limits import KeyLimits
 from workspaces.models import Workspace
 

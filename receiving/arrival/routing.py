@@ -17,11 +17,11 @@ from domains.receiving_domains import find_receiver
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
 from lib.tokens import InvalidToken
-from receiving import replies
+from receiving.arrival import replies
+from receiving.arrival.patterns import matches
+from receiving.arrival.shared_addresses import find_owner
+from receiving.arrival.usage import read_usage
 from receiving.models import SHARED, InboundRoute, SenderBlock
-from receiving.patterns import matches
-from receiving.shared_addresses import find_owner
-from receiving.usage import read_usage
 from workspaces.models import Workspace
 
 # Mail to a suspended or deleted workspace waits at the sender, then it is refused.
