@@ -220,6 +220,20 @@ def servers(name: str) -> list[tuple[str, int]]:
     return parsed
 
 
+def host_and_port(name: str, default: str) -> tuple[str, int]:
+    """Read host:port, such as inbound:25 or [::1]:25."""
+    _declare(name, default, "host:port")
+    for entry in (text(name, default), default):
+        try:
+            parts = urlsplit(f"//{entry}")
+            if parts.hostname and parts.port and not (parts.path or parts.username):
+                return parts.hostname, parts.port
+        except ValueError:
+            pass
+        problems.append(f"{name} must be host:port, not {entry!r}.")
+    raise AssertionError(default)
+
+
 def key_ring(name: str) -> list[tuple[str, bytes]]:
     """Read `id:base64,id:base64`, newest first; each key has 32 bytes."""
     _declare(name, "", "a comma-separated list of id:base64")

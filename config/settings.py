@@ -101,8 +101,10 @@ INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 # Also read by django-anymail: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
 # Inbound email: received for the domains of workspaces
-RECEIVING_DOMAIN = env.text("RECEIVING_DOMAIN").lower().rstrip(".")
+RECEIVING_DOMAIN = env.text("RECEIVING_DOMAIN", "in.demo.example" if EMBEDDED else "").lower().rstrip(".")
 RECEIVING_MX = [name.lower().rstrip(".") for name in env.string_list("RECEIVING_MX")]
+# The inbound server as workers reach it, for emails to domains that are received here.
+RECEIVING_SERVER = env.host_and_port("RECEIVING_SERVER", f"127.0.0.1:{INBOUND_PORT}")
 RECEIVING_MAX_BYTES = env.integer("RECEIVING_MAX_BYTES", 25 * 1024 * 1024, low=65_536, high=100 * 1024 * 1024)
 RECEIVING_MEMORY_BYTES = env.integer("RECEIVING_MEMORY_BYTES", 256 * 1024 * 1024, low=1024 * 1024, high=2**40)
 RECEIVING_DAILY_LIMIT = env.integer("RECEIVING_DAILY_LIMIT", 10_000, low=1, high=10**9)

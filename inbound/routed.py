@@ -6,13 +6,14 @@ Content is never refused after DATA except for its size and a mail loop, and not
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
 from django.conf import settings
 from django.db import transaction
 
-from counters.process_counts import ProcessCounts
+from counters.process_counts import Labels, ProcessCounts, read_process_counts
 from inbound.sessions import InboundEnvelope, InboundSMTP
 from lib.mail.smtp_limits import network_of
 from lib.network.address_guard import unwrap
@@ -32,7 +33,8 @@ HEADER_BYTES = 1024 * 1024
 END_OF_HEADER = re.compile(rb"\r\n\r\n")
 RECEIVED = re.compile(rb"^received[ \t]*:", re.IGNORECASE | re.MULTILINE)
 # Of this process: replies to recipients and messages, by their names.
-counts = ProcessCounts("inbound")
+KIND = "inbound"
+counts = ProcessCounts(KIND)
 REPLY_NAMES = {
     replies.NO_SUCH_ADDRESS: "no_such_address",
     replies.REJECTED: "rejected",
@@ -66,6 +68,11 @@ class HourlyMessages:
 
     def add(self, peer: str) -> None:
         self.counts[network_of(peer)] += 1
+
+
+def read_reply_counts() -> Iterator[tuple[Labels, int]]:
+    """Yield the all-time number of replies of this installation by their names."""
+    return read_process_counts(KIND)
 
 
 def count_reply(reply: str) -> str:

@@ -10,10 +10,12 @@ from delivery.transports.anymail import AnymailTransport
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.interface import Transport
+from delivery.transports.own_receiver import OwnReceiverTransport
 from delivery.transports.relay import RelayTransport, inbox_transport
 from delivery.transports.simulator import SimulatorTransport
 from delivery.transports.smtp.mx import Routes
 from delivery.transports.smtp.smtp_url import parse_smtp_url
+from emails.sending.received_domains import ReceivedDomains
 from lib.network.address_guard import Address, Guard
 from lib.network.resolver import Resolver
 
@@ -37,7 +39,11 @@ def _direct() -> Transport:
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
     routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME])
-    return DirectTransport(routes, ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+    direct = DirectTransport(routes, ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+    host, port = settings.RECEIVING_SERVER
+    return OwnReceiverTransport(
+        direct, host=host, port=port, ehlo_name=settings.EHLO_NAME, is_received=ReceivedDomains().includes
+    )
 
 
 def _own_addresses() -> frozenset[Address]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db.models import Sum
 
 from lib.ids import to_uuid
 from lib.sql import run
@@ -94,4 +95,5 @@ def release_storage(sizes: Mapping[str, int]) -> None:
 
 def total_stored_bytes() -> int:
     """Return the bytes that all workspaces store, for `/metrics`."""
-    return sum(ReceivingUsage.objects.values_list("stored_bytes", flat=True))
+    total = ReceivingUsage.objects.aggregate(total=Sum("stored_bytes"))["total"]
+    return int(total or 0)
