@@ -22,13 +22,14 @@ from receiving.arrival.routing import RoutedRecipient
 NEEDS_RECIPIENT = "503 5.5.1 Send RCPT first"
 SYNTAX_OF_DATA = "501 5.5.4 Syntax: DATA"
 START = "354 End the message with <CRLF>.<CRLF>"
+LINE_TOO_LONG = "500 5.5.2 Line too long"
 SIZE = re.compile(r"SIZE=(\d{1,20})")
 # The owner of the memory for reports.
 REPORTS = "reports"
 REPORT_BYTES = 1024 * 1024
 REFUSALS = {
     DataRefusal.TOO_LARGE: TOO_LARGE,
-    DataRefusal.LINE_TOO_LONG: TOO_LARGE,
+    DataRefusal.LINE_TOO_LONG: LINE_TOO_LONG,
     DataRefusal.NO_MEMORY: replies.NO_MEMORY,
 }
 # Messages of any number of lines are read; the report reader has its own bounds.
@@ -173,7 +174,13 @@ class InboundSMTP(LimitedSMTP):
             # What was announced is counted already.
             return received <= self._taken or self._take(envelope, received - self._taken)
 
-        refusal = await read_message(self._reader, content, max_bytes=envelope.max_bytes, take=take)
+        refusal = await read_message(
+            self._reader,
+            content,
+            max_bytes=min(envelope.max_bytes, self._limits.message_bytes),
+            take=take,
+            max_line_bytes=self._limits.line_bytes if envelope.is_report else None,
+        )
         if refusal is DataRefusal.NO_MEMORY:
             self._limiter.refused["memory"] += 1
         return REFUSALS[refusal] if refusal else None

@@ -26,12 +26,11 @@ _thread = threading.local()
 @contextmanager
 def use_lookups(lookups: MessageLookups) -> Iterator[None]:
     """Let pyspf query through these lookups, in this thread."""
-    _thread.lookups = lookups
+    _thread.lookups, _thread.bodies = lookups, {}
     try:
         yield
     finally:
-        del _thread.lookups
-        _thread.bodies = {}
+        del _thread.lookups, _thread.bodies
 
 
 def _look_up(name: str, kind: str, *_: Any) -> list[tuple[tuple[str, str], Any]]:
@@ -65,7 +64,7 @@ def _remember(canonicalize: Any) -> Any:
     """Return a function that keeps its result for the body of the message: several signatures cover the same one."""
 
     def remembered(body: bytes) -> bytes:
-        bodies = vars(_thread).setdefault("bodies", {})
+        bodies = vars(_thread).get("bodies", {})
         key = canonicalize, id(body)
         if key not in bodies:
             bodies[key] = body, canonicalize(body)
@@ -85,4 +84,4 @@ authheaders.get_org_domain = organizational_domain
 authheaders.dmarc_lookup.get_org_domain = organizational_domain
 authheaders.get_domain_part = lambda address: address.rpartition("@")[2].lower()
 
-__all__ = ["authheaders", "dkim", "spf", "use_lookups"]
+__all__ = ["authheaders", "canonicalization", "dkim", "spf", "use_lookups"]

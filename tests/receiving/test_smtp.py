@@ -230,7 +230,7 @@ def test_a_repeated_delivery_is_250_and_makes_no_second_row(port, route):
     first, again = deliver(port)[2], deliver(port)[2]
     assert first == again
     assert deliver(port, PLAIN, TO, "other@alice.example")[3] == first
-    assert [email.recipient for email in ReceivedEmail.objects.order_by("id")] == [TO, "other@alice.example"]
+    assert {email.recipient for email in ReceivedEmail.objects.all()} == {TO, "other@alice.example"}
     assert deliver(port, sender="other@example.com")[2] != first
     assert deliver(port, with_field("X-Other: 1"))[2] != first
     Message.objects.update(received_at=timezone.now() - timedelta(hours=25))
