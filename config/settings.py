@@ -327,6 +327,8 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.server": {"level": "ERROR"},
         "mail.log": {"level": "WARNING"},
+        # Each signature of a received message that fails, with its content.
+        "dkimpy": {"level": "CRITICAL"},
         # Celery sets the level of the root logger to WARNING, which would hide that a worker is ready.
         "postrider.processes": {"level": "INFO"},
     },

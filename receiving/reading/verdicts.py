@@ -100,7 +100,10 @@ def check_dmarc(
         for verdict in passed or [None]:
             signature = DKIMAuthenticationResult(result=PASS, header_d=verdict.domain) if verdict else None
             result, _, _, policy = authheaders.dmarc_per_from(
-                domain, spf_result=sender, dkim_result=signature, dnsfunc=lambda name: _find_policy(name, lookups)
+                domain,
+                spf_result=sender,
+                dkim_result=signature,
+                dnsfunc=lambda name: _find_policy(name, domain, lookups),
             )
             results.append((result, policy or None))
     except DnsUnavailable:
@@ -135,7 +138,7 @@ def _is_aligned(name: str, domain: str) -> bool:
     return organizational_domain(name) == organizational_domain(domain)
 
 
-def _find_policy(name: str, lookups: MessageLookups) -> str | None:
+def _find_policy(name: str, domain: str, lookups: MessageLookups) -> str | None:
     """Return the only DMARC record at a name, or for another name whether it has TXT records (authheaders' dnsfunc)."""
     records = lookups.look_up(name, "TXT")
     if not name.startswith("_dmarc."):
@@ -144,4 +147,7 @@ def _find_policy(name: str, lookups: MessageLookups) -> str | None:
     if len(policies) != 1:
         return None
     tags = [tag.strip() for tag in policies[0].split(";") if tag.strip()]
+    if name == f"_dmarc.{domain}":
+        # The library would apply the policy for subdomains to the domain itself.
+        tags = [tag for tag in tags if tag.partition("=")[0].strip().lower() not in {"sp", "np"}]
     return ";".join(["v=DMARC1", *tags[1:]])
