@@ -1,6 +1,7 @@
 """Own receiver: messages to domains that this installation receives go to its own server, not to the addresses in DNS.
 
-These addresses are refused as those of this machine, and may be private ones behind a load balancer.
+These addresses are refused as those of this machine, and may be private ones behind a load balancer
+(docs/decisions/0233).
 """
 
 from collections.abc import Awaitable, Callable

@@ -23,7 +23,8 @@ SOURCE = (
     + base64.encodebytes(PNG).replace(b"\n", b"\r\n")
     + b"--b\r\nContent-Type: text/html\r\nContent-Disposition: attachment; filename*=UTF-8''p%C3%A4ge%22.html\r\n\r\n"
     b"<script>alert(1)</script>\r\n"
-    b"--b\r\nContent-Type: text/plain; name=a.txt\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nGr=FC=DFe=\r\n\r\n"
+    b"--b\r\nContent-Type: text/plain; name=a.txt\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
+    b"Gr=FC=DFe=\r\n\r\n"
     b"--b--\r\n"
 )
 
