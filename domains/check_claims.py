@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce, Now
 from api.errors import RateLimitExceeded
 from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
 from domains.models import SENDING_STATUSES, Domain, ReceivingDomain, TrackingHost
-from domains.receiving_domains import record_receiving_check
+from domains.receiving.services import record_receiving_check
 from domains.record_checks.results import (
     HostCheck,
     ReceivingCheck,

@@ -10,7 +10,7 @@ from django.conf import settings
 from domains.check_claims import CheckClaim, claim_due_checks, record_check
 from domains.models import Domain
 from domains.names import organizational_domain
-from domains.receiving_domains import expected_mx
+from domains.receiving.services import expected_mx
 from domains.record_checks.check_all import ExpectedRecords, check_domain_records
 from domains.record_checks.dns_cache import ANSWER_SECONDS
 from domains.record_checks.receiving import ExpectedMx, check_receiving

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from domains.lifecycle import OLD_KEY_RETENTION
 from domains.models import DkimKey, Domain, ReceivingDomain, TrackingHost
-from domains.receiving_domains import mail_hosts
+from domains.receiving.services import mail_hosts
 from domains.record_checks.dkim import build_dkim_record
 from domains.record_checks.dmarc import build_dmarc_record
 from domains.record_checks.results import (

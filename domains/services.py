@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from api.errors import NotFound, Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
-from domains.receiving_domains import set_receiving
+from domains.receiving.services import set_receiving
 from domains.records import list_missing_records
 from domains.tracking_hosts import remove_tracking_host, retire_tracking_host, set_tracking_host
 from lib.coded_texts import CodedText

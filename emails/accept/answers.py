@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from api.errors import InvalidFields
-from domains.receiving_domains import reply_domain
+from domains.receiving.services import reply_domain
 from emails.accept.drafts import Draft
 from emails.errors import ReceivedEmailNotFound, ReceivingNotActive, ReplyTrackingConflict
 from lib.coded_texts import CodedText

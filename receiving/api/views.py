@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from api.errors import NotFound
 from api.fields import DeletedSerializer
 from api.transfers import FileResponse
-from domains.receiving_domains import mail_hosts
+from domains.receiving.services import mail_hosts
 from receiving.api.downloads import attachment_response, raw_response
 from receiving.api.filters import ReceivedFilters
 from receiving.api.schema import blocks_schema, inbound_schema, received_schema, routes_schema

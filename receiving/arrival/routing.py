@@ -13,7 +13,7 @@ import idna
 from django.conf import settings
 from django.db.models.functions import Now
 
-from domains.receiving_domains import find_receiver
+from domains.receiving.services import find_receiver
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
 from lib.tokens import InvalidToken

@@ -1,7 +1,7 @@
 import pytest
 
 from domains.models import ReceivingDomain
-from domains.receiving_domains import active_cache
+from domains.receiving.services import active_cache
 from tests.conftest import Api, make_domain, make_key
 from tests.receiving.builders import receive_for
 from workspaces.key_limits import read_limits

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from domains.check_claims import CheckClaim, record_check
 from domains.models import Domain, ReceivingDomain
-from domains.receiving_domains import expected_mx, find_receiver, move_receiving
+from domains.receiving.services import expected_mx, find_receiver, move_receiving
 from domains.record_checks.receiving import check_receiving
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 from lib.network.resolver import Resolver

@@ -40,7 +40,7 @@ def test_an_email_to_a_received_domain_arrives_and_its_answer_too(alice, receivi
     process_received()
     received = Api(make_key(bob.workspace)).get("/inbound/emails").json()["data"]
     assert [(email["recipient"], email["from"]["email"]) for email in received] == [
-        ("x@bob.example", "hello@alice.example")
+        ("x@bob.example", "hi@alice.example")
     ]
     assert received[0]["replyTo"][0]["email"].startswith("r-")
     assert ReceivedEmail.objects.get().message.authentication["dkim"][0]["domain"] == "alice.example"
