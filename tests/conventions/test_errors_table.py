@@ -288,6 +288,7 @@ def _(caller: Caller):
 
 @row(422, "receiving_not_active", "field", "domain")
 def _(caller: Caller):
+    caller.settings.RECEIVING_DOMAIN = ""
     return caller.send(replyTracking=True)
 
 
