@@ -30,6 +30,9 @@ from emails.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReuse,
     InvalidIdempotencyKey,
+    ReceivedEmailNotFound,
+    ReceivingNotActive,
+    ReplyTrackingConflict,
     TooManyAttachments,
     TooManyRecipients,
 )
@@ -66,6 +69,7 @@ ACCEPTING = (
     QuotaExceeded,
 )
 TEMPLATE = (TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables, TemplateOutputTooLarge)
+ANSWERING = (ReplyTrackingConflict, ReceivingNotActive, ReceivedEmailNotFound)
 REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -99,12 +103,20 @@ refine_schema(
     anyOf=[
         {
             "title": f"With {name}",
-            "required": [name, "subject"],
+            "required": ["to", name, "subject"],
             "properties": {name: SOME_TEXT, "subject": SOME_TEXT},
         }
         for name in ("html", "text")
     ]
-    + [{"title": "With a template", "required": ["templateId"], "properties": {"templateId": SOME_TEXT}}],
+    + [{"title": "With a template", "required": ["to", "templateId"], "properties": {"templateId": SOME_TEXT}}]
+    + [
+        {
+            "title": f"An answer with {name}",
+            "required": ["inReplyToId", name],
+            "properties": {"inReplyToId": SOME_TEXT, name: SOME_TEXT},
+        }
+        for name in ("html", "text", "templateId")
+    ],
 )
 refine_schema(BatchInput, properties={"recipients": {"maxItems": MAX_BATCH}})
 refine_schema(
@@ -141,7 +153,7 @@ emails_schema = keyed_view(
             ),
             response(DryRunSerializer, "The request passed the dry run.", examples.DRY_RUN),
         ],
-        problems=[*ACCEPTING, *TEMPLATE, TooManyRecipients, TooManyAttachments, AttachmentsTooLarge],
+        problems=[*ACCEPTING, *TEMPLATE, *ANSWERING, TooManyRecipients, TooManyAttachments, AttachmentsTooLarge],
         body=SendInput,
         bodies=examples.SEND,
         parameters=[IDEMPOTENCY_KEY],

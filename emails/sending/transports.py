@@ -11,6 +11,7 @@ from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.interface import Transport
+from delivery.transports.own_receiver import OwnReceiverTransport
 from delivery.transports.relay import RelayTransport, inbox_transport
 from delivery.transports.router import TransportRouter
 from delivery.transports.simulator import SimulatorTransport
@@ -18,6 +19,7 @@ from delivery.transports.smtp.mx import Routes
 from delivery.transports.smtp.smtp_url import parse_smtp_url
 from delivery.transports.source_addresses import usable_addresses
 from delivery.transports.transports_file import DEFAULT, TransportSpec
+from emails.sending.received_domains import ReceivedDomains
 from lib.network.address_guard import Address, Guard
 from lib.network.resolver import Resolver
 
@@ -49,13 +51,22 @@ def _relay() -> Transport:
 
 
 def _direct() -> Transport:
-    return DirectTransport(_routes(), ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+    direct = DirectTransport(_routes(), ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
+    return _with_own_receiver(direct, ehlo_name=settings.EHLO_NAME)
 
 
 def _routes(*own_names: str) -> Routes:
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
     return Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, *own_names])
+
+
+def _with_own_receiver(direct: Transport, *, ehlo_name: str) -> Transport:
+    """Deliver to the domains that this installation receives without their addresses in DNS."""
+    host, port = settings.RECEIVING_SERVER
+    return OwnReceiverTransport(
+        direct, host=host, port=port, ehlo_name=ehlo_name, is_received=ReceivedDomains().includes
+    )
 
 
 def _own_addresses() -> frozenset[Address]:
@@ -83,7 +94,9 @@ TRANSPORTS: dict[str, Callable[[], Transport]] = {
 def _named_direct(spec: TransportSpec) -> Transport:
     ehlo_name = spec.ehlo_name or settings.EHLO_NAME
     sources = usable_addresses(spec.source_addresses)
-    return DirectTransport(_routes(ehlo_name), ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    routes = _routes(ehlo_name)
+    direct = DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    return _with_own_receiver(direct, ehlo_name=ehlo_name)
 
 
 def _named_relay(spec: TransportSpec) -> Transport:

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -56,6 +56,13 @@ SELECT d.event_id, d.status, w.url, w.workspace_id, d.kind, d.is_test
   FROM webhooks_webhookdelivery d JOIN webhooks_webhook w ON w.id = d.webhook_id
 """
 USAGE = "SELECT workspace_id, sum(used)::int AS used FROM workspaces_usage GROUP BY 1"
+RECEIVED = """
+SELECT e.workspace_id, m.message_id, e.status,
+       (SELECT count(*) FROM emails_event v WHERE v.kind = 'received' AND v.workspace_id = e.workspace_id
+           AND v.payload->>'id' IS NOT NULL AND v.id = e.event_id) AS events
+  FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
+"""
+RECEIVED_EVENTS = "SELECT workspace_id, count(*)::int AS events FROM emails_event WHERE kind = 'received' GROUP BY 1"
 EMAILS = "SELECT id, workspace_id, status FROM emails_email"
 MESSAGE_ID = re.compile(rb"^message-id:\s*<([0-9A-Za-z_]+)@", re.IGNORECASE | re.MULTILINE)
 # Emails to the staff, such as those about a paused transport; they belong to no workspace.
@@ -72,14 +79,21 @@ class DatabaseSnapshot:
     events: list[Any]
     deliveries: list[Any]
     usage: dict[str, int]
+    received: list[Any] = field(default_factory=list)
+    received_events: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, url: str) -> "DatabaseSnapshot":
         with psycopg.connect(url, row_factory=namedtuple_row) as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            tables = [connection.execute(sql).fetchall() for sql in (EMAILS, RECIPIENTS, EVENTS, DELIVERIES, USAGE)]
-        *rest, usage = tables
-        return cls(*rest, usage={wire_id(row.workspace_id, "ws_"): row.used for row in usage})
+            statements = (EMAILS, RECIPIENTS, EVENTS, DELIVERIES, USAGE, RECEIVED, RECEIVED_EVENTS)
+            *rest, usage, received, events = [connection.execute(sql).fetchall() for sql in statements]
+        return cls(
+            *rest,
+            usage={wire_id(row.workspace_id, "ws_"): row.used for row in usage},
+            received=received,
+            received_events={wire_id(row.workspace_id, "ws_"): row.events for row in events},
+        )
 
 
 def audit(url: str, ledger: Ledger, *, grace_seconds: float) -> list[str]:
@@ -100,6 +114,7 @@ def find_violations(snapshot: DatabaseSnapshot, ledger: Ledger, *, grace_seconds
     yield from _check_quota(snapshot, ledger)
     yield from _check_webhooks(snapshot, ledger)
     yield from _check_bounces(snapshot, ledger)
+    yield from _check_received(snapshot, ledger)
     yield from _check_isolation(snapshot, ledger)
 
 
@@ -279,6 +294,20 @@ def _check_bounces(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
     for recipient_id in ledger.reports:
         if bounces[recipient_id] != 1:
             yield f"an acknowledged bounce of {recipient_id} has {bounces[recipient_id]} events"
+
+
+def _check_received(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """A message that the receiver acknowledged with a 250 is one received email of its workspace, with one event."""
+    found = defaultdict(list)
+    for row in snapshot.received:
+        found[row.message_id].append((wire_id(row.workspace_id, "ws_"), row.status, row.events))
+    for message_id, workspace in ledger.received.items():
+        if found[message_id] != [(workspace, "processed", 1)]:
+            yield f"the acknowledged message {message_id} of {workspace} became {found[message_id]}"
+    for workspace, events in snapshot.received_events.items():
+        rows = sum(owner == workspace for rows in found.values() for owner, *_ in rows)
+        if events != rows:
+            yield f"{workspace} received {rows} emails, but has {events} events"
 
 
 def _check_isolation(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:

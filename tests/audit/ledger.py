@@ -85,6 +85,8 @@ class Ledger:
     requests: list[WebhookRequest] = field(default_factory=list)
     # Recipient ids whose bounce the service acknowledged with a 250.
     reports: set[str] = field(default_factory=set)
+    # The workspaces of messages, by Message-ID, that the receiver acknowledged with a 250.
+    received: dict[str, str] = field(default_factory=dict)
     # A word per workspace that occurs in all its emails.
     markers: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -8,11 +8,14 @@ import pytest
 from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from lib.ids import new_id
+from receiving import content
+from receiving.models import Message, ReceivedEmail
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
 from tests.key_kinds import KEY_KINDS, allowed_scopes, api_of_kind, scope_of
-from workspaces.models import Usage
+from workspaces.models import Usage, Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +49,16 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("DELETE", "/emails/{}"): ("email", None),
     ("GET", "/emails/{}/events"): ("email", None),
     ("POST", "/emails/{}/resend"): ("email", None),
+    ("GET", "/inbound/routes/{}"): ("route", None),
+    ("PATCH", "/inbound/routes/{}"): ("route", {"name": "Taken over"}),
+    ("DELETE", "/inbound/routes/{}"): ("route", None),
+    ("DELETE", "/inbound/blocks/{}"): ("block", None),
+    ("GET", "/inbound/emails/{}"): ("received", None),
+    ("DELETE", "/inbound/emails/{}"): ("received", None),
+    ("GET", "/inbound/emails/{}/raw"): ("received", None),
+    ("GET", "/inbound/emails/{}/attachments/{}"): ("attachment", None),
+    ("POST", "/inbound/emails/{}/bypass"): ("received", None),
+    ("POST", "/inbound/emails/{}/redeliver"): ("received", None),
 }
 PREFIXES = {
     "email": "",
@@ -55,6 +68,10 @@ PREFIXES = {
     "domain": "dom_",
     "webhook": "wh_",
     "delivery": "whd_",
+    "route": "rt_",
+    "block": "blk_",
+    "received": "inb_",
+    "attachment": "att_",
 }
 WEBHOOK = {"url": "http://127.0.0.1:9/hook", "events": ["delivered"]}
 TEMPLATE = {"name": "Welcome", "subject": "Hello", "htmlContent": "<p>Hi {{name}}</p>", "alias": "welcome"}
@@ -107,7 +124,16 @@ def call(api: Api, method: str, path: str, body: Any) -> Any:
 
 def all_rows() -> dict[str, list]:
     """Return all rows that a call can change."""
-    apps_with_rows = ("emails", "streams", "templates_app", "suppressions", "domains", "webhooks", "analytics")
+    apps_with_rows = (
+        "emails",
+        "streams",
+        "templates_app",
+        "suppressions",
+        "domains",
+        "webhooks",
+        "analytics",
+        "receiving",
+    )
     models = [model for name in apps_with_rows for model in apps.get_app_config(name).get_models()]
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in [*models, Usage]}
 
@@ -118,6 +144,7 @@ def owned(api: Api, alice) -> dict[str, str]:
     scheduled_for = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     webhook = api.post("/webhooks", WEBHOOK).json()["id"]
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")
+    received = received_by(alice.workspace)
     return {
         "email": send(api, scheduledFor=scheduled_for),
         "stream": api.post("/streams", {"id": "news", "name": "News"}).json()["id"],
@@ -126,7 +153,30 @@ def owned(api: Api, alice) -> dict[str, str]:
         "domain": alice.workspace.domains.get().id,
         "webhook": webhook,
         "delivery": api.post(f"/webhooks/{webhook}/test").json()["id"],
+        "route": api.post("/inbound/routes", {"name": "All", "domain": "shared", "match": "*"}).json()["id"],
+        "block": api.post("/inbound/blocks", {"sender": "spam.example"}).json()["id"],
+        "received": received.id,
+        "attachment": received.message.attachments[0]["id"],
     }
+
+
+def received_by(workspace: Workspace) -> ReceivedEmail:
+    """Return a received email with an attachment that is blocked and has an event, so that every operation works."""
+    attachment = {"id": new_id("att_"), "filename": "a.txt", "contentType": "text/plain", "size": 2, "sha256": ""}
+    attachment |= {"contentId": None, "inline": False, "method": None, "start": 0, "end": 2, "encoding": "7bit"}
+    message = Message.objects.create(
+        content_id=content.put(b"hi"), sha256=b"", size=2, envelope_from="", trace="", attachments=[attachment]
+    )
+    return ReceivedEmail.objects.create(
+        workspace=workspace,
+        message=message,
+        recipient="a@in.demo.example",
+        status="blocked",
+        size=2,
+        store_days=7,
+        expires_at=datetime.now(UTC) + timedelta(days=7),
+        event_id=new_id("evt_"),
+    )
 
 
 @pytest.fixture
@@ -137,7 +187,8 @@ def alices_test_email(api: Api, alice: Account) -> str:
 
 def fill_path(path: str, object_id: str, owned: dict[str, str]) -> str:
     """Insert an id as the last argument of a path; the parents are the owner's."""
-    parents = [owned["webhook"]] * (path.count("{}") - 1)
+    parent = owned["received" if path.startswith("/inbound") else "webhook"]
+    parents = [parent] * (path.count("{}") - 1)
     return path.format(*parents, object_id)
 
 
@@ -150,7 +201,7 @@ def test_every_path_with_an_id_is_in_the_table():
 def test_an_owner_has_access(api: Api, owned, method, path, slash):
     id_type, body = TABLE[method, path]
     response = call(api, method, fill_path(path, owned[id_type], owned) + slash, body)
-    assert response.status_code in {200, 202}, response.content
+    assert response.status_code in {200, 202}, response
 
 
 @pytest.mark.parametrize("kind", KEY_KINDS)

@@ -45,10 +45,12 @@ FAST_RETRIES = {
 }
 EVENT_KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
 EXPIRE_REPORTS = "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1"
+EXPIRE_MESSAGES = "UPDATE receiving_message SET due_at = now() - interval '1 s' WHERE read_at IS NULL RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
 QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
+     + (SELECT count(*) FROM receiving_message WHERE read_at IS NULL)
      + (SELECT count(*) FROM emails_event WHERE number > (SELECT last FROM events_feedprogress WHERE source = 'log'))
      + (SELECT h.position - c.position FROM events_feedhead h, webhooks_feedcursor c)
 """
@@ -67,6 +69,8 @@ class Tenant:
     long_template: str = ""
     # The signing secret of its webhook endpoint.
     secret: str = ""
+    # Its shared address, at which it receives email.
+    address: str = ""
 
 
 @dataclass
@@ -192,6 +196,21 @@ class Scenario:
             assert time.monotonic() < deadline, "the report was never accepted"
             time.sleep(0.1)
 
+    def receive(self, tenant: Tenant) -> None:
+        """Send an email to a workspace until the receiver answers 250, as a mail host would."""
+        message_id = f"<{next(self.numbers)}@example.com>"
+        source = f"From: ada@example.com\r\nSubject: {tenant.marker}\r\nMessage-ID: {message_id}\r\n\r\nHello\r\n"
+        deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
+        while True:
+            with suppress(OSError, smtplib.SMTPException):
+                code, text = self._submit(source.encode(), tenant.address)
+                assert code // 100 != 5, f"an email was permanently refused: {code} {text!r}"
+                if code == 250:
+                    self.ledger.received[message_id] = tenant.id
+                    return
+            assert time.monotonic() < deadline, "the email was never accepted"
+            time.sleep(0.1)
+
     def _submit(self, report: bytes, to: str) -> tuple[int, bytes]:
         with smtplib.SMTP("127.0.0.1", int(self.stack.environment["INBOUND_PORT"]), timeout=20) as client:
             client.ehlo("mx.example.com")
@@ -235,7 +254,8 @@ class Scenario:
     def expire_leases(self) -> None:
         """Expire all leases, those of received reports included."""
         expire_leases(self.stack)
-        self.stack.query(EXPIRE_REPORTS)
+        for statement in (EXPIRE_REPORTS, EXPIRE_MESSAGES):
+            self.stack.query(statement)
 
     def wait_until_idle(self, *, seconds: float = 120) -> None:
         """Wait until the queues are empty. seconds: the longest time without progress."""
@@ -340,6 +360,7 @@ def _set_up_tenant(scenario: Scenario, tenant: Tenant) -> None:
     tenant.template = _create_template(scenario, tenant, name="short", paragraphs=1)
     tenant.long_template = _create_template(scenario, tenant, name="long", paragraphs=10_000 // len(PARAGRAPH))
     path = f"/hook-{tenant.marker}"
+    tenant.address = scenario.call(tenant, "GET", "/inbound")[1]["address"]
     status, answer = scenario.call(
         tenant, "POST", "/webhooks", {"url": scenario.receiver.url(path), "events": list(EVENT_KINDS)}
     )
