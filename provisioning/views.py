@@ -222,6 +222,7 @@ STORED_NAMES = (
     ("blockedSenders", "blocks", "sender"),
 )
 
+
 @schema.transports
 class TransportViewSet(ManagementViewSet[Any]):
     serializer_class = TransportSerializer
