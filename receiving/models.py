@@ -94,7 +94,7 @@ class SenderBlock(models.Model):
 
 
 class SharedAddress(models.Model):
-    """The address of a workspace at RECEIVING_DOMAIN. local_part: 12 random letters; any +label may follow."""
+    """The address of a workspace at RECEIVING_DOMAIN. local_part: 12 random characters, a-z."""
 
     workspace = models.OneToOneField(
         Workspace, on_delete=models.CASCADE, primary_key=True, related_name="shared_address"

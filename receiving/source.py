@@ -84,5 +84,5 @@ def authentication_results(message: Message) -> str:
 
 
 def _token(text: str) -> str:
-    """Return a value of a sender as a part of a field: letters, digits, dots, hyphens, underscores and at signs."""
+    """Return a value of a sender as a part of a field: alphanumeric characters, and . - _ @."""
     return re.sub(r"[^A-Za-z0-9._@-]", "_", text or "")[:255] or "unknown"

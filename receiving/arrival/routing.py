@@ -1,4 +1,4 @@
-"""Routing: what becomes of a recipient address, decided at RCPT (docs/decisions/0227).
+"""Routing: the workspace and the route of a recipient address, decided at RCPT (docs/decisions/0227).
 
 A signed reply address comes first, then the first route that matches; the shared address of a workspace without routes
 for it accepts everything.

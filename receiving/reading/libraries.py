@@ -3,8 +3,8 @@
 - dkimpy removes white space with expressions that take quadratic time for a long line of spaces, and empty lines at the
   end one by one: 25 MiB of either would take minutes. The functions here give the same bytes.
 - pyspf queries the system's name servers; here the lookups of the message that its thread verifies.
-- authheaders reads the public suffix list from a file for each comparison, and takes only letters, digits and dots for
-  a domain.
+- authheaders reads the public suffix list from a file for each comparison, and takes only alphanumeric characters and
+  dots for a domain.
 """
 
 import threading

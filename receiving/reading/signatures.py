@@ -130,6 +130,6 @@ def _is_bounded(value: bytes) -> bool:
 
 
 def _named(value: bytes, tag: bytes) -> str:
-    """Return the value of a tag, which is shown: letters, digits, dots, hyphens and underscores."""
+    """Return the value of a tag, which is shown: alphanumeric characters, dots, hyphens and underscores."""
     found = re.search(rb"(?:\A|;)\s{0,99}" + tag + rb"\s{0,99}=\s{0,99}([A-Za-z0-9._-]{1,253})", value)
     return found[1].decode().lower() if found else ""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import idna
-from authres import DKIMAuthenticationResult, SPFAuthenticationResult
 
 from domains.names import organizational_domain
 from receiving.reading.budget import ProcessorBudget
@@ -94,11 +93,11 @@ def check_dmarc(
     if not domain:
         return "permerror", None
     passed: list[SignatureVerdict | None] = [verdict for verdict in signatures if verdict.result == PASS]
-    sender = SPFAuthenticationResult(result=spf_result, smtp_mailfrom=f"@{envelope.spf_domain}")
+    sender = authheaders.SPFAuthenticationResult(result=spf_result, smtp_mailfrom=f"@{envelope.spf_domain}")
     results = []
     try:
         for verdict in passed or [None]:
-            signature = DKIMAuthenticationResult(result=PASS, header_d=verdict.domain) if verdict else None
+            signature = authheaders.DKIMAuthenticationResult(result=PASS, header_d=verdict.domain) if verdict else None
             result, _, _, policy = authheaders.dmarc_per_from(
                 domain,
                 spf_result=sender,
