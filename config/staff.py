@@ -11,9 +11,12 @@ from django.utils.translation import gettext_lazy as _
 
 from config.health import has_broker
 from config.heartbeats import live_workers
+from counters.process_counts import read_process_counts
 from dashboard.auth.access import TwoFactorSite
 from dashboard.auth.signin import has_provider_factor
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
+from receiving.arrival.usage import total_stored_bytes
+from receiving.processing import oldest_stored_seconds
 from system_mail.models import SystemMail, SystemMailState
 from workspaces.account_status import must_have_second_factor
 from workspaces.models import Workspace
@@ -60,6 +63,9 @@ def operations_context() -> dict[str, Any]:
         "workers": workers,
         "trouble": sorted({worker.trouble for worker in workers if worker.trouble}),
         "outcomes": list(read_outcome_counts()),
+        "inbound_replies": [(reply, count) for (reply,), count in read_process_counts("inbound")],
+        "oldest_stored_seconds": round(oldest_stored_seconds()),
+        "stored_bytes": total_stored_bytes(),
         "system_mail": waiting.aggregate(due=Count("id"), oldest=Min("created_at")),
         "suspended": Workspace.objects.filter(suspended_at__isnull=False).count(),
         "workspace_count": Workspace.objects.count(),
