@@ -32,7 +32,7 @@ from dashboard.auth.oidc.provider import forget_documents
 from doctor.diagnosis import DoctorOptions, Verdict
 from doctor.installation import check_database_tls
 from doctor.table import CHECKS, run_checks
-from domains.models import TrackingHost
+from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.models import QueueEntry
 from lib.ids import new_id
 from tests.config.test_start import start
@@ -222,6 +222,32 @@ def lose_target_of_hosts(installation):
     installation.settings.TRACKING_HOST = "gone.example.com"
 
 
+def receive_for_alice():
+    domain = Domain.objects.get(name="alice.example")
+    ReceivingDomain.objects.create(
+        domain=domain, workspace=domain.workspace, name=domain.name, status="active", proven_at=timezone.now()
+    )
+
+
+def receive_without_a_name(installation):
+    receive_for_alice()
+    installation.settings.RECEIVING_MX, installation.settings.EHLO_NAME = [], "localhost"
+
+
+def receive_at_a_closed_port(installation):
+    receive_for_alice()
+    installation.settings.DIRECT_SMTP_PORT = free_port()
+
+
+def lose_mail_host(installation):
+    receive_for_alice()
+    installation.settings.RECEIVING_MX = [HOST, "gone.example.com"]
+
+
+def share_a_domain_without_mx(installation):
+    installation.settings.RECEIVING_DOMAIN = "in.example.com"
+
+
 def stop_proxy(installation):
     installation.settings.PUBLIC_URL = f"https://{HOST}:{free_port()}"
 
@@ -388,6 +414,15 @@ FAULTS = [
     (forward_no_scheme, "proxy", "does not mark requests as https", "X-Forwarded-Proto to https"),
     (forward_no_client, "proxy", "addresses of clients", "X-Forwarded-For"),
     (lose_target_of_hosts, "tracking_hosts", "has no usable address", "correct TRACKING_HOST"),
+    (receive_without_a_name, "receiving", "no name for MX records", "Set RECEIVING_MX"),
+    (receive_at_a_closed_port, "receiving", "cannot be reached on port", "open incoming port 25"),
+    (lose_mail_host, "receiving", "gone.example.com has no usable address", "correct RECEIVING_MX"),
+    (
+        share_a_domain_without_mx,
+        "receiving_domain",
+        "receive nothing",
+        f"Publish an MX record at in.example.com with preference 10 and the value {HOST}",
+    ),
     (block_port_25, "port_25", "on port 25", "open outgoing port 25"),
     (forget_ehlo_name, "ehlo_name", "EHLO_NAME is localhost", "Set EHLO_NAME"),
     (use_unknown_ehlo_name, "ehlo_name", "mx9.example.com has no address", "Publish an A record"),
@@ -411,7 +446,9 @@ FAULTS = [
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
 # Checks whose faults have tests below and in test_static_files.
-OTHER_CHECKS = {"database", "database_tls", "submission_plaintext", "static_files", "disk", "backups"}
+OTHER_CHECKS = {
+    "database", "database_tls", "receiving_domains", "submission_plaintext", "static_files", "disk", "backups",
+}  # fmt: skip
 
 
 def test_every_check_has_a_planted_fault():
@@ -426,6 +463,25 @@ def test_each_planted_fault_is_found_with_its_remedy(installation, plant, check,
     assert message in diagnosis.message
     assert remedy in diagnosis.remedy
     assert "secret-password" not in diagnosis.message + diagnosis.remedy
+
+
+def test_receiving_works_while_all_mx_records_lead_here(installation):
+    receive_for_alice()
+    installation.dns.put("alice.example", {"MX": [f"10 {HOST}."]})
+    installation.dns.put("in.example.com", {"MX": [f"10 {HOST}."]})
+    installation.settings.RECEIVING_DOMAIN = "in.example.com"
+    diagnoses = diagnose()
+    names = ("receiving", "receiving_domain", "receiving_domains")
+    assert {name: diagnoses[name].verdict for name in names} == dict.fromkeys(names, Verdict.OK)
+    assert f"{HOST} can be reached on port" in diagnoses["receiving"].message
+
+
+def test_a_receiving_domain_that_leads_elsewhere_is_a_warning(installation):
+    receive_for_alice()
+    installation.dns.put("alice.example", {"MX": ["5 mx.other.example.", f"10 {HOST}."]})
+    diagnosis = diagnose()["receiving_domains"]
+    assert (diagnosis.verdict, "1 of 1" in diagnosis.message) == (Verdict.WARNING, True)
+    assert "mx.other.example" in diagnosis.message
 
 
 @pytest.mark.parametrize(
