@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from config.health import has_broker
 from config.heartbeats import live_workers
-from counters.process_counts import read_process_counts
 from dashboard.auth.access import TwoFactorSite
 from dashboard.auth.signin import has_provider_factor
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
+from inbound.routed import read_reply_counts
 from receiving.arrival.usage import total_stored_bytes
 from receiving.processing import oldest_stored_seconds
 from system_mail.models import SystemMail, SystemMailState
@@ -63,7 +63,7 @@ def operations_context() -> dict[str, Any]:
         "workers": workers,
         "trouble": sorted({worker.trouble for worker in workers if worker.trouble}),
         "outcomes": list(read_outcome_counts()),
-        "inbound_replies": [(reply, count) for (reply,), count in read_process_counts("inbound")],
+        "inbound_replies": [(reply, count) for (reply,), count in read_reply_counts()],
         "oldest_stored_seconds": round(oldest_stored_seconds()),
         "stored_bytes": total_stored_bytes(),
         "system_mail": waiting.aggregate(due=Count("id"), oldest=Min("created_at")),

@@ -34,7 +34,7 @@ SERIES = [
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
-    ('postrider_inbound_oldest_stored_seconds{instance="web1"}', "0x9 330x50"),
+    ('postrider_inbound_oldest_seconds{instance="web1"}', "0x9 330x50"),
     ('postrider_inbound_messages_total{instance="web1",reply="no_memory"}', "0+2x60"),
     ('postrider_inbound_messages_total{instance="web2",reply="no_memory"}', "0+2x60"),
     ('postrider_inbound_messages_total{instance="web1",reply="stored"}', "0+10x60"),

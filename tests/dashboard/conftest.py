@@ -62,10 +62,9 @@ def make_caught(workspace: Workspace | None, source: bytes | None = None, **fiel
     return CaughtMail.objects.create(workspace=workspace, **values)
 
 
-# Of the table of messages; the other columns of make_received are those of the received email.
-MESSAGE_COLUMNS = frozenset(
-    {field.attname for field in Message._meta.fields} - {"subject", "sender", "is_test", "size"}
-)
+# The columns of make_received that belong to the message; all others are those of the received email.
+SHARED_COLUMNS = {"subject", "sender", "size", "is_test", "received_at"}
+MESSAGE_COLUMNS = {field.attname for field in Message._meta.fields} - SHARED_COLUMNS
 RECEIVED = b"From: Ada <ada@example.com>\r\nSubject: Where is it?\r\n\r\nWhere is my order?\r\n"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -101,7 +102,7 @@ class ReceivedSection(ScopedAdmin):
             title=email.subject,
             refresh=refresh,
             urls={name: self.url(name, email.id) for name in names},
-            block_url=f"{reverse('dashboard:receiving_senderblock_add')}?sender={email.sender}",
+            block_url=f"{reverse('dashboard:receiving_senderblock_add')}?{urlencode({'sender': email.sender})}",
             **describe_received(email, deliveries),
         )
 

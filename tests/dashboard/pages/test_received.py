@@ -4,23 +4,24 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.core.cache import cache
-from django.db.models import F
 
 from dashboard.pages.receiving import search
 from domains.models import ReceivingDomain
 from domains.receiving_domains import active_cache
 from events.models import Event
+from events.sequencer import sequence_events
 from receiving.models import InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.services import create_route
-from tests.conftest import make_account, make_domain
+from tests.conftest import make_domain
 from tests.dashboard.conftest import make_email, make_received, shown_text, signed_in, verdicts
 from tests.dashboard.scenario import answer_to
 from tests.receiving.builders import receive, receive_for
 from webhooks.models import WebhookDelivery
 from webhooks.publishing import publish_events
 from webhooks.services import create_webhook
-from workspaces.models import AuditEntry, User
+from workspaces.models import AuditEntry
 
 HOME, RECEIVED, ROUTES, BLOCKS, DOMAINS = (
     f"/dashboard/{path}" for path in ("", "received/", "routes/", "blocks/", "domains/")
@@ -213,7 +214,8 @@ class TestMessage:
         url = f"{RECEIVED}{email.id}/"
         page = owner.get(url)
         assert (email.status, email.tag) == ("processed", "4711")
-        assert {"Two files", "4711", "Support", "evil.svg"} <= set(re.findall(r"[\w.]+(?: files)?", shown_text(page)))
+        for text in ("Two files", ">4711<", ">Support<", "evil.svg", "image/svg+xml", "Not proven"):
+            assert text in page.text, text
         parts = owner.get(f"{url}message/").text
         assert "Authentication-Results" in parts
         assert "multipart/mixed; boundary=b" in parts
@@ -348,6 +350,7 @@ class TestActions:
 
     def test_deliveries_are_listed_and_made_again(self, owner, alice, route, hook):
         email = receive(to="support@alice.example")
+        sequence_events()
         publish_events()
         url = f"{RECEIVED}{email.id}/"
         delivery = WebhookDelivery.objects.get()
@@ -411,7 +414,7 @@ class TestRoutes:
             ({"action": "bounce"}, "action"),
             ({"priority": "1001"}, "priority"),
             ({"priority": "x"}, "priority"),
-            ({"store_days": "8"}, "store_days"),
+            ({"store_days": "400"}, "store_days"),
             ({"store_days": "-1"}, "store_days"),
         ],
     )
@@ -543,7 +546,7 @@ class TestStaff:
     def test_they_see_the_volume_of_each_workspace_but_no_content(self, staff, alice, domain, route):
         email = receive(to="support@alice.example")
         assert alice.workspace.name in staff.get("/admin/receiving/receivingusage/").text
-        page = staff.get(f"/admin/receiving/receivedemail/{email.id}/change/").text
+        page = staff.get(f"/admin/receiving/receivedemail/{quote(email.id)}/change/").text
         assert "support@alice.example" in page
         assert "where is my order" not in page
         assert AuditEntry.objects.get(act="email_viewed").about == email.id
@@ -565,9 +568,12 @@ class TestStaff:
         assert (old.status, old.proven_at) == ("failed", None)
         assert AuditEntry.objects.filter(workspace=alice.workspace, act="domain_changed").exists()
 
-    def test_a_reader_cannot_move_names(self, db, bob):
-        receive_for(make_domain(bob.workspace, "alice.example"))
-        reader = make_account("carol").owner
-        User.objects.filter(id=reader.id).update(is_staff=True, is_active=F("is_active"))
-        response = signed_in(User.objects.get(id=reader.id)).get("/admin/domains/receivingdomain/")
+    def test_staff_without_permission_cannot_move_names(self, db, bob):
+        receiving = receive_for(make_domain(bob.workspace, "alice.example"))
+        bob.owner.is_staff = True
+        bob.owner.save()
+        selected = {"action": "move", "_selected_action": [receiving.id]}
+        response = signed_in(bob.owner).post("/admin/domains/receivingdomain/", selected)
         assert response.status_code == 403
+        receiving.refresh_from_db()
+        assert receiving.status == "active"
