@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.defaultfilters import filesizeformat
@@ -38,7 +39,7 @@ class ReceivedEmailAdmin(ReadOnlyAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Show a received email and record the view in the audit log, which the workspace's owner can read."""
-        email = self.get_object(request, object_id)
+        email = self.get_object(request, unquote(object_id))
         if email:
             record_action(email.workspace, AuditAction.EMAIL_VIEWED, about=email.id)
         response: HttpResponseBase = super().change_view(request, object_id, *args, **kwargs)

@@ -17,11 +17,16 @@ from dashboard.ui.receiving import uses_receiving
 from dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"
+# The sections under one item.
+RECEIVING = ("receiving_receivedemail", "receiving_inboundroute", "receiving_senderblock")
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     streams = _item(_("Streams"), "campaign", "streams_stream_changelist", key="n")
-    received = _item(_("Received"), "move_to_inbox", "receiving_receivedemail_changelist", key="r")
+    received = {
+        **_item(_("Received"), "move_to_inbox", "receiving_receivedemail_changelist", key="r"),
+        "active": request.path.startswith(tuple(reverse(f"dashboard:{name}_changelist") for name in RECEIVING)),
+    }
     inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")
     return [
         {

@@ -35,7 +35,7 @@ ACTIVE_FILES = {
 
 @pytest.fixture(autouse=True)
 def _receiving(settings):
-    settings.RECEIVING_MX = ["mx.demo.example"]
+    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "", ["mx.demo.example"]
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
 
 

@@ -11,15 +11,14 @@ from dashboard.pages.receiving import search
 from domains.models import ReceivingDomain
 from domains.receiving_domains import active_cache
 from events.models import Event
-from events.sequencer import sequence_events
 from receiving.models import InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.services import create_route
 from tests.conftest import make_domain
 from tests.dashboard.conftest import make_email, make_received, shown_text, signed_in, verdicts
 from tests.dashboard.scenario import answer_to
+from tests.events.feed import publish_committed
 from tests.receiving.builders import receive, receive_for
 from webhooks.models import WebhookDelivery
-from webhooks.publishing import publish_events
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
 
@@ -56,7 +55,7 @@ Content-Disposition: attachment; filename=evil.svg\r
 
 @pytest.fixture(autouse=True)
 def _receiving(settings):
-    settings.RECEIVING_MX = ["mx.demo.example"]
+    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "", ["mx.demo.example"]
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     active_cache.clear()
     cache.clear()
@@ -350,8 +349,7 @@ class TestActions:
 
     def test_deliveries_are_listed_and_made_again(self, owner, alice, route, hook):
         email = receive(to="support@alice.example")
-        sequence_events()
-        publish_events()
+        publish_committed()
         url = f"{RECEIVED}{email.id}/"
         delivery = WebhookDelivery.objects.get()
         page = owner.get(url)
@@ -549,7 +547,7 @@ class TestStaff:
         page = staff.get(f"/admin/receiving/receivedemail/{quote(email.id)}/change/").text
         assert "support@alice.example" in page
         assert "where is my order" not in page
-        assert AuditEntry.objects.get(act="email_viewed").about == email.id
+        assert AuditEntry.objects.get(act="email_looked_at").about == email.id
         assert "Received emails" in staff.get("/admin/").text
 
     def test_they_give_a_name_to_another_workspace(self, staff, alice, bob):
