@@ -72,4 +72,6 @@ def _receiving_limits(workspace: Workspace) -> list[PlanLimitRow]:
 
 
 def _megabytes(size: int) -> str:
-    return f"{number_format(size / 10**6, decimal_pos=1, force_grouping=True)} MB"
+    megabytes = size / 10**6
+    number = number_format(megabytes, decimal_pos=0 if megabytes >= 10 else 1, force_grouping=True)
+    return f"{number}\N{NO-BREAK SPACE}MB"
