@@ -10,7 +10,7 @@ from delivery.transports.smtp.mx import NoRoute, Routes
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from domains.models import ReceivingDomain
 from domains.names import organizational_domain
-from domains.receiving_domains import expected_mx, mail_hosts
+from domains.receiving.services import expected_mx, mail_hosts
 from domains.record_checks.receiving import ExpectedMx, check_receiving
 from domains.record_checks.results import ReceivingCheck, RecordStatus
 from lib.network.address_guard import Guard, TargetRefused

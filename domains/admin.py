@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from domains.models import Domain, ReceivingDomain, TrackingHost
-from domains.receiving_domains import move_receiving
+from domains.receiving.services import move_receiving
 from workspaces.admin import ReadOnlyAdmin, StrictAdmin
 
 

@@ -74,4 +74,4 @@ def _receiving_limits(workspace: Workspace) -> list[PlanLimitRow]:
 def _megabytes(size: int) -> str:
     megabytes = size / 10**6
     number = number_format(megabytes, decimal_pos=0 if megabytes >= 10 else 1, force_grouping=True)
-    return f"{number}\N{NO-BREAK SPACE}MB"
+    return _("%(number)s\N{NO-BREAK SPACE}MB") % {"number": number}

@@ -24,7 +24,7 @@ RECEIVING = ("receiving_receivedemail", "receiving_inboundroute", "receiving_sen
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     streams = _item(_("Streams"), "campaign", "streams_stream_changelist", key="n")
     received = {
-        **_item(_("Received"), "move_to_inbox", "receiving_receivedemail_changelist", key="r"),
+        **_item(_("Received"), "mark_email_unread", "receiving_receivedemail_changelist", key="r"),
         "active": request.path.startswith(tuple(reverse(f"dashboard:{name}_changelist") for name in RECEIVING)),
     }
     inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")

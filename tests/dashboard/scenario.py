@@ -121,7 +121,7 @@ def make_receiving(workspace: Workspace, domain: Domain) -> dict[str, Any]:
     make_received(workspace, subject="Your receipt", status="unreadable", authentication=None)
     email = make_received(
         workspace,
-        subject="Re: Your receipt",
+        subject="Your receipt",
         route_id=route.id,
         tag="shop",
         **answer_to(answered),

@@ -46,6 +46,7 @@ class RouteSection(ScopedAdmin):
         gettext_lazy("A route decides which addresses of a receiving domain accept email, and where it goes."),
     )
     add_label = gettext_lazy("Create route")
+    example = "support+4711@in.example.com"
     # The order in which they are asked.
     ordering = ("priority", "-literals", "created_at", "id")
 

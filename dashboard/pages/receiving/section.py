@@ -43,7 +43,7 @@ LIVE = ("state", "deliveries")
 class ReceivedSection(ScopedAdmin):
     slug, title = "received", gettext_lazy("Received")
     empty = (
-        "move_to_inbox",
+        "mark_email_unread",
         gettext_lazy("Nothing received yet"),
         gettext_lazy("Emails to the addresses of this workspace are listed here, newest first."),
     )

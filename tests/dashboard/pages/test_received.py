@@ -9,7 +9,7 @@ from django.core.cache import cache
 
 from dashboard.pages.receiving import search
 from domains.models import ReceivingDomain
-from domains.receiving_domains import active_cache
+from domains.receiving.services import active_cache
 from events.models import Event
 from receiving.models import InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.services import create_route
