@@ -261,7 +261,18 @@ class TrackingHost:
 
 
 @dataclass(frozen=True)
+class Receiving:
+    """Whether email to a domain is received: while its status is "active". `error`: why none arrives."""
+
+    enabled: bool
+    status: str
+    error: Optional[str]
+
+
+@dataclass(frozen=True)
 class Domain:
+    """`receiving`: None from a service that receives no email."""
+
     id: str
     name: str
     status: str
@@ -269,6 +280,7 @@ class Domain:
     open_tracking: Optional[bool]
     click_tracking: Optional[bool]
     tracking: Optional[TrackingHost]
+    receiving: Optional[Receiving]
     records: list[DomainRecord]
     warnings: Optional[list[Warning]]
     created_at: datetime
