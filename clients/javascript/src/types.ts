@@ -689,9 +689,11 @@ export interface NewWorkspace {
   ownerEmail?: string;
 }
 
-/** domainNames: the names of the domains as the service stores them. */
+/** Names as the service stores them, in the order given. */
 export interface CheckedConfiguration {
   domainNames: string[];
+  routeDomains?: string[];
+  blockedSenders?: string[];
 }
 
 /** The lease of a configuration. `token`: a random text that the run keeps. */

@@ -24,10 +24,10 @@ async function templateOf(fields = {}) {
 }
 
 test("n8n loads both nodes and the credential, with their icon", () => {
-  assert.deepEqual(Object.keys(loader.nodeTypes), ["postrider", "postriderTrigger"]);
+  assert.deepEqual(Object.keys(loader.nodeTypes), ["postrider", "postriderTrigger", "postriderReceivedTrigger"]);
   for (const { type } of Object.values(loader.nodeTypes)) assert.match(type.description.iconUrl, /postrider\.svg$/);
   assert.match(loader.credentialTypes.postriderApi.type.iconUrl, /postrider\.svg$/);
-  assert.deepEqual(loader.known.credentials.postriderApi.supportedNodes, ["postrider", "postriderTrigger"]);
+  assert.deepEqual(loader.known.credentials.postriderApi.supportedNodes, ["postrider", "postriderTrigger", "postriderReceivedTrigger"]);
 });
 
 test("the credential is tested with GET /v1/me", async () => {
