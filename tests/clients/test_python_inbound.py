@@ -98,20 +98,27 @@ def test_a_simulation_needs_a_test_key_and_a_recipient(client, test_client, addr
     assert caught.value.reply.startswith("550 5.1.1")
 
 
-def test_an_answer_is_matched_and_answered(client, test_client, address, route):
+def test_an_answer_is_matched_and_answered(client, test_client):
     sent = test_client.emails.send(
         from_="hello@demo.example", to="ada@example.com", subject="Your order", text="Thank you!", reply_tracking=True
     )
-    (recipient,) = test_client.emails.get(sent.id).raw["recipients"]
-    assert recipient["email"] == "ada@example.com"
+    (recipient,) = test_client.emails.get(sent.id).recipients
     stored = test_client.inbound.emails.simulate(
-        recipient=address, raw=received_message(subject="Re: Your order", to=address)
+        recipient=recipient.reply_address, raw=received_message(subject="Re: Your order")
     )
     email = processed(test_client, stored.id)
+    answered = email.reply_to_email
+    assert (answered.email_id, answered.recipient, answered.matched_by) == (sent.id, "ada@example.com", "address")
+    # Nothing proves that Ada wrote it.
+    assert (answered.from_recipient, answered.deleted) == (False, None)
+    assert [one.id for one in client.inbound.emails.list(email_id=sent.id)] == [email.id]
+    (replied,) = [one for one in client.emails.events(sent.id) if one.event_type == "replied"]
+    assert (replied.payload["to"], replied.payload["inboundId"]) == ("ada@example.com", email.id)
     answer = test_client.emails.send(from_="hello@demo.example", in_reply_to_id=email.id, text="On its way.")
     answered = test_client.emails.get(answer.id)
     assert (answered.to, answered.subject) == ("ada@example.com", "Re: Your order")
     assert answered.headers["In-Reply-To"] == email.message_id
+    assert test_client.emails.get(answer.id).recipients[0].reply_address is None
     with pytest.raises(postrider_client.ReceivedEmailNotFound):
         client.emails.send(from_="hello@demo.example", in_reply_to_id="inb_0Uf7m2kQ9VxHc3NwZrTb4L", text="Hi")
 

@@ -122,6 +122,8 @@ export interface Recipient {
   deliveredAt: Timestamp | null;
   errorMessage: string | null;
   reason: string | null;
+  /** The address in Reply-To, with `replyTracking`; absent without it. */
+  replyAddress?: string;
 }
 
 export interface Email extends EmailItem {

@@ -80,6 +80,8 @@ class EmailItem:
 
 @dataclass(frozen=True)
 class Recipient:
+    """`reply_address`: the address in Reply-To, with `reply_tracking`, else None."""
+
     email: str
     type: str
     status: str
@@ -87,6 +89,7 @@ class Recipient:
     delivered_at: Optional[datetime]
     error_message: Optional[str]
     reason: Optional[str]
+    reply_address: Optional[str]
 
 
 @dataclass(frozen=True)
