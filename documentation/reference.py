@@ -188,7 +188,10 @@ class OperationReader:
         shape = _shape(path)
         for other, methods in self.document["paths"].items():
             if "get" in methods and _shape(other).split("/") == shape.split("/"):
-                return str(self._example_of(methods["get"])["id"])
+                example = self._example_of(methods["get"])
+                # A file has no id.
+                if isinstance(example, dict):
+                    return str(example["id"])
         return self._listed_id(path)
 
     def _listed_id(self, path: str) -> str:

@@ -112,8 +112,10 @@ test("a received email starts the workflow unless the node ignores it", async ()
   assert.equal(await node.checkExists(), true);
   const { address } = (await api("GET", "/inbound")).body;
   const receive = async (raw) => {
-    const { id } = (await api("POST", "/inbound/emails", { recipient: address, raw }, process.env.TEST_API_KEY)).body;
-    return deliveryFor(id, "id");
+    const message = { recipient: address, envelopeFrom: "ada@example.com", raw };
+    const { status, body } = await api("POST", "/inbound/emails", message, process.env.TEST_API_KEY);
+    assert.equal(status, 202);
+    return deliveryFor(body.id, "id");
   };
   const with_ = (parameters) => receivedTrigger(parameters, { webhookBaseUrl, staticData: { "node:Postrider": { webhookId, secret } } });
 

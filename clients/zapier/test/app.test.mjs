@@ -203,7 +203,9 @@ test("a received email triggers a Zap unless the Zap ignores it", async () => {
     const { address } = await api("/inbound");
     const raw = "From: Ada <ada@example.com>\r\nSubject: Order 7\r\n\r\nWhere is it?\r\n";
     const headers = { Authorization: `Bearer ${process.env.TEST_API_KEY}`, "Content-Type": "application/json" };
-    const { id } = await api("/inbound/emails", { method: "POST", headers, body: JSON.stringify({ recipient: address, raw }) });
+    const message = { recipient: address, envelopeFrom: "ada@example.com", raw };
+    const { id } = await api("/inbound/emails", { method: "POST", headers, body: JSON.stringify(message) });
+    assert.match(id, /^inb_/);
     const isForEmail = ({ content }) => JSON.parse(content).data.id === id;
     for (const end = Date.now() + 30_000; !received.some(isForEmail); await new Promise((resolve) => setTimeout(resolve, 50))) {
       assert.ok(Date.now() < end, "no delivery within 30 s");
