@@ -195,12 +195,15 @@ class OperationReader:
         return self._listed_id(path)
 
     def _listed_id(self, path: str) -> str:
-        """Return the id in the example of the list that contains the resource."""
+        """Return the id in the example of the list, or of the other resource, that contains the resource."""
         collection, _, name = path.rpartition("/")
-        shape, field = _shape(collection), name.strip("{}")
+        owner, _, member = collection.rpartition("/")
+        field = name.strip("{}")
         for other, methods in self.document["paths"].items():
-            if "get" in methods and _shape(other) == shape:
+            if "get" in methods and _shape(other) == _shape(collection):
                 return str(self._example_of(methods["get"])["data"][0][field])
+            if "get" in methods and _shape(other) == _shape(owner):
+                return str(self._example_of(methods["get"])[member][0]["id"])
         return field.upper()
 
     def _example_of(self, operation: Schema) -> Any:

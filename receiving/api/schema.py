@@ -30,8 +30,8 @@ UNTIL = "2026-11-20T10:12:31.000Z"
 ROUTE = {
     "id": "rt_0Uf7kXT4vB6nM8qWeRtYuI",
     "name": "Support",
-    "domain": "in.demo.example",
-    "match": "support*",
+    "domain": "shared",
+    "match": "*+support",
     "priority": 100,
     "action": "deliver",
     "webhookIds": [],
@@ -169,7 +169,7 @@ routes_schema = keyed_view(
         response(RouteSerializer, "The route was created.", ROUTE, status=201),
         problems=[PlanLimitReached],
         body=RouteInput,
-        bodies={"Support": {"name": "Support", "domain": "in.demo.example", "match": "support*"}},
+        bodies={"Support": {"name": "Support", "domain": "shared", "match": "*+support"}},
     ),
     retrieve=Operation("getRoute", "Get a route", "Returns one route.", response(RouteSerializer, "The route.", ROUTE)),
     partial_update=Operation(
