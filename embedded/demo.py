@@ -56,7 +56,7 @@ class DemoAccount:
     def receiving_address(self, port: int) -> str | None:
         """Return the workspace's address that receives email; None if the service does not say. port: of the service.
 
-        The key of the demo may have been revoked since, and RECEIVING_DOMAIN be that of another service.
+        The key of the demo may have been revoked since.
         """
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         try:

@@ -13,8 +13,6 @@ from embedded.terminal import print_status
 
 MAX_PORT = 65535
 SUBMISSION_PORT, INBOUND_PORT = 2525, 2526
-# Every workspace gets an address at it (docs/guides/receiving.md).
-RECEIVING_DOMAIN = "in.demo.example"
 # A setting is a line NAME=value in .env.example, possibly commented out.
 SETTING = re.compile(r"^#? ?([A-Z][A-Z0-9_]*)=", re.MULTILINE)
 
@@ -72,7 +70,6 @@ def service_environment(
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
         "INBOUND_PORT": given.get("INBOUND_PORT") or str(inbound_port),
-        "RECEIVING_DOMAIN": given.get("RECEIVING_DOMAIN") or RECEIVING_DOMAIN,
         "SUBMISSION_PORTS": given.get("SUBMISSION_PORTS") or str(submission_port),
         # Enough for a trial, and idle processes cost memory (docs/decisions/0077).
         "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
@@ -89,7 +86,7 @@ def settings_of_service(environment: Mapping[str, str]) -> dict[str, str]:
     example = REPOSITORY / ".env.example"
     named = set(SETTING.findall(example.read_text())) if example.exists() else set()
     always = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
-    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "INBOUND_PORT", "RECEIVING_DOMAIN", "SUBMISSION_PORTS"}
+    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "INBOUND_PORT", "SUBMISSION_PORTS"}
     return {name: value for name, value in environment.items() if name in named | always}
 
 

@@ -45,8 +45,7 @@ class Service:
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: Any) -> Any:
-    settings = {"TRACKING_HOST": "mail.service.example", "RECEIVING_DOMAIN": "in.demo.example"}
-    with running_stack(tmp_path_factory.mktemp("clients"), **settings) as stack:
+    with running_stack(tmp_path_factory.mktemp("clients"), TRACKING_HOST="mail.service.example") as stack:
         stack.start("inbox", "worker", "beat", "web")
         management_key = json.loads(stack.manage("create_management_key", "--name", "test"))["key"]
         yield Service(stack, _spent_key(stack), management_key, _test_key(stack))

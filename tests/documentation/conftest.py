@@ -90,8 +90,7 @@ class SampleRunner:
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: Any) -> Any:
     # The simulator's deferred address is delivered after two waits.
-    settings = {"DELIVERY_RETRY_SECONDS": "1,1,1", "RECEIVING_DOMAIN": "in.demo.example"}
-    with running_stack(tmp_path_factory.mktemp("samples"), **settings) as stack:
+    with running_stack(tmp_path_factory.mktemp("samples"), DELIVERY_RETRY_SECONDS="1,1,1") as stack:
         stack.start("inbox", "inbound", "worker", "beat", "web")
         yield stack
 
