@@ -199,11 +199,13 @@ class OperationReader:
         collection, _, name = path.rpartition("/")
         owner, _, member = collection.rpartition("/")
         field = name.strip("{}")
-        for other, methods in self.document["paths"].items():
-            if "get" in methods and _shape(other) == _shape(collection):
-                return str(self._example_of(methods["get"])["data"][0][field])
-            if "get" in methods and _shape(other) == _shape(owner):
-                return str(self._example_of(methods["get"])[member][0]["id"])
+        readable = {
+            _shape(other): methods["get"] for other, methods in self.document["paths"].items() if "get" in methods
+        }
+        if _shape(collection) in readable:
+            return str(self._example_of(readable[_shape(collection)])["data"][0][field])
+        if _shape(owner) in readable:
+            return str(self._example_of(readable[_shape(owner)])[member][0]["id"])
         return field.upper()
 
     def _example_of(self, operation: Schema) -> Any:
