@@ -24,10 +24,11 @@ export interface Warning {
   [member: string]: unknown;
 }
 
-/** What both kinds of email have. */
-interface SendFields {
+export interface Send {
   /** `ada@example.com` or `Ada L <ada@example.com>`; its domain must be registered in the workspace. */
   from: string;
+  /** One address or up to 50. All of them see all addresses in one email. */
+  to: string | string[];
   /** Optional with `templateId` and `inReplyToId`. */
   subject?: string;
   html?: string;
@@ -48,17 +49,19 @@ interface SendFields {
   trackClicks?: boolean;
   /** Answers go to an address of the service, which matches them to this email. Not with `replyTo`. */
   replyTracking?: boolean;
+  /** The id of a received email that this one answers. */
+  inReplyToId?: string;
   /** The id of a stream; by default `main`, or the API key's only stream. */
   stream?: string;
   /** A workspace accepts one email per key. Another body returns the first response; the option of the same name is strict. */
   idempotencyKey?: string;
 }
 
-/** One address or up to 50. All of them see all addresses in one email. */
-type To = string | string[];
-
-/** An email, or an answer: `inReplyToId` is the id of a received email, whose sender gets it by default. */
-export type Send = SendFields & ({ to: To; inReplyToId?: string } | { to?: To; inReplyToId: string });
+/** An answer to a received email, whose sender gets it if `to` is absent. */
+export interface Answer extends Omit<Send, "to"> {
+  to?: string | string[];
+  inReplyToId: string;
+}
 
 export interface Accepted {
   id: string;

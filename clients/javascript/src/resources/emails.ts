@@ -3,6 +3,7 @@ import type { List, Paging } from "../listing.js";
 import type { IdempotentOptions, Query, RequestOptions, Transport } from "../transport.js";
 import type {
   Accepted,
+  Answer,
   Batch,
   BatchAccepted,
   Cancelled,
@@ -24,13 +25,13 @@ export class Emails {
   }
 
   /** Send one email, now or at `scheduledFor`. Retries never send it twice. */
-  async send(email: Send, options?: IdempotentOptions): Promise<Accepted> {
+  async send(email: Send | Answer, options?: IdempotentOptions): Promise<Accepted> {
     const body = await bodyOf(email);
     return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isKeyed: true, options });
   }
 
   /** Validate an email and return it rendered, without sending it or using quota. */
-  async check(email: Send, options?: RequestOptions): Promise<Checked> {
+  async check(email: Send | Answer, options?: RequestOptions): Promise<Checked> {
     const body = { ...(await bodyOf(email)), dryRun: true };
     return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isRepeatable: true, options });
   }
@@ -78,7 +79,7 @@ export class Emails {
   }
 }
 
-async function bodyOf(email: Send): Promise<Record<string, unknown>> {
+async function bodyOf(email: Send | Answer): Promise<Record<string, unknown>> {
   if (!email.attachments) return { ...email };
   return { ...email, attachments: await Promise.all(email.attachments.map(encodeAttachment)) };
 }
