@@ -104,7 +104,9 @@ def test_an_answer_is_matched_and_answered(client, test_client):
     )
     (recipient,) = test_client.emails.get(sent.id).recipients
     stored = test_client.inbound.emails.simulate(
-        recipient=recipient.reply_address, raw=received_message(subject="Re: Your order")
+        recipient=recipient.reply_address,
+        envelope_from="ada@example.com",
+        raw=received_message(subject="Re: Your order"),
     )
     email = processed(test_client, stored.id)
     answered = email.reply_to_email

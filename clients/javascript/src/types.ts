@@ -557,7 +557,7 @@ export interface Simulation {
   recipient: string;
   /** The message in the format of RFC 5322, at most 5 MiB. */
   raw: string;
-  /** The address in MAIL FROM. */
+  /** The address in MAIL FROM; without it the email is automatic, as a delivery report is. */
   envelopeFrom?: string;
 }
 

@@ -100,7 +100,8 @@ class AsyncReceivedEmails:
         """Store a message as if a mail server had delivered it. Requires a test key; no mail server is needed.
 
         raw: the message (RFC 5322) in UTF-8, at most 5 MiB. Raises RecipientRefused if no route accepts the recipient.
-        The email is read within a second: until then its status is "stored".
+        envelope_from: without it the email is automatic, as a delivery report is. The email is read within a second:
+        until then its status is "stored".
         """
         text = raw.decode() if isinstance(raw, bytes) else raw
         body = body_of(recipient=recipient, raw=text, envelope_from=envelope_from)
