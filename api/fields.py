@@ -286,7 +286,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         return serializers.ErrorDetail(f"Unknown field {name[:MAX_NAME_LENGTH]!r}.{hint}", code="unknown_field")
 
 
-class NotEmpty(StrictSerializer):
+class NotEmpty(serializers.Serializer[Any]):
     """An input with at least one of its fields."""
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:

@@ -119,8 +119,7 @@ class EmailQueueWork:
             self._promoted_at = time.monotonic()
             promote_due()
         self._refresh_router()
-        in_flight = Counter(job.workspace_id for job in self._in_flight.values())
-        claims = self._cursor.claim(limit, WorkspaceShares(self._cap, in_flight))
+        claims = self._cursor.claim(limit, self._shares())
         if claims:
             failpoint("emails.after_claim")
         memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
@@ -129,9 +128,13 @@ class EmailQueueWork:
         sendable = hold_paused(loaded)
         note_second_copies(sendable)
         jobs = self._start(sendable)
-        in_flight.update(job.claim.workspace_id for job in jobs)
-        has_waiting = len(loaded) < len(claims) or max(in_flight.values(), default=0) >= self._cap
+        has_waiting = len(loaded) < len(claims) or self._shares().is_exhausted
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting)
+
+    def _shares(self) -> WorkspaceShares:
+        in_flight = Counter(claim.workspace_id for claim in self._in_flight)
+        last = Counter(claim.workspace_id for claim in self._in_flight if claim.is_last)
+        return WorkspaceShares(self._cap, in_flight, last)
 
     def _start(self, loaded: Sequence[SendJob]) -> list[SendJob]:
         """Return the jobs that may be sent; record the others.

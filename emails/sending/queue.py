@@ -7,7 +7,7 @@ See docs/decisions/0005 for why the queue is a separate table.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from lib.sql import run_replanned
 from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
 from lib.worker.leases import LEASE_SECONDS
 from lib.worker.stages import Stage
-from streams.models import LAST_RANK
+from streams.models import LAST_RANK, NORMAL_RANK
 
 PROMOTE_BATCH_SIZE = 1000
 # An entry whose claims end three times without an outcome probably kills its workers.
@@ -35,7 +35,7 @@ QUEUE = SharedLeaseQueue(
     group="workspace_id",
     rank="rank",
     last_rank=LAST_RANK,
-    columns=("workspace_id", "since", "lost", "handed_to"),
+    columns=("workspace_id", "since", "lost", "handed_to", "rank"),
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
     claim_changes=", handed_to = coalesce(handed_to, %(unassigned)s)",
 )
@@ -45,17 +45,22 @@ UNASSIGNED = ""
 FORGET_UNASSIGNED = f", handed_to = nullif(handed_to, '{UNASSIGNED}')"
 renew = QUEUE.renew
 
+# Emails of low priority leave a quarter of a workspace's sessions to its others.
+LAST_SHARE = 0.75
 # Each workspace with ready entries gets an equal share, one that uses its cap of sessions gets none.
 CLAIM = f"""
 WITH RECURSIVE {QUEUE.ready_groups}, shares AS (
-    SELECT workspace_id, least(remaining, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
-      FROM (SELECT ready.workspace_id, coalesce(used.remaining, %(cap)s) AS remaining
+    SELECT workspace_id, least(remaining, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share, last_share
+      FROM (SELECT ready.workspace_id, coalesce(used.remaining, %(cap)s) AS remaining,
+                   coalesce(used.last_remaining, %(last_cap)s) AS last_share
               FROM ready
               CROSS JOIN LATERAL (
                 SELECT coalesce(suspended_at, deletes_at) AS stopped_at FROM workspaces_workspace
                  WHERE id = ready.workspace_id LIMIT 1) w
               LEFT JOIN LATERAL (
-                SELECT remaining FROM unnest(%(in_flight)s::uuid[], %(remaining)s::int[]) AS u (workspace_id, remaining)
+                SELECT remaining, last_remaining
+                  FROM unnest(%(in_flight)s::uuid[], %(remaining)s::int[], %(last_remaining)s::int[])
+                       AS u (workspace_id, remaining, last_remaining)
                  WHERE u.workspace_id = ready.workspace_id LIMIT 1) used ON true
              WHERE w.stopped_at IS NULL AND coalesce(used.remaining, %(cap)s) > 0
                AND NOT EXISTS (SELECT FROM emails_hold) LIMIT %(limit)s) unsuspended
@@ -91,12 +96,18 @@ class EmailClaim(Claim):
     """A leased recipient. lost: consecutive earlier claims that ended without an outcome.
 
     handed_to: the transport that may have taken the message at an earlier attempt; empty or None if none has.
+    rank: the priority of its stream.
     """
 
     workspace: UUID
     since: datetime
     lost: int
     handed_to: str | None = None
+    rank: int = NORMAL_RANK
+
+    @property
+    def is_last(self) -> bool:
+        return self.rank == LAST_RANK
 
     @cached_property
     def recipient_id(self) -> str:
@@ -121,10 +132,22 @@ class WorkspaceShares:
     """Equal shares for the workspaces with ready entries.
 
     cap: entries of one workspace that this process may have in flight. in_flight: the current number, by workspace.
+    last_in_flight: those of them with low priority.
     """
 
     cap: int
     in_flight: Mapping[str, int]
+    last_in_flight: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def last_cap(self) -> int:
+        return max(int(self.cap * LAST_SHARE), 1)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a workspace may have more entries than it may get now."""
+        most, last = (max(counts.values(), default=0) for counts in (self.in_flight, self.last_in_flight))
+        return most >= self.cap or last >= self.last_cap
 
     def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[EmailClaim] = ()) -> Turn[EmailClaim]:
         """Lease entries; see lib.worker.lease_queue.FairnessRule."""
@@ -137,12 +160,15 @@ class WorkspaceShares:
     def parameters(self, limit: int, *, after: UUID, claimed: Sequence[EmailClaim] = ()) -> dict[str, Any]:
         """Return the parameters of CLAIM."""
         in_flight = Counter(self.in_flight) + Counter(claim.workspace_id for claim in claimed)
+        last = Counter(self.last_in_flight) + Counter(claim.workspace_id for claim in claimed if claim.is_last)
         return {
             "limit": limit,
             "after": after,
             "cap": self.cap,
             "in_flight": [to_uuid(workspace_id, prefix="ws_") for workspace_id in in_flight],
             "remaining": [max(self.cap - count, 0) for count in in_flight.values()],
+            "last_cap": self.last_cap,
+            "last_remaining": [max(self.last_cap - last[workspace_id], 0) for workspace_id in in_flight],
             "unassigned": UNASSIGNED if settings.TRANSPORTS.is_named else None,
         }
 

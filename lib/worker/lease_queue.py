@@ -105,8 +105,8 @@ class SharedLeaseQueue(LeaseQueue):
     """
 
     group: str
-    # The column by which ready rows of a group are claimed before their due_at, and its value for the last ones, of
-    # which every tenth claim takes some if there are any.
+    # The column by which ready rows of a group are claimed before their due_at, and its value for the last ones: every
+    # tenth claim takes some if there are any, and at most `last_share` of the CTE `shares`.
     rank: str = ""
     last_rank: int = 0
     timed: tuple[Stage, ...]
@@ -140,20 +140,22 @@ class SharedLeaseQueue(LeaseQueue):
         rows = self._rows_of_share("ctid AS place", limit="shares.share")
         if self.rank:
             columns = f"ctid AS place, {self._order}"
-            last = self._rows_of_share(
-                f"{columns}, 0 AS turn", limit="floor(shares.share / 10.0 + random())", rank=self.last_rank
+            tenth, rest = "floor(shares.share / 10.0 + random())", f"= {self.last_rank}"
+            parts = (
+                self._rows_of_share(f"{columns}, 0 AS turn", limit=f"least({tenth}, shares.last_share)", rank=rest),
+                self._rows_of_share(f"{columns}, 1 AS turn", limit="shares.share", rank=f"< {self.last_rank}"),
+                self._rows_of_share(f"{columns}, 1 AS turn", limit="least(shares.share, shares.last_share)", rank=rest),
             )
-            first = self._rows_of_share(f"{columns}, 1 AS turn", limit="shares.share")
-            # The first rows may be the last ones as well.
+            # The first part is in the third one as well.
             rows = f"""
-        SELECT place FROM (SELECT * FROM ({last}) last UNION ALL SELECT * FROM ({first}) first) picked
+        SELECT place FROM ({" UNION ALL ".join(f"SELECT * FROM ({part}) part" for part in parts)}) picked
          GROUP BY place, {self._order} ORDER BY min(turn), {self._order} LIMIT shares.share"""
         picked = f"""
     SELECT row.place FROM shares CROSS JOIN LATERAL ({rows}) row LIMIT %(limit)s"""
         return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}{self.claim_changes}, ")
 
-    def _rows_of_share(self, columns: str, *, limit: str, rank: int | None = None) -> str:
-        condition = "" if rank is None else f" AND {self.rank} = {rank}"
+    def _rows_of_share(self, columns: str, *, limit: str, rank: str = "") -> str:
+        condition = f" AND {self.rank} {rank}" if rank else ""
         return f"""
         SELECT {columns} FROM {self.table}
          WHERE stage = {Stage.READY} AND {self.group} = shares.{self.group}{condition}

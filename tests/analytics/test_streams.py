@@ -138,6 +138,8 @@ def test_as_many_statements_for_many_streams_as_for_one(api: Api, workspace):
         api.get("/streams")
     for number in range(10):
         create_stream(workspace, slug=f"s{number}", name="S")
+    # The key is known for a second.
+    api.get("/streams")
     with CaptureQueriesContext(connection) as many:
         api.get("/streams", {"limit": 100})
     assert len(few) == len(many)

@@ -48,10 +48,14 @@ def accept(workspace: Workspace, *to: str, count: int = 1, **fields: Any) -> Non
 
 
 def claim_entries(
-    limit: int = 1000, *, cap: int = 1000, in_flight: Mapping[str, int] | None = None
+    limit: int = 1000,
+    *,
+    cap: int = 1000,
+    in_flight: Mapping[str, int] | None = None,
+    last_in_flight: Mapping[str, int] | None = None,
 ) -> list[EmailClaim]:
     """Lease up to limit ready entries, like a worker that begins its round robin."""
-    return Cursor[EmailClaim]().claim(limit, WorkspaceShares(cap, in_flight or {}))
+    return Cursor[EmailClaim]().claim(limit, WorkspaceShares(cap, in_flight or {}, last_in_flight or {}))
 
 
 def deliver(*outcomes: DeliveryOutcome) -> None:

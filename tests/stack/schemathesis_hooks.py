@@ -29,6 +29,7 @@ RULES = {
     "foreign_group": "the group of the key",
     "invalid_entry": "domains, networks and templates of limits",
     "invalid_stream": "properties of a stream that do not fit together",
+    "transport_route_not_allowed": "the routes of the operator's file",
     "requires_sending_access": "limits of another scope",
 }
 CREATED = {

@@ -6,6 +6,7 @@ import pytest
 from django.db.models import F
 
 from emails.models import Email, QueueEntry
+from emails.sending.queue import WorkspaceShares
 from streams.models import Stream
 from tests.conftest import Api, mail
 from tests.emails.builders import claim_entries
@@ -63,3 +64,27 @@ def test_a_share_is_filled_by_low_entries_alone(api: Api, streams):
     send(api, "low", 60)
     for _ in range(3):
         assert claimed_streams(20) == ["low"] * 20
+
+
+def test_low_entries_leave_a_quarter_of_the_sessions(api: Api, alice, streams):
+    send(api, "low", 10)
+    assert len(claim_entries(100, cap=8)) == 6
+    in_flight = {alice.workspace.id: 6}
+    assert claim_entries(100, cap=8, in_flight=in_flight, last_in_flight=in_flight) == []
+    send(api, "main", 4)
+    rest = claim_entries(100, cap=8, in_flight=in_flight, last_in_flight=in_flight)
+    assert [claim.is_last for claim in rest] == [False] * 2
+
+
+def test_low_entries_of_one_workspace_leave_the_share_of_another(api: Api, bobs_api: Api, alice, bob, streams):
+    send(api, "low", 4)
+    bobs_api.post("/emails/send", mail(to="ada@example.com", **{"from": "hello@bob.example"}))
+    full = {alice.workspace.id: 6}
+    claims = claim_entries(100, cap=8, in_flight=full, last_in_flight=full)
+    assert [claim.workspace_id for claim in claims] == [bob.workspace.id]
+
+
+def test_each_result_leads_to_another_claim_while_low_entries_use_their_sessions():
+    assert WorkspaceShares(8, {"ws_a": 6}, {"ws_a": 6}).is_exhausted
+    assert WorkspaceShares(8, {"ws_a": 8}, {}).is_exhausted
+    assert not WorkspaceShares(8, {"ws_a": 7}, {"ws_a": 5}).is_exhausted

@@ -7,13 +7,13 @@ import { Streams } from "./resources/streams.js";
 import { Suppressions } from "./resources/suppressions.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";
-import { Workspaces } from "./resources/workspaces.js";
+import { Transports, Workspaces } from "./resources/workspaces.js";
 import { type PostriderOptions, type RequestOptions, Transport } from "./transport.js";
 import type { Me } from "./types.js";
 
 /**
  * Client for the API of one workspace. `apiKey` defaults to the environment variable POSTRIDER_API_KEY. A management
- * key is for `workspaces` only.
+ * key is for `workspaces` and `transports` only.
  */
 export class Postrider {
   readonly emails: Emails;
@@ -27,6 +27,7 @@ export class Postrider {
   readonly analytics: AnalyticsResource;
   readonly queue: Queue;
   readonly workspaces: Workspaces;
+  readonly transports: Transports;
   readonly #transport: Transport;
 
   constructor(apiKey?: string, options: PostriderOptions = {}) {
@@ -42,6 +43,7 @@ export class Postrider {
     this.analytics = new AnalyticsResource(this.#transport);
     this.queue = new Queue(this.#transport);
     this.workspaces = new Workspaces(this.#transport);
+    this.transports = new Transports(this.#transport);
   }
 
   /** Return the workspace, the API key in use and the remaining quota. */

@@ -254,7 +254,6 @@ export interface NewStream extends StreamFields {
   kind?: "transactional" | "bulk";
 }
 
-/** A kind of email with its own unsubscribes and complaints. */
 /** Of the last 30 UTC days. `complained` counts recipients, the others emails. */
 export interface StreamCounts {
   total: number;
@@ -265,6 +264,7 @@ export interface StreamCounts {
   complained: number;
 }
 
+/** A kind of email with its own unsubscribes and complaints. */
 export interface Stream extends Required<Omit<NewStream, "transportRoute">> {
   /** The operator's route of transports; absent for the usual one. */
   transportRoute?: string;
@@ -804,4 +804,18 @@ export interface AuditEntry {
   actor: string;
   address: string | null;
   createdAt: Timestamp;
+}
+
+/** A transport of the operator. `since`: of its state; `perDay`: its limit, null without one. */
+export interface TransportStatus {
+  name: string;
+  kind: "direct" | "smtp" | "anymail" | "inbox";
+  state: "open" | "paused" | "probing" | "draining";
+  since: Timestamp | null;
+  lastError: string;
+  inFlight: number;
+  sentToday: number;
+  perDay: number | null;
+  routes: string[];
+  unalignedDomains: string[];
 }

@@ -16,6 +16,7 @@ import type {
   NewWorkspace,
   Plan,
   RemovedMember,
+  TransportStatus,
   WorkspaceUsage,
 } from "../types.js";
 
@@ -192,6 +193,20 @@ export class WorkspaceAudit {
   /** List the actions on a workspace, newest first. */
   list(workspaceId: string, paging: Paging = {}, options?: RequestOptions): List<AuditEntry> {
     return this.#transport.list(pathOf(workspaceId, "audit"), paging, options);
+  }
+}
+
+/** The operator's transports. They require a management key. */
+export class Transports {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List the transports with their states, in the order in which the operator wrote them. */
+  list(paging: Paging = {}, options?: RequestOptions): List<TransportStatus> {
+    return this.#transport.list(["admin", "transports"], paging, options);
   }
 }
 
