@@ -309,6 +309,7 @@ class AllOptional(serializers.Serializer[Any]):
 DISPLAY_NAME_LENGTH = 100
 # Without control characters, which PostgreSQL, logs and emails would show differently.
 PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
+_IS_PLAIN = re.compile(PLAIN.replace("$", r"\Z"))
 
 
 class PatternField(serializers.RegexField, TextField):
@@ -325,4 +326,8 @@ class NameField(PatternField):
         super().__init__(PLAIN, **options)
 
     def to_internal_value(self, data: Any) -> str:
-        return super().to_internal_value(data).strip() or self.fail("blank")
+        text = super().to_internal_value(data)
+        # str.strip() would remove some control characters at the ends.
+        if not _IS_PLAIN.match(text):
+            self.fail("invalid")
+        return text.strip() or self.fail("blank")
