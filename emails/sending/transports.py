@@ -1,7 +1,7 @@
 """The transports of this process: those of TRANSPORTS_FILE, or the one that DELIVERY_TRANSPORT names."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
 from django.conf import settings
@@ -48,14 +48,12 @@ def _relay() -> Transport:
     return RelayTransport(parse_smtp_url(settings.SMTP_URL), ehlo_name=settings.EHLO_NAME, limits=limits)
 
 
-def _direct() -> Transport:
-    return DirectTransport(_routes(), ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
-
-
-def _routes(*own_names: str) -> Routes:
+def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
+    ehlo_name = ehlo_name or settings.EHLO_NAME
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
-    return Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, *own_names])
+    routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
+    return DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
 
 
 def _own_addresses() -> frozenset[Address]:
@@ -81,9 +79,7 @@ TRANSPORTS: dict[str, Callable[[], Transport]] = {
 
 # The breaker of the router decides about named transports, not those of their parts.
 def _named_direct(spec: TransportSpec) -> Transport:
-    ehlo_name = spec.ehlo_name or settings.EHLO_NAME
-    sources = usable_addresses(spec.source_addresses)
-    return DirectTransport(_routes(ehlo_name), ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    return _direct(spec.ehlo_name, usable_addresses(spec.source_addresses))
 
 
 def _named_relay(spec: TransportSpec) -> Transport:
