@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 
-from lib.process_reports import read_reports, send_report
+from lib.worker.reports import read_reports, send_report
 from lib.worker.shutdown import wait_for_stop
 
 EVERY_SECONDS = 10.0

@@ -15,8 +15,8 @@ from delivery.transports.router import TransportChange, TransportReport, Transpo
 from delivery.transports.transports_file import TransportSpec
 from emails.models import TransportUse
 from emails.sending import delivery_health
-from lib.process_reports import read_reports, send_report
 from lib.sql import run
+from lib.worker.reports import read_reports, send_report
 from lib.worker.stages import Stage
 
 # Sent with the arguments `name`, `is_paused` and `error`, at most once an hour for each transport.

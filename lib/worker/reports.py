@@ -1,4 +1,4 @@
-"""Reports of processes in Redis, for display only: each expires after 35 seconds. Without Redis there are none."""
+"""Reports of worker processes in Redis, for display only: each expires after 35 seconds. Without Redis, none."""
 
 import os
 import socket
