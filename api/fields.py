@@ -308,7 +308,7 @@ class AllOptional(serializers.Serializer[Any]):
 
 DISPLAY_NAME_LENGTH = 100
 # Without control characters, which PostgreSQL, logs and emails would show differently.
-PLAIN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
+PLAIN = re.compile(r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*\Z")
 
 
 class PatternField(serializers.RegexField, TextField):
@@ -322,7 +322,11 @@ class NameField(PatternField):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("max_length", DISPLAY_NAME_LENGTH)
-        super().__init__(PLAIN, **options)
+        super().__init__(PLAIN.pattern, **options)
 
     def to_internal_value(self, data: Any) -> str:
-        return super().to_internal_value(data).strip() or self.fail("blank")
+        text = super().to_internal_value(data)
+        # str.strip() would remove some control characters at the ends.
+        if not PLAIN.match(text):
+            self.fail("invalid")
+        return text.strip() or self.fail("blank")

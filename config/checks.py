@@ -1,7 +1,7 @@
 """System checks: Postrider refuses to start with a missing or unsafe setting and explains how to fix it."""
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,9 +29,13 @@ def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
 
 def refuse_unsafe_start() -> None:
     """Exit with the messages of all invalid settings; for gunicorn and Celery, which run no system checks."""
-    messages = list(setting_errors())
-    if messages:
-        raise SystemExit("\n".join(["Postrider cannot start:", *messages]))
+    refuse_start(setting_errors())
+
+
+def refuse_start(messages: Iterable[str]) -> None:
+    """Exit with the messages, if there are any."""
+    if texts := list(messages):
+        raise SystemExit("\n".join(["Postrider cannot start:", *texts]))
 
 
 def setting_errors() -> Iterator[str]:
@@ -179,8 +183,7 @@ def source_errors() -> Iterator[str]:
 
 def refuse_unusable_sources() -> None:
     """Exit with the messages of source_errors; for workers, since web needs no such address."""
-    if messages := list(source_errors()):
-        raise SystemExit("\n".join(["Postrider cannot start:", *messages]))
+    refuse_start(source_errors())
 
 
 def _identity_provider() -> Iterator[str]:

@@ -63,11 +63,9 @@ def when_ready(server: Any) -> None:
     addresses = [str(listener) for listener in server.LISTENERS]
     log.info("web is ready", extra={"data": {"addresses": addresses, "processes": server.num_workers}})
     # The application is loaded by now.
-    from doctor.app_keys import warn_of_missing_keys  # noqa: PLC0415
-    from doctor.transports import warn_of_transports  # noqa: PLC0415
+    from doctor.start_warnings import warn_at_start  # noqa: PLC0415
 
-    warn_of_missing_keys()
-    warn_of_transports()
+    warn_at_start()
 
 
 def pre_fork(server: Any, worker: Any) -> None:

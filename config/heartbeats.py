@@ -10,14 +10,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-import redis
 from django.conf import settings
 
-from lib.redis_client import ask_redis
+from lib.worker.reports import read_reports, send_report
 from lib.worker.shutdown import wait_for_stop
 
 EVERY_SECONDS = 10.0
-EXPIRES_SECONDS = 35
 PREFIX = "postrider:worker:"
 
 
@@ -37,19 +35,13 @@ def start_heartbeat(trouble: Callable[[], str | None]) -> None:
 
 def send_heartbeat(trouble: str | None) -> None:
     heartbeat = WorkerHeartbeat(socket.gethostname(), os.getpid(), trouble or "")
-    name = f"{PREFIX}{heartbeat.host}:{heartbeat.process}"
-    ask_redis(settings.REDIS_URL, lambda client: client.set(name, json.dumps(asdict(heartbeat)), ex=EXPIRES_SECONDS))
+    send_report(settings.REDIS_URL, json.dumps(asdict(heartbeat)), prefix=PREFIX)
 
 
 def live_workers() -> list[WorkerHeartbeat]:
     """Return the heartbeats of the last 35 seconds, by host and process."""
-    heartbeats = ask_redis(settings.REDIS_URL, _read) or []
+    heartbeats = [WorkerHeartbeat(**json.loads(text)) for text in read_reports(settings.REDIS_URL, prefix=PREFIX)]
     return sorted(heartbeats, key=lambda worker: (worker.host, worker.process))
-
-
-def _read(client: redis.Redis) -> list[WorkerHeartbeat]:
-    names = list(client.scan_iter(match=f"{PREFIX}*", count=1000))
-    return [WorkerHeartbeat(**json.loads(text)) for text in client.mget(names) if text] if names else []
 
 
 def _tick(trouble: Callable[[], str | None]) -> None:

@@ -4,7 +4,6 @@ Without such an entry, API keys made with it are refused and secrets sealed with
 so nothing can be known about them.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +11,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core import checks
-from django.db import Error, connection
+from django.db import Error
 from django.db.models import F, Func, QuerySet, TextField, Value
 
 from domains.models import DkimKey
-from lib.forking import fork_once
 from provisioning.models import ManagementKey, ManagementResponse
 from system_mail.models import SystemMail, SystemMailState
-from webhooks.models import WebhookSecret
+from webhooks.models import Webhook, WebhookSecret
 from workspaces.models import ApiKey, RecoveryCode, SecondFactor
-
-log = logging.getLogger("postrider.start")
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,7 @@ USES = (
     KeyUse("recovery codes", RecoveryCode.objects.all(), "code_hash", ":"),
     KeyUse("second factors", SecondFactor.objects.all(), "sealed_secret", "."),
     KeyUse("webhook secrets", WebhookSecret.objects.all(), "sealed_secret", "."),
+    KeyUse("webhook headers", Webhook.objects.exclude(sealed_headers=""), "sealed_headers", "."),
     KeyUse("DKIM keys", DkimKey.objects.all(), "sealed_private_key", "."),
     KeyUse("stored responses", ManagementResponse.objects.exclude(sealed_body=""), "sealed_body", "."),
     KeyUse("system email", SystemMail.objects.filter(state=SystemMailState.WAITING), "sealed_text", "."),
@@ -55,11 +52,6 @@ USES = (
 def check_app_keys(databases: Sequence[str] | None = None, **_: Any) -> list[checks.CheckMessage]:
     """Warn about missing entries, for commands that check the database, such as migrate."""
     return [checks.Warning(message, id="postrider.W001") for message in missing_keys()] if databases else []
-
-
-def warn_of_missing_keys() -> None:
-    """Log missing entries, in a forked process: a start does not wait for the database (docs/decisions/0147)."""
-    fork_once(_log_missing_keys)
 
 
 def missing_keys() -> list[str]:
@@ -76,11 +68,3 @@ def missing_keys() -> list[str]:
         f"APP_KEYS lacks the entry {key_id!r}, which is needed for {', '.join(uses[key_id])}. Restore it."
         for key_id in sorted(uses.keys() - known)
     ]
-
-
-def _log_missing_keys() -> None:
-    try:
-        for message in missing_keys():
-            log.warning(message)
-    finally:
-        connection.close()

@@ -1,42 +1,33 @@
 """Checks of named transports that need the database: alignment of domains, and the routes of streams."""
 
-import logging
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core import checks
-from django.db import Error, connection
+from django.db import Error
 
+from config.checks import refuse_start
 from delivery.transports.router import TransportState
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
 from domains.models import Domain
 from domains.services import find_unaligned
 from emails.sending.transport_status import read_statuses
-from lib.forking import fork_once
 from streams.models import Stream
-
-log = logging.getLogger("postrider.start")
 
 SHOWN_DOMAINS = 20
 
 
 def check_transports(databases: Sequence[str] | None = None, **_: Any) -> list[checks.CheckMessage]:
     """Warn about transports, for commands that check the database, such as migrate."""
-    messages = _without_database_errors(transport_warnings()) if databases else []
+    messages = transport_warnings() if databases else []
     return [checks.Warning(message, id="postrider.W002") for message in messages]
-
-
-def warn_of_transports() -> None:
-    """Log warnings about transports in a forked process, as doctor.app_keys does."""
-    if settings.TRANSPORTS.is_named:
-        fork_once(_log_warnings)
 
 
 def refuse_unknown_routes() -> None:
     """Exit if a stream has a route that is not in the settings; for workers. An unavailable database is no reason."""
-    if messages := _without_database_errors(route_errors()):
-        raise SystemExit("\n".join(["Postrider cannot start:", *messages]))
+    refuse_start(_without_database_errors(route_errors()))
 
 
 def route_errors() -> Iterator[str]:
@@ -49,9 +40,13 @@ def route_errors() -> Iterator[str]:
         )
 
 
-def transport_warnings() -> Iterator[str]:
+def transport_warnings() -> list[str]:
+    """Return the messages about routes and alignment; none while the database is unreachable or not migrated."""
+    return _without_database_errors(itertools.chain(route_errors(), alignment_warnings()))
+
+
+def alignment_warnings() -> Iterator[str]:
     """Yield a message for each transport from which mail of some domains fails SPF."""
-    yield from route_errors()
     for name, spec in settings.TRANSPORTS.transports.items():
         if domains := find_unaligned(Domain.objects.all(), spf=spec.spf):
             more = f" and {len(domains) - SHOWN_DOMAINS} more" if len(domains) > SHOWN_DOMAINS else ""
@@ -81,21 +76,13 @@ def check_states(_: DoctorOptions) -> Diagnosis:
 
 def check_alignment(_: DoctorOptions) -> Diagnosis:
     """Diagnose whether the SPF records of sending domains let every transport send."""
-    if messages := [text for text in transport_warnings() if text.startswith("domain_not_aligned")]:
+    if messages := list(alignment_warnings()):
         return warning(" ".join(messages), remedy="Ask their owners to publish the records, or take the transport out.")
     return ok("The SPF records of all sending domains allow all transports.")
 
 
-def _without_database_errors(messages: Iterator[str]) -> list[str]:
+def _without_database_errors(messages: Iterable[str]) -> list[str]:
     try:
         return list(messages)
     except Error:
         return []
-
-
-def _log_warnings() -> None:
-    try:
-        for message in _without_database_errors(transport_warnings()):
-            log.warning(message)
-    finally:
-        connection.close()

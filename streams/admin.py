@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -13,7 +12,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, 
 
 from lib.coded_texts import CodedText
 from lib.translation import translate
-from streams.models import Stream
+from streams.models import Stream, route_choices
 from streams.services import pause_stream, resume_stream, update_stream
 from workspaces.admin import StrictAdmin
 
@@ -28,7 +27,6 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
         help_text=_("New emails are refused and queued emails wait until the stream is resumed."),
     )
     reason = forms.CharField(label=_("Reason"), required=False, max_length=500, widget=UnfoldAdminTextInputWidget)
-    transport_route = forms.ChoiceField(label=_("Route"), required=False, widget=UnfoldAdminSelectWidget)
 
     class Meta:
         model = Stream
@@ -37,12 +35,13 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["paused"].initial = self.instance.paused_at is not None
-        routes = settings.TRANSPORTS.routes_of(self.instance.workspace_id)
-        choices = [("", _("Usual")), *((name, name) for name in routes)]
         self.fields["transport_route"] = forms.ChoiceField(
-            label=_("Route"), required=False, widget=UnfoldAdminSelectWidget, choices=choices
+            label=_("Route"),
+            required=False,
+            widget=UnfoldAdminSelectWidget,
+            choices=route_choices(self.instance.workspace_id),
+            initial=self.instance.transport_route,
         )
-        self.fields["transport_route"].initial = self.instance.transport_route
         self.fields["reason"].initial = translate(self.instance.pause_reason)
 
     def clean(self) -> dict[str, Any] | None:

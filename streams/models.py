@@ -5,8 +5,10 @@ See docs/decisions/0176.
 
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from lib.coded_texts import restore_text
 from lib.model_fields import IdField
@@ -34,6 +36,11 @@ def stream_scopes() -> list[tuple[str, Any]]:
 
 def stream_priorities() -> list[tuple[str, Any]]:
     return translated_choices(Stream.Priority)
+
+
+def route_choices(workspace_id: str) -> list[tuple[str, Any]]:
+    """Return the values of Stream.transport_route that a workspace may use, the usual one first."""
+    return [("", gettext_lazy("Usual")), *((name, name) for name in settings.TRANSPORTS.routes_of(workspace_id))]
 
 
 class Stream(models.Model):

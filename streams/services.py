@@ -261,6 +261,7 @@ def _check(stream: Stream) -> None:
     if settings.STREAMS_WITHOUT_LINK == "deny" and stream.unsubscribe != Stream.Unsubscribe.LINK:
         raise InvalidStream(CodedText("streams.link_demanded"), field="unsubscribe")
     if stream.is_main:
+        usual = main_stream(stream.workspace)
         for name, field in FIXED_IN_MAIN.items():
-            if getattr(stream, name) != getattr(main_stream(stream.workspace), name):
+            if getattr(stream, name) != getattr(usual, name):
                 raise InvalidStream(CodedText("streams.main_is_fixed"), field=field)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DataError, IntegrityError
 
 from api.errors import Problem
-from delivery.message.compose import Placement
+from delivery.message.compose import whole_file
 from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header, stored_text
 from emails.accept.services import accept_emails, send_email
 from emails.accept.suppressed import SuppressionPolicy
@@ -176,8 +176,7 @@ def _delivers_by_providers(workspace_id: str) -> bool:
 
 def _refuse_unchangeable(submitted: SubmittedEmail, *, workspace_id: str) -> None:
     """Raise ConversionNotAllowed for a signed or encrypted message that the transport could only send changed."""
-    is_whole = any(file.placement is Placement.WHOLE for file in submitted.draft.files)
-    if is_whole and _delivers_by_providers(workspace_id):
+    if whole_file(submitted.draft.files) and _delivers_by_providers(workspace_id):
         raise ConversionNotAllowed(
             "This server delivers through a provider, which cannot send signed messages unchanged"
         )

@@ -93,6 +93,11 @@ class Webhook(models.Model):
         return unseal_headers(self.sealed_headers, webhook_id=self.id)
 
     @property
+    def readable_headers(self) -> dict[str, str]:
+        """The further headers of the requests; none if their key is no longer in APP_KEYS."""
+        return open_headers(self.sealed_headers, webhook_id=self.id) or {}
+
+    @property
     def kinds(self) -> list[str]:
         """The events that the endpoint gets: those it subscribed to and has a format for."""
         formatted = find_format(self.format).kinds
@@ -122,13 +127,13 @@ def unseal_headers(sealed: str, *, webhook_id: str) -> dict[str, str]:
     return json.loads(unseal(sealed, purpose=HEADERS_PURPOSE, row=webhook_id)) if sealed else {}
 
 
-def readable_headers(webhook: Webhook) -> dict[str, str]:
-    """Return the further headers of an endpoint; none if their key is no longer in APP_KEYS."""
+def open_headers(sealed: str, *, webhook_id: str) -> dict[str, str] | None:
+    """Return the further headers of an endpoint, or None if their key is no longer in APP_KEYS."""
     try:
-        return webhook.headers
+        return unseal_headers(sealed, webhook_id=webhook_id)
     except (UnknownKey, InvalidTag):
-        log.exception("Cannot decrypt the headers of a webhook", extra={"data": {"webhook": webhook.id}})
-        return {}
+        log.exception("Cannot decrypt the headers of a webhook", extra={"data": {"webhook": webhook_id}})
+        return None
 
 
 class WebhookSecretQuerySet(models.QuerySet["WebhookSecret"]):

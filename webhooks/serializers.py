@@ -24,7 +24,7 @@ from lib.translation import translate
 from streams.services import MAX_STREAMS
 from webhooks.formats import find_format, format_choices
 from webhooks.headers import HEADERS, WebhookHeadersField, masked
-from webhooks.models import Webhook, WebhookDelivery, readable_headers
+from webhooks.models import Webhook, WebhookDelivery
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
@@ -127,7 +127,7 @@ class WebhookSerializer(RowSerializer[Webhook]):
         extra_kwargs = help_texts(url=URL, format=FORMAT, active=ACTIVE)
 
     def get_headers(self, webhook: Webhook) -> dict[str, str]:
-        return masked(readable_headers(webhook))
+        return masked(webhook.readable_headers)
 
     def get_disabledReason(self, webhook: Webhook) -> str | None:  # noqa: N802
         return webhook.disabled_reason or None

@@ -25,7 +25,6 @@ from webhooks.models import (
     WebhookDelivery,
     WebhookDeliveryStatus,
     WebhookSecret,
-    readable_headers,
     seal_headers,
 )
 from webhooks.publishing import insert_deliveries
@@ -229,7 +228,7 @@ def _sealed_headers(webhook: Webhook, changes: Mapping[str, Any]) -> dict[str, s
         raise InvalidFields([{"field": "headers", "code": "headers_required", "detail": detail}])
     if given is None:
         return {}
-    headers = unmasked(given, current=readable_headers(webhook))
+    headers = unmasked(given, current=webhook.readable_headers)
     return {"sealed_headers": seal_headers(headers, webhook_id=webhook.id)}
 
 

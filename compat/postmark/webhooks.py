@@ -16,7 +16,7 @@ from compat.postmark.webhook_auth import read_headers, shown_headers, without_pa
 from compat.postmark.webhook_format import FORMAT
 from events.kinds import WEBHOOK_KINDS
 from lib.ids import id_number
-from webhooks.models import Webhook, readable_headers
+from webhooks.models import Webhook
 from webhooks.serializers import EventTypesField, WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
@@ -84,7 +84,7 @@ class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
         with lock_webhooks(self.workspace):
             webhook = self.find_number(number)
             native = {"events": read_events(self.body, current=webhook.events)} | read_fields(self.body)
-            native |= read_headers(self.body, current=readable_headers(webhook))
+            native |= read_headers(self.body, current=webhook.readable_headers)
             update_webhook(webhook, changes=PostmarkWebhookChanges().run_validation(native))
         return Response(webhook_resource(webhook))
 
@@ -115,7 +115,7 @@ def webhook_resource(webhook: Webhook) -> Resource:
         "ID": id_number(webhook.id, prefix="wh_"),
         "Url": webhook.url,
         "MessageStream": shown_id(webhook.streams[0]) if webhook.streams else OUTBOUND,
-        **shown_headers(readable_headers(webhook)),
+        **shown_headers(webhook.readable_headers),
         "Triggers": {
             name: {"Enabled": events <= set(webhook.events), **TRIGGER_OPTIONS.get(name, {})}
             for name, events in TRIGGERS.items()

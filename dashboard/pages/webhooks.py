@@ -35,7 +35,7 @@ from streams.models import Stream
 from webhooks.formats import STANDARD, format_choices
 from webhooks.headers import MASK
 from webhooks.health import read_health
-from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus, readable_headers
+from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
 from webhooks.services import (
     REPLAY_AT_ONCE,
@@ -118,15 +118,15 @@ class WebhookForm(ApiForm):
             del self.fields["streams"]
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        fields = {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
-        lines = [line.partition(":") for line in cleaned["headers"].splitlines() if line.strip()]
-        return fields | {"headers": {name.strip(): value.strip() for name, _colon, value in lines}}
+        return {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
 
-    def clean_headers(self) -> str:
-        names = [line.partition(":")[0].strip().lower() for line in self.cleaned_data["headers"].splitlines()]
-        if any(names.count(name) > 1 for name in names if name):
+    def clean_headers(self) -> dict[str, str]:
+        lines = [line.partition(":") for line in self.cleaned_data["headers"].splitlines() if line.strip()]
+        headers = [(name.strip(), value.strip()) for name, _colon, value in lines]
+        names = [name.lower() for name, _ in headers if name]
+        if len(set(names)) < len(names):
             raise forms.ValidationError(translate(CodedText("webhooks.header_repeated")))
-        return str(self.cleaned_data["headers"])
+        return dict(headers)
 
     def clean_format(self) -> str:
         return self.cleaned_data["format"] or STANDARD
@@ -183,7 +183,7 @@ class WebhookSection(ScopedAdmin):
             listing=listing,
             health=read_health(webhook),
             streams=[stream for stream in streams_of(request) if stream.slug in webhook.streams],
-            headers=list(readable_headers(webhook)),
+            headers=list(webhook.readable_headers),
             statuses=WebhookDeliveryStatus.values,
             status_filter=request.GET.get("status", ""),
             tones=DELIVERY_TONES,
@@ -195,7 +195,7 @@ class WebhookSection(ScopedAdmin):
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         webhook = self.find(request, object_id)
-        shown = [f"{name}: {MASK}" for name in readable_headers(webhook)]
+        shown = [f"{name}: {MASK}" for name in webhook.readable_headers]
         initial = {name: getattr(webhook, name) for name in ("url", "events", "streams", "format")}
         initial["headers"] = "\n".join(shown)
         form = WebhookForm(request.POST or None, streams=streams_of(request), initial=initial)

@@ -88,6 +88,11 @@ class File:
         return self.content_type.partition(";")[0].strip().lower()
 
 
+def whole_file(files: Iterable[File]) -> File | None:
+    """Return the file that is the whole content of a message, if there is one."""
+    return next((file for file in files if file.placement is Placement.WHOLE), None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutgoingMessage:
     """One message for one recipient, with footer and tracking. SMTP sends its bytes; a provider's API takes its fields.
@@ -135,7 +140,7 @@ class OutgoingMessage:
     @property
     def is_whole(self) -> bool:
         """Return whether its content is passed on unchanged, which no provider's API can."""
-        return any(file.placement is Placement.WHOLE for file in self.files)
+        return whole_file(self.files) is not None
 
     @property
     def is_large(self) -> bool:
@@ -201,7 +206,7 @@ def _recipients(name: str, mailboxes: tuple[Address, ...], recipient: str) -> st
 
 def _body(message: OutgoingMessage) -> Iterable[bytes]:
     """Nest mixed(related(alternative(text, html), inline images), attachments), omitting levels with one part."""
-    if whole := next((file for file in message.files if file.placement is Placement.WHOLE), None):
+    if whole := whole_file(message.files):
         return _whole(whole)
     files = [file for file in message.files if file.placement is Placement.ATTACHED]
     inline = [file for file in files if file.content_id and message.html]

@@ -202,18 +202,9 @@ class TransportRouter:
             assigned = name
             outcome = await self._attempt(member, message, lease)
             if failover_kind(outcome, member.spec.kind) not in route.failover_on:
-                return self._last(failed, outcome)
+                return _last_of(failed if failed and outcome.status is DeliveryStatus.PARKED else [*failed, outcome])
             (skipped if outcome.status is DeliveryStatus.PARKED else failed).append(outcome)
-        return self._last(failed) if failed else self._wait(route, skipped)
-
-    def _last(self, failed: Sequence[DeliveryOutcome], *final: DeliveryOutcome) -> DeliveryOutcome:
-        """Return the outcome of an attempt: the last one, with the transports that failed before it."""
-        attempts = [
-            *failed,
-            *(outcome for outcome in final if not failed or outcome.status is not DeliveryStatus.PARKED),
-        ]
-        failovers = tuple(Failover(outcome, following.transport) for outcome, following in pairwise(attempts))
-        return replace(attempts[-1], failovers=failovers)
+        return _last_of(failed) if failed else self._wait(route, skipped)
 
     async def _attempt(self, member: _Member, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         with member.breaker.call():
@@ -285,6 +276,12 @@ def pinned_transport(earlier: str | None, outcome: DeliveryOutcome) -> str | Non
     earlier: that of earlier attempts, about which a refusal at this one says nothing.
     """
     return earlier or ((outcome.transport or DEFAULT) if outcome.may_be_delivered else None)
+
+
+def _last_of(outcomes: Sequence[DeliveryOutcome]) -> DeliveryOutcome:
+    """Return the outcome of an attempt: the last one, with the transports that failed before it."""
+    failovers = tuple(Failover(outcome, following.transport) for outcome, following in pairwise(outcomes))
+    return replace(outcomes[-1], failovers=failovers)
 
 
 def _draining() -> DeliveryOutcome:

@@ -78,9 +78,11 @@ def check_drafts(
     work = _SharedWork(limits.is_test)
 
     def check(draft: Draft | Problem) -> NewEmail | Problem:
-        domain = draft if isinstance(draft, Problem) else domains[draft.sender.domain]
-        if isinstance(draft, Problem) or isinstance(domain, Problem):
-            return domain  # type: ignore[return-value]
+        if isinstance(draft, Problem):
+            return draft
+        domain = domains[draft.sender.domain]
+        if isinstance(domain, Problem):
+            return domain
         return _checked_or_problem(_with_domain(draft, domain), streams[draft.stream], templates, work, limits)
 
     return [check(draft) for draft in drafts]

@@ -1,13 +1,10 @@
 """The status of transports, for the staff: what all processes share, and what each reports (docs/decisions/0216)."""
 
 import json
-import os
-import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 
-import redis
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -18,15 +15,14 @@ from delivery.transports.router import TransportChange, TransportReport, Transpo
 from delivery.transports.transports_file import TransportSpec
 from emails.models import TransportUse
 from emails.sending import delivery_health
-from lib.redis_client import ask_redis
 from lib.sql import run
+from lib.worker.reports import read_reports, send_report
 from lib.worker.stages import Stage
 
 # Sent with the arguments `name`, `is_paused` and `error`, at most once an hour for each transport.
 transport_changed = Signal()
 
 PREFIX = "postrider:transports:"
-EXPIRES_SECONDS = 35
 NOTICE_EVERY = timedelta(hours=1)
 REFUND = """
 UPDATE emails_transport SET used = greatest(used - %(count)s, 0)
@@ -83,14 +79,13 @@ def read_statuses() -> list[TransportStatus]:
 
 
 def send_reports(reports: Sequence[TransportReport]) -> None:
-    """Publish the states of this process for 35 seconds, for display only."""
-    name, text = f"{PREFIX}{socket.gethostname()}:{os.getpid()}", json.dumps([asdict(report) for report in reports])
-    ask_redis(settings.REDIS_URL, lambda client: client.set(name, text, ex=EXPIRES_SECONDS))
+    """Publish the states of this process, for display only."""
+    send_report(settings.REDIS_URL, json.dumps([asdict(report) for report in reports]), prefix=PREFIX)
 
 
 def drain_transport(name: str) -> None:
     """Let no process begin a delivery by a transport; those in progress finish. Draining again changes nothing."""
-    TransportUse.objects.bulk_create([TransportUse(name=name)], ignore_conflicts=True)
+    _create_row(name)
     TransportUse.objects.filter(name=name, drained_at=None).update(drained_at=Now())
 
 
@@ -105,7 +100,7 @@ def drained_transports() -> set[str]:
 @transaction.atomic
 def reserve(name: str, *, count: int, limit: int) -> tuple[int, float]:
     """Count messages towards the daily limit; return how many it allows, and the seconds until it ends."""
-    TransportUse.objects.bulk_create([TransportUse(name=name)], ignore_conflicts=True)
+    _create_row(name)
     row = TransportUse.objects.select_for_update().annotate(clock=Now()).get(name=name)
     now: datetime = row.clock.astimezone(UTC)
     used = row.used if row.used_on == now.date() else 0
@@ -123,7 +118,7 @@ def refund(name: str, *, count: int) -> None:
 def send_changes(changes: Iterable[TransportChange]) -> None:
     """Tell the receivers of transport_changed, of each transport once an hour."""
     for change in changes:
-        TransportUse.objects.bulk_create([TransportUse(name=change.name)], ignore_conflicts=True)
+        _create_row(change.name)
         column = "paused_notice_at" if change.is_paused else "resumed_notice_at"
         is_due = Q(**{column: None}) | Q(**{f"{column}__lt": Now() - NOTICE_EVERY})
         with transaction.atomic():
@@ -131,14 +126,14 @@ def send_changes(changes: Iterable[TransportChange]) -> None:
                 transport_changed.send(TransportUse, name=change.name, is_paused=change.is_paused, error=change.error)
 
 
+def _create_row(name: str) -> None:
+    """Create the row of a transport unless it exists."""
+    TransportUse.objects.bulk_create([TransportUse(name=name)], ignore_conflicts=True)
+
+
 def _read_reports() -> list[TransportReport]:
-    texts = ask_redis(settings.REDIS_URL, _read) or []
-    return [TransportReport(**report) for text in texts if text for report in json.loads(text)]
-
-
-def _read(client: redis.Redis) -> list[str | None]:
-    names = list(client.scan_iter(match=f"{PREFIX}*", count=1000))
-    return client.mget(names) if names else []  # type: ignore[return-value]  # not the asynchronous client
+    texts = read_reports(settings.REDIS_URL, prefix=PREFIX)
+    return [TransportReport(**report) for text in texts for report in json.loads(text)]
 
 
 def _worst(reports: Iterable[TransportReport]) -> TransportReport:

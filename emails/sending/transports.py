@@ -1,7 +1,7 @@
 """The transports of this process: those of TRANSPORTS_FILE, or the one that DELIVERY_TRANSPORT names."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
 from django.conf import settings
@@ -50,19 +50,13 @@ def _relay() -> Transport:
     return RelayTransport(parse_smtp_url(settings.SMTP_URL), ehlo_name=settings.EHLO_NAME, limits=limits)
 
 
-def _direct() -> Transport:
-    direct = DirectTransport(_routes(), ehlo_name=settings.EHLO_NAME, port=settings.DIRECT_SMTP_PORT)
-    return _with_own_receiver(direct, ehlo_name=settings.EHLO_NAME)
-
-
-def _routes(*own_names: str) -> Routes:
+def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
+    ehlo_name = ehlo_name or settings.EHLO_NAME
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
-    return Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, *own_names])
-
-
-def _with_own_receiver(direct: Transport, *, ehlo_name: str) -> Transport:
-    """Deliver to the domains that this installation receives without their addresses in DNS."""
+    routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
+    direct = DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    # The domains that this installation receives need no address in DNS.
     host, port = settings.RECEIVING_SERVER
     return OwnReceiverTransport(
         direct, host=host, port=port, ehlo_name=ehlo_name, is_received=ReceivedDomains().includes
@@ -92,11 +86,7 @@ TRANSPORTS: dict[str, Callable[[], Transport]] = {
 
 # The breaker of the router decides about named transports, not those of their parts.
 def _named_direct(spec: TransportSpec) -> Transport:
-    ehlo_name = spec.ehlo_name or settings.EHLO_NAME
-    sources = usable_addresses(spec.source_addresses)
-    routes = _routes(ehlo_name)
-    direct = DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
-    return _with_own_receiver(direct, ehlo_name=ehlo_name)
+    return _direct(spec.ehlo_name, usable_addresses(spec.source_addresses))
 
 
 def _named_relay(spec: TransportSpec) -> Transport:

@@ -57,7 +57,7 @@ ROUTE_TEXTS = {
 }
 
 
-class PatternField(TextField):
+class GlobField(TextField):
     """A glob of local parts."""
 
     default_error_messages = {
@@ -113,7 +113,7 @@ def _flag(name: str, source: str) -> StrictBooleanField:
 class RouteInput(StrictSerializer):
     name = NameField(help_text=ROUTE_TEXTS["name"])
     domain = ReceivingDomainField(max_length=253, help_text=ROUTE_TEXTS["domain"])
-    match = PatternField(max_length=MAX_LENGTH, help_text=ROUTE_TEXTS["match"])
+    match = GlobField(max_length=MAX_LENGTH, help_text=ROUTE_TEXTS["match"])
     priority = WholeNumberField(required=False, min_value=0, max_value=1000, help_text=ROUTE_TEXTS["priority"])
     action = OptionField(InboundRoute.RouteAction.values, required=False, help_text=ROUTE_TEXTS["action"])
     webhookIds = EntriesField(

@@ -10,7 +10,7 @@ from domains.models import DkimKey
 from lib import keyring
 from tests.conftest import make_domain, make_key
 from tests.stack.stack import free_port, running_stack, wait_for
-from webhooks.services import create_webhook
+from webhooks.services import create_webhook, update_webhook
 
 OLD, NEW = ("old-key", bytes(range(32))), ("new-key", bytes(range(32, 64)))
 
@@ -33,6 +33,17 @@ def test_a_missing_entry_is_named_with_its_uses(rotated):
     (message,) = missing_keys()
     assert "'old-key'" in message
     assert "API keys, webhook secrets, DKIM keys" in message
+
+
+def test_the_headers_of_webhooks_need_their_entry(rotated, settings):
+    (webhook,) = rotated.workspace.webhooks.all()
+    settings.APP_KEYS = [OLD]
+    keyring._derived.cache_clear()
+    update_webhook(webhook, changes={"headers": {"X-Team": "mail"}})
+    settings.APP_KEYS = [NEW]
+    keyring._derived.cache_clear()
+    (message,) = missing_keys()
+    assert "webhook secrets, webhook headers, DKIM keys" in message
 
 
 def test_an_entry_that_is_present_causes_no_warning(rotated, settings):

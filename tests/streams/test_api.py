@@ -55,6 +55,8 @@ def test_a_stream_without_unsubscribes_ignores_them(api: Api):
         ({**NEWSLETTER, "id": "x" * 41}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "kind": "spam"}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "name": "n" * 101}, (422, "validation_error")),
+        # Which str.strip() removes.
+        ({**NEWSLETTER, "id": "x", "name": "News\x1c"}, (422, "validation_error")),
         ({**NEWSLETTER, "id": "x", "transportRoute": "fast"}, (422, "transport_route_not_allowed")),
         ({**NEWSLETTER, "id": "x", "transportRoute": 1}, (422, "validation_error")),
     ],

@@ -18,7 +18,7 @@ from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from webhooks.formats import format_headers, render_body
-from webhooks.models import WebhookDelivery, WebhookSecret, unseal_headers
+from webhooks.models import WebhookDelivery, WebhookSecret, open_headers
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE
 from webhooks.sending.outcomes import AttemptResult, record
@@ -119,6 +119,10 @@ def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
     parts = rows.values_list(
         "id", "webhook__url", "event_id", "event__body", "webhook__format", "webhook__sealed_headers", Now()
     )
+    # An endpoint deleted in the meantime has no row here; a later claim discards its queue entries.
+    loaded = list(parts.order_by())
+    sealed_headers = {by_id[delivery_id].webhook_id: sealed for delivery_id, *_, sealed, _ in loaded}
+    headers = {endpoint: open_headers(sealed, webhook_id=endpoint) for endpoint, sealed in sealed_headers.items()}
     return [
         PostJob(
             by_id[delivery_id],
@@ -127,11 +131,10 @@ def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:
             event,
             format_,
             keys.get(by_id[delivery_id].webhook_id, ()),
-            _open_headers(sealed, webhook_id=by_id[delivery_id].webhook_id),
+            headers[by_id[delivery_id].webhook_id],
             loaded_at,
         )
-        # An endpoint deleted in the meantime has no row here; a later claim discards its queue entries.
-        for delivery_id, url, event_id, event, format_, sealed, loaded_at in parts.order_by()
+        for delivery_id, url, event_id, event, format_, _, loaded_at in loaded
     ]
 
 
@@ -151,15 +154,6 @@ def _open_secret(row: WebhookSecret) -> str:
     except (UnknownKey, InvalidTag):
         log.exception("Cannot decrypt the secret of a webhook", extra={"data": {"webhook": row.webhook_id}})
         return ""
-
-
-def _open_headers(sealed: str, *, webhook_id: str) -> dict[str, str] | None:
-    """Return the headers of an endpoint, or None if their key is no longer in APP_KEYS."""
-    try:
-        return unseal_headers(sealed, webhook_id=webhook_id)
-    except (UnknownKey, InvalidTag):
-        log.exception("Cannot decrypt the headers of a webhook", extra={"data": {"webhook": webhook_id}})
-        return None
 
 
 @once

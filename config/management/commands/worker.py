@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from config.worker import worker_programs
-from doctor.app_keys import warn_of_missing_keys
-from doctor.transports import warn_of_transports
+from doctor.start_warnings import warn_at_start
 from lib.forking import fork_programs
 
 
@@ -16,7 +15,6 @@ class Command(BaseCommand):
     requires_system_checks = ("postrider",)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        warn_of_missing_keys()
-        warn_of_transports()
+        warn_at_start()
         if program := fork_programs(worker_programs()):
             program()

@@ -19,7 +19,7 @@ from receiving.models import ReceivedEmail
 NEWEST_EMAILS = 20_000
 
 
-class SearchFilter(FieldFilter):
+class ReceivedSearchFilter(FieldFilter):
     """A literal substring of the recipient, the sender or the subject, ignoring case."""
 
     def filter(self, qs: QuerySet[ReceivedEmail], value: Any) -> QuerySet[ReceivedEmail]:
@@ -32,7 +32,7 @@ class SearchFilter(FieldFilter):
 class ReceivedListFilters(ReceivedFilters):
     """The filters of the API's list, and a search."""
 
-    search = SearchFilter(TextField(allow_blank=True, max_length=MAX_SEARCH_LENGTH))
+    search = ReceivedSearchFilter(TextField(allow_blank=True, max_length=MAX_SEARCH_LENGTH))
 
 
 def find_received(request: HttpRequest, emails: QuerySet[ReceivedEmail], *, filters: dict[str, Any]) -> ListPage:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
@@ -13,7 +12,7 @@ from unfold.widgets import (
 )
 
 from dashboard.ui.forms import ApiForm
-from streams.models import Stream, stream_priorities
+from streams.models import Stream, route_choices, stream_priorities
 from streams.serializers import StreamChanges, StreamInput
 from streams.services import FIXED_IN_MAIN
 
@@ -115,11 +114,11 @@ class StreamForm(NameForm):
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})
         for name in FIXED_IN_MAIN.keys() & self.fields.keys() if stream.is_main else ():
             del self.fields[name]
-        routes = settings.TRANSPORTS.routes_of(stream.workspace_id)
-        if len(routes) > 1:
-            choices = [("", gettext("Usual")), *((name, name) for name in routes)]
+        routes = dict(route_choices(stream.workspace_id))
+        # The usual one, and that of the workspace under its name.
+        if len(routes) > 2:
             help_text = gettext("The way by which the operator's servers send its emails.")
-            self.fields["transport_route"] = _choice(gettext("Route"), dict(choices), help_text)
+            self.fields["transport_route"] = _choice(gettext("Route"), routes, help_text)
             self.fields["transport_route"].required = False
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import lib.model_fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("domains", "0006_tracking_hosts"),
+        ("domains", "0007_spf_passing"),
         ("workspaces", "0018_identities"),
     ]
 

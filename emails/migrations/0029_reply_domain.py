@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("emails", "0026_held"),
+        ("emails", "0028_transport_use"),
     ]
 
     operations = [
