@@ -1,4 +1,4 @@
-"""Filters of the list of received emails."""
+"""Filters of the lists of routes and received emails."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from api.fields import DateTimeBoundField, OptionField, TextField
 from api.filters import FieldFilter
 from lib.email_addresses import normalize_search
 from lib.ids import is_id
-from receiving.models import ReceivedEmail
+from receiving.models import InboundRoute, ReceivedEmail
 from receiving.states import ReceivedStatus
 
 MAX_SEARCH_LENGTH = 200
@@ -39,11 +39,22 @@ class IdFilter(FieldFilter):
         return qs.filter(**{self.field_name: value}) if is_id(value, prefix=self.prefix) else qs.none()
 
 
+class DomainFilter(FieldFilter):
+    """The name of a domain, ignoring case."""
+
+    def filter(self, qs: QuerySet[InboundRoute], value: Any) -> QuerySet[InboundRoute]:
+        return qs.filter(domain=value.lower()) if value else qs
+
+
 class TestFilter(FieldFilter):
     __test__ = False  # not a test of pytest
 
     def filter(self, qs: QuerySet[ReceivedEmail], value: Any) -> QuerySet[ReceivedEmail]:
         return qs.filter(is_test=value == "true") if value else qs
+
+
+class RouteFilters(FilterSet):
+    domain = DomainFilter(_text("Only routes of this domain, or of `shared`.", max_length=253))
 
 
 class ReceivedFilters(FilterSet):

@@ -254,10 +254,10 @@ class AuthenticationSerializer(serializers.Serializer[Any]):
     result = serializers.ChoiceField(
         VERDICTS, help_text="`pass` if DMARC passes, or without a policy if SPF or DKIM passes for the domain of From."
     )
-    spf = SpfSerializer()
-    dkim = DkimSerializer(many=True)
-    dmarc = DmarcSerializer()
-    arc = ArcSerializer()
+    spf = SpfSerializer(help_text="Whether the host may send for the domain of the envelope.")
+    dkim = DkimSerializer(many=True, help_text="The signatures, at most ten.")
+    dmarc = DmarcSerializer(help_text="Whether SPF or DKIM passes for the domain of From, and its policy.")
+    arc = ArcSerializer(help_text="The signatures of forwarding hosts.")
 
 
 class SpamSerializer(serializers.Serializer[Any]):

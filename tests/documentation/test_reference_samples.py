@@ -225,9 +225,10 @@ def test_a_sample_returns_a_success(operation, language, runner, manager, tmp_pa
         runner = manager
     elif operation.method == "POST" and "{" not in operation.path:
         restore(runner.stack, operation.id)
+    sample = runnable(operation, language, runner.stack)
     if operation.id in SIMULATING:
         runner = replace(runner, stack=as_tester(runner.stack))
-    output = runner.run(language, runnable(operation, language, runner.stack), home=tmp_path)
+    output = runner.run(language, sample, home=tmp_path)
     assert output.strip()
     # The type is the first member of an error. The OpenAPI document names all types.
     is_error = "/docs/errors#" in output[:200]
