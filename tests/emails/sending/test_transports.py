@@ -368,6 +368,12 @@ class TestDailyLimit:
         assert (due_at.hour, due_at.minute) in {(0, 0), (0, 1)}
         assert timedelta() < due_at - datetime.now(UTC) <= timedelta(days=1, minutes=2)
 
+    def test_a_reached_limit_ends_at_midnight_utc(self, named):
+        _, seconds = reserve("own", count=1, limit=1)
+        now = datetime.now(UTC)
+        midnight = datetime.combine(now.date(), datetime.min.time(), UTC) + timedelta(days=1)
+        assert abs(seconds - (midnight - now).total_seconds()) < 30
+
     def test_two_processes_never_exceed_the_limit_together(self, named):
         granted = [reserve("own", count=30, limit=50)[0] for _ in range(3)]
         assert granted == [30, 20, 0]
