@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from delivery.bounces.replies import DeliveryStatus
+from delivery.bounces.reasons import FailureReason
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred
 from delivery.message.compose import File, Placement
 from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import DestinationLimits
@@ -369,6 +370,44 @@ def test_three_refused_logins_pause_a_transport_which_returns_without_flapping()
     assert times == [(30.0, "relay"), (90.0, "own"), (120.0, "own"), (150.0, "own")]
     assert [(change.name, change.is_paused) for change in closing] == [("own", False)]
     assert after.transport == "own"
+
+
+class Answers:
+    """A transport with the given outcomes, such as those of a provider, whose replies have no code."""
+
+    trouble = None
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+
+    async def deliver(self, message, *, lease):
+        return self.outcomes.pop(0)
+
+
+REFUSED_LOGIN = deferred(FailureReason.LOGIN_REFUSED, "HTTP 401")
+ANSWERS = {
+    "acceptance without a code": DeliveryOutcome(DeliveryStatus.SENT, Reply(0, "Accepted by the provider.")),
+    "refusal of a recipient": DeliveryOutcome(
+        DeliveryStatus.BOUNCED, Reply(550, "5.1.1 Unknown"), FailureReason.UNKNOWN_USER, is_recipient_fault=True
+    ),
+    "greylisting": DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 Later"), FailureReason.GREYLISTED),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_between_refused_logins_starts_the_count_again(answer):
+    async def work():
+        own = Answers(REFUSED_LOGIN, REFUSED_LOGIN, answer, REFUSED_LOGIN, REFUSED_LOGIN, REFUSED_LOGIN)
+        router = TransportRouter(
+            transports(route=RouteSpec("default", ("own",)), kinds={"own": "anymail"}), {"own": own}
+        )
+        states = []
+        for _ in range(6):
+            await router.deliver(MESSAGE, lease=Permit())
+            states.append(router.reports()[0].state)
+        return states
+
+    assert run(work()) == ["open"] * 5 + ["paused"]
 
 
 def test_one_of_many_messages_probes_a_paused_transport():
