@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from delivery.bounces.reasons import FailureReason
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, parked
 from delivery.message.compose import File, Placement
 from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import DestinationLimits
@@ -408,6 +408,27 @@ def test_an_answer_between_refused_logins_starts_the_count_again(answer):
         return states
 
     assert run(work()) == ["open"] * 5 + ["paused"]
+
+
+@pytest.mark.parametrize("is_exhausted", [False, True])
+def test_a_message_that_every_transport_parks_is_parked_and_pauses_nothing(is_exhausted):
+    """As of direct transports that have paused the same mail host."""
+
+    async def work():
+        members = {
+            name: Answers(parked(FailureReason.DESTINATION_SHUT, f"{name}: the host is down.")) for name in ROUTE.use
+        }
+        router = TransportRouter(transports(), members)
+        if is_exhausted:
+            router.set_exhausted("relay", seconds=3600)
+        outcome = await router.deliver(MESSAGE, lease=Permit())
+        return outcome, [one.state for one in router.reports()]
+
+    outcome, states = run(work())
+    last = "own" if is_exhausted else "relay"
+    assert (outcome.status, outcome.transport, outcome.failovers) == (DeliveryStatus.PARKED, last, ())
+    assert outcome.reply.text == f"{last}: the host is down."
+    assert states == ["open", "open"]
 
 
 def test_one_of_many_messages_probes_a_paused_transport():
