@@ -53,7 +53,7 @@ class SystemMailJob:
 
 @dataclass(frozen=True)
 class SystemMailResult:
-    """A claim and the outcome of its delivery attempt, as an emails.sending.assignments.AttemptResult."""
+    """A claim and the outcome of its delivery attempt, as an emails.sending.assignments.TransportResult."""
 
     claim: SystemMailClaim
     outcome: DeliveryOutcome

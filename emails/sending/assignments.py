@@ -27,7 +27,7 @@ ASSIGN = "handed_to = %(transport)s"
 _thread = ThreadPoolExecutor(1, thread_name_prefix="assignments")
 
 
-class AttemptResult(Protocol):
+class TransportResult(Protocol):
     """The outcome of a delivery attempt; reserved: the transports whose daily limits have a message counted for it."""
 
     @property
@@ -83,7 +83,7 @@ class Assignments:
     def is_limited(self, transport: str) -> bool:
         return bool(self._router and transport and self._router.transports.transports[transport].per_day)
 
-    def finish(self, results: Sequence[AttemptResult]) -> None:
+    def finish(self, results: Sequence[TransportResult]) -> None:
         """Return the reserved messages that were certainly not taken, and tell the staff of paused transports."""
         if self._router is None:
             return
