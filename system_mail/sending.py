@@ -53,25 +53,29 @@ class SystemMailJob:
 
 @dataclass(frozen=True)
 class SystemMailResult:
-    """A claim and the outcome of its delivery attempt."""
+    """A claim and the outcome of its delivery attempt, as an emails.sending.assignments.TransportResult."""
 
     claim: SystemMailClaim
     outcome: DeliveryOutcome
+    reserved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _SystemMailPermit:
-    """The lease of a system email, which also stores its transport."""
+    """The lease of a system email, which also stores its transport. reserved: as in its result."""
 
     lease: Lease
     claim: SystemMailClaim
     assignments: Assignments
+    reserved: list[str]
 
     def is_valid(self) -> bool:
         return self.lease.is_valid()
 
     async def assign(self, transport: str) -> bool:
-        return await self.assignments.assign_with(lambda: queue.assign(self.claim, transport), transport=transport)
+        return await self.assignments.assign_with(
+            lambda: queue.assign(self.claim, transport), transport=transport, reserved=self.reserved
+        )
 
 
 class SystemMailQueueWork:
@@ -91,12 +95,12 @@ class SystemMailQueueWork:
         return ClaimResult(jobs, has_leased=bool(system_mails))
 
     async def perform(self, job: SystemMailJob, lease: Lease) -> SystemMailResult:
+        permit = _SystemMailPermit(lease, job.claim, self._assignments, [])
         try:
-            permit = _SystemMailPermit(lease, job.claim, self._assignments)
             outcome = await self._transport.deliver(job.message, lease=permit)
         except LeaseLost:
             outcome = LEASE_LOST
-        return SystemMailResult(job.claim, outcome)
+        return SystemMailResult(job.claim, outcome, tuple(permit.reserved))
 
     def crash_result(self, job: SystemMailJob, error: BaseException) -> SystemMailResult:
         return SystemMailResult(job.claim, internal_error_outcome(error))
@@ -104,6 +108,7 @@ class SystemMailQueueWork:
     def record(self, results: Sequence[SystemMailResult]) -> None:
         for result in results:
             _record(result.claim, result.outcome)
+        self._assignments.finish(results)
 
     def renew(self, claims: Collection[SystemMailClaim]) -> list[SystemMailClaim]:
         return queue.renew(claims)
@@ -112,7 +117,7 @@ class SystemMailQueueWork:
 def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
     handed_to = pinned_transport(claim.handed_to, outcome)
-    if outcome.status is DeliveryStatus.PARKED:
+    if outcome.status is DeliveryStatus.PARKED and claim.age < max_age():
         queue.defer(claim, wait=PARK_DELAY, reply=reply, attempts=claim.attempt - 1, handed_to=handed_to)
     elif outcome.reason == INTERNAL_ERROR and claim.age < max_age():
         queue.defer_after_crash(claim, wait=delay_after(claim.attempt), reply=reply)

@@ -84,6 +84,8 @@ GIVE_UP_REASONS = frozenset(
 )
 # RFC 3207, section 4, and RFC 4954, section 6: the host demands TLS or a login (docs/decisions/0172).
 DEMAND_CODE = 530
+# The same at MAIL: a login that was revoked during the session, and the code of Exchange with any basic code.
+REVOKED_CODE, EXCHANGE_DEMAND = 535, "7.57"
 TLS_WORDS = ("tls", "ssl", "encrypt")
 # Reasons of codes that hosts also use for unknown addresses; explicit phrases outweigh them.
 OFTEN_WRONG = frozenset({FailureReason.NETWORK, FailureReason.PROTOCOL, FailureReason.HOST_TROUBLE})
@@ -149,11 +151,12 @@ def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.RE
     text = normalized_text(reply.text)
     if stage in HOST_STAGES:
         return Classification(DeliveryStatus.DEFERRED, _host_reason(reply, text, stage))
-    digit, _ = _enhanced_code(reply)
+    digit, detail = _enhanced_code(reply)
     is_permanent = (reply.code // 100 or digit) != TEMPORARY
     answered = QUOTED_STAGES.find(text) or quoted if stage is SmtpStage.REPORT else stage
     reason = _reason_at(answered, reply, text)
-    if reply.code == DEMAND_CODE and reason not in RECIPIENT_FAULTS:
+    is_revoked = stage is SmtpStage.MAIL and (reply.code == REVOKED_CODE or detail == EXCHANGE_DEMAND)
+    if (reply.code == DEMAND_CODE or is_revoked) and reason not in RECIPIENT_FAULTS:
         return Classification(_temporary_status(stage), _demand(answered, text))
     status = _permanent_status(reply, reason, stage) if is_permanent else _temporary_status(stage)
     return Classification(status, reason, status is DeliveryStatus.BOUNCED and reason in RECIPIENT_FAULTS)

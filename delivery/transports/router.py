@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from delivery.bounces.reasons import FailureReason
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Failover, deferred, parked
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Failover, Reply, deferred, parked
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.circuit_breaker import Clock
 from delivery.transports.credentials import is_demand
@@ -30,13 +30,13 @@ ACCEPTANCES = (DeliveryStatus.SENT, DeliveryStatus.DELIVERED)
 KINDS: dict[str, FailoverKind] = {
     FailureReason.NETWORK: FailoverKind.UNREACHABLE,
     FailureReason.DESTINATION_SHUT: FailoverKind.UNREACHABLE,
-    FailureReason.LOGIN_REFUSED: FailoverKind.LOGIN,
     FailureReason.RATE_LIMITED: FailoverKind.RATE_LIMITED,
     FailureReason.BLOCKLISTED: FailoverKind.BLOCKLISTED,
     FailureReason.TLS: FailoverKind.TLS,
 }
-# Of a relay or provider: it cannot take any message now, or has closed the account (HTTP 402).
+# Of a relay or provider: it refuses the login, cannot take any message now, or has closed the account (HTTP 402).
 KINDS_OF_HOSTS: dict[str, FailoverKind] = {
+    FailureReason.LOGIN_REFUSED: FailoverKind.LOGIN,
     FailureReason.HOST_TROUBLE: FailoverKind.UNREACHABLE,
     FailureReason.PROVIDER_REFUSED: FailoverKind.LOGIN,
 }
@@ -98,7 +98,9 @@ class _Member:
 
     def record(self, outcome: DeliveryOutcome, message: OutgoingMessage) -> None:
         """Count an outcome if it shows whether the transport works; a deferral by the recipient's host shows it."""
-        kind = failover_kind(outcome, self.spec.kind)
+        # A transport that takes the last block and never answers would pin all mail, one message after another.
+        is_lost = outcome.may_be_delivered
+        kind = FailoverKind.UNREACHABLE if is_lost else failover_kind(outcome, self.spec.kind)
         if kind in (FailoverKind.UNREACHABLE, FailoverKind.LOGIN):
             self.error = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
             is_direct = self.spec.kind == "direct"
@@ -124,15 +126,20 @@ class TransportRouter:
         self._removed: dict[str, float] = {}
 
     @property
+    def _only(self) -> _Member:
+        """The transport of an installation without a file."""
+        return next(iter(self._members.values()))
+
+    @property
     def trouble(self) -> str | None:
         """Return a message for the operator if the mail of a route, or of a removed transport, cannot be sent."""
-        if not self.transports.is_named:
-            return next(iter(self._members.values())).transport.trouble
         waiting = [name for name, at in list(self._removed.items()) if self._clock() - at < REMOVED_SECONDS]
         messages = [
             f"The transport {name!r} may have taken messages that wait for it, but it is not in TRANSPORTS_FILE."
             for name in waiting
         ]
+        if not self.transports.is_named:
+            return " ".join([*messages, *filter(None, [self._only.transport.trouble])]) or None
         stopped = (route for route in self.transports.routes.values() if self._is_stopped(route))
         messages += [f"No transport of the route {route.name!r} works: {self._errors(route)}" for route in stopped]
         return " ".join(messages) or None
@@ -155,7 +162,7 @@ class TransportRouter:
     def reports(self) -> list[TransportReport]:
         """Return the states of all transports. Called in any thread."""
         reports = [member.report() for member in self._members.values()]
-        if not self.transports.is_named and (error := self.trouble):
+        if not self.transports.is_named and (error := self._only.transport.trouble):
             # Its own breaker has paused it.
             reports = [replace(reports[0], state=TransportState.PAUSED, error=error)]
         return reports
@@ -180,10 +187,9 @@ class TransportRouter:
             member.transport.end_sessions()
 
     async def _deliver_alone(self, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
-        member = next(iter(self._members.values()))
-        if member.is_draining:
+        if self._only.is_draining:
             return _draining()
-        return await member.transport.deliver(message, lease=lease)
+        return await self._only.transport.deliver(message, lease=lease)
 
     async def _deliver_pinned(self, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         """Deliver by the transport that may have the message, also if it is paused or has reached its daily limit."""
@@ -200,11 +206,14 @@ class TransportRouter:
             if name != assigned and not await lease.assign(name):
                 continue
             assigned = name
+            # While the transport was stored, another message may have begun the probe.
+            if member.is_draining or member.breaker.is_open:
+                continue
             outcome = await self._attempt(member, message, lease)
             if failover_kind(outcome, member.spec.kind) not in route.failover_on:
                 return _last_of(failed if failed and outcome.status is DeliveryStatus.PARKED else [*failed, outcome])
             (skipped if outcome.status is DeliveryStatus.PARKED else failed).append(outcome)
-        return _last_of(failed) if failed else self._wait(route, skipped)
+        return _last_of(failed) if failed else self._wait(route, skipped, message)
 
     async def _attempt(self, member: _Member, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         with member.breaker.call():
@@ -216,9 +225,11 @@ class TransportRouter:
                 self._changes.append(TransportChange(member.spec.name, not was_tripped, member.error))
         return replace(outcome, transport=member.spec.name)
 
-    def _wait(self, route: RouteSpec, skipped: Sequence[DeliveryOutcome]) -> DeliveryOutcome:
+    def _wait(self, route: RouteSpec, skipped: Sequence[DeliveryOutcome], message: OutgoingMessage) -> DeliveryOutcome:
         """Return the outcome of a message that no transport of its route could try."""
         members = [self._members[name] for name in route.use]
+        if message.is_whole and all(member.spec.kind == "anymail" for member in members):
+            return _unchangeable()
         limited = [member for member in members if self._is_exhausted(member)]
         if limited and not skipped and not any(member.breaker.is_tripped for member in members):
             return replace(_daily_limit(), transport=limited[-1].spec.name)
@@ -248,25 +259,31 @@ class TransportRouter:
         return TransportState.PAUSED in states and states <= {TransportState.PAUSED, TransportState.DRAINING}
 
     def _errors(self, route: RouteSpec) -> str:
-        return "; ".join(
-            f"{name} is {member.state}{f' ({member.error})' if member.breaker.is_tripped else ''}"
-            for name in route.use
-            if (member := self._members[name]).state is not TransportState.OPEN or self._is_exhausted(member)
-        )
+        return "; ".join(filter(None, (self._error(self._members[name]) for name in route.use)))
+
+    def _error(self, member: _Member) -> str:
+        """Return why a transport is not in use; empty if it is."""
+        if member.state is not TransportState.OPEN:
+            error = f" ({member.error})" if member.breaker.is_tripped else ""
+            return f"{member.spec.name} is {member.state}{error}"
+        return f"{member.spec.name} has reached its daily limit" if self._is_exhausted(member) else ""
 
 
 def failover_kind(outcome: DeliveryOutcome, kind: str) -> FailoverKind | None:
     """Return the kind of a certain failure that is not about the recipient or the content; None for any other outcome.
 
-    kind: of the transport. For `direct`, a host in trouble is the recipient's.
+    kind: of the transport. For `direct`, a host in trouble or one that demands a login is the recipient's.
     """
     if outcome.may_be_delivered or outcome.is_recipient_fault or not outcome.reason:
         return None
-    if is_demand(outcome):
-        return FailoverKind.LOGIN
     is_temporary = outcome.status in (DeliveryStatus.DEFERRED, DeliveryStatus.PARKED)
-    if kind != "direct" and is_temporary and outcome.reason in KINDS_OF_HOSTS:
-        return KINDS_OF_HOSTS[outcome.reason]
+    if kind != "direct" and is_temporary:
+        kind_of_host = FailoverKind.LOGIN if is_demand(outcome) else KINDS_OF_HOSTS.get(outcome.reason)
+        if kind_of_host:
+            return kind_of_host
+    if outcome.reason == FailureReason.PROTOCOL and not outcome.reply.code:
+        # Something answered before the last block that is no mail host.
+        return FailoverKind.UNREACHABLE
     return KINDS.get(outcome.reason)
 
 
@@ -286,6 +303,11 @@ def _last_of(outcomes: Sequence[DeliveryOutcome]) -> DeliveryOutcome:
 
 def _draining() -> DeliveryOutcome:
     return parked(FailureReason.DESTINATION_SHUT, "The operator drains the transport.")
+
+
+def _unchangeable() -> DeliveryOutcome:
+    text = "The transports of the route are providers, which cannot send a signed or encrypted message unchanged."
+    return DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, text), FailureReason.PROVIDER_REFUSED)
 
 
 def _daily_limit() -> DeliveryOutcome:

@@ -9,14 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from delivery.bounces.replies import DeliveryOutcome
 from delivery.transports.interface import LeaseLost
 from delivery.transports.router import ACCEPTANCES, TransportRouter
 from emails.sending.jobs import SendJob
-from emails.sending.outcomes import SendResult
 from emails.sending.queue import QUEUE, EmailClaim
 from emails.sending.transport_status import refund, reserve, send_changes
 
@@ -25,6 +25,16 @@ T = TypeVar("T")
 ASSIGN = "handed_to = %(transport)s"
 # The network loop makes no SQL. One thread suffices: only messages whose transport has just failed need it.
 _thread = ThreadPoolExecutor(1, thread_name_prefix="assignments")
+
+
+class TransportResult(Protocol):
+    """The outcome of a delivery attempt; reserved: the transports whose daily limits have a message counted for it."""
+
+    @property
+    def outcome(self) -> DeliveryOutcome: ...
+
+    @property
+    def reserved(self) -> tuple[str, ...]: ...
 
 
 class Assignments:
@@ -52,22 +62,28 @@ class Assignments:
             self._refund(Counter({name: len(reserved) - len(kept)}))
         return [replace(job, transport=assigned.get(job.claim, "")) for job in jobs]
 
-    async def assign_claim(self, claim: EmailClaim, transport: str) -> bool:
-        """Store the next transport of a message; return False if its daily limit is reached. Raises LeaseLost."""
+    async def assign_claim(self, claim: EmailClaim, transport: str, *, reserved: list[str]) -> bool:
+        """Store the next transport of a message; see assign_with."""
 
         def store() -> bool:
             return bool(QUEUE.update_leased([claim], ASSIGN, transport=transport))
 
-        return await self.assign_with(store, transport=transport)
+        return await self.assign_with(store, transport=transport, reserved=reserved)
 
-    async def assign_with(self, store: Callable[[], bool], *, transport: str) -> bool:
-        """Reserve a message of the daily limit, and store its transport; store: returns False if the lease is lost."""
-        return await run_in_database_thread(self._assign_one, store, transport)
+    async def assign_with(self, store: Callable[[], bool], *, transport: str, reserved: list[str]) -> bool:
+        """Store the next transport of a message; return False if its daily limit is reached. Raises LeaseLost.
+
+        store: returns False if the lease is lost. reserved: gets the transport if the message counts for its limit.
+        """
+        is_assigned = await run_in_database_thread(self._assign_one, store, transport)
+        if is_assigned and self.is_limited(transport):
+            reserved.append(transport)
+        return is_assigned
 
     def is_limited(self, transport: str) -> bool:
         return bool(self._router and transport and self._router.transports.transports[transport].per_day)
 
-    def finish(self, results: Sequence[SendResult]) -> None:
+    def finish(self, results: Sequence[TransportResult]) -> None:
         """Return the reserved messages that were certainly not taken, and tell the staff of paused transports."""
         if self._router is None:
             return

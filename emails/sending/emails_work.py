@@ -93,10 +93,7 @@ class _SendPermit:
         return not self.job.is_suppressed and self.lease.is_valid()
 
     async def assign(self, transport: str) -> bool:
-        is_assigned = await self.assignments.assign_claim(self.claim, transport)
-        if is_assigned and self.assignments.is_limited(transport):
-            self.reserved.append(transport)
-        return is_assigned
+        return await self.assignments.assign_claim(self.claim, transport, reserved=self.reserved)
 
 
 class EmailQueueWork:

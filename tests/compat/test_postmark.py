@@ -263,6 +263,18 @@ class TestTemplates:
             assert postmark.post("/email/withTemplate", self.body(**fields)).json()["ErrorCode"] == 0
         assert set(Email.objects.values_list("subject", "template_id")) == {("Hi Ada", template.id)}
 
+    def test_templates_are_listed_and_read_as_active_ones(self, postmark, template):
+        (listed,) = postmark.get("/templates?count=10&offset=0").json()["Templates"]
+        read = postmark.get("/templates/hello").json()
+        assert listed.items() <= read.items()
+        assert (listed["Name"], listed["Alias"], listed["Active"], listed["TemplateType"]) == (
+            "T",
+            "hello",
+            True,
+            "Standard",
+        )
+        assert (read["Subject"], read["HtmlBody"], read["TextBody"]) == ("Hi {{name}}", "<p>{{name}}</p>", None)
+
     def test_an_unknown_template_is_1101(self, postmark):
         assert error(postmark.post("/email/withTemplate", self.body(TemplateAlias="none"))) == (422, 1101)
         assert error(postmark.post("/email/withTemplate", self.body())) == (422, 300)

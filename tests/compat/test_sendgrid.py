@@ -82,6 +82,8 @@ class TestSend:
         (listed,) = sendgrid.get("/v3/templates?generations=dynamic").json()["templates"]
         for template_id in ("d-hello", listed["id"]):
             to = {"to": [{"email": "ada@example.com"}], "dynamic_template_data": {"name": "Ada"}}
+            # Substitutions are for content in the request.
+            to["substitutions"] = {"Hi": "Bye"}
             body = mail(personalizations=[to], template_id=template_id, content=None, subject=None)
             assert sendgrid.post("/v3/mail/send", body).status_code == 202
         assert list(Email.objects.values_list("subject", flat=True)) == ["Hi Ada"] * 2

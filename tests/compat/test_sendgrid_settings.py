@@ -18,6 +18,10 @@ pytestmark = pytest.mark.django_db
 DOMAINS = "/v3/whitelabel/domains"
 SETTINGS = "/v3/user/webhooks/event/settings"
 URL = "https://hooks.example.com/sendgrid"
+PUBLIC_KEY = (
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEq5YdyhiNKgalg6vBXagGVgfYoAfgiuyppIRllB99NsvmFGuYI0Qz4wnMrsSO0spJfF1D4oeubGPrSSYj"
+    "imCsjg=="
+)
 
 
 class TestDomains:
@@ -86,6 +90,10 @@ class TestEventWebhook:
         ):
             assert response.json()["public_key"] == verification_key(secret)
         assert error(sendgrid.call("PATCH", f"{SETTINGS}/signed", {"enabled": False})) == (400, "enabled")
+
+    def test_the_public_key_of_a_secret_never_changes(self):
+        """The owners of endpoints have stored it."""
+        assert verification_key("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3") == PUBLIC_KEY
 
     def test_a_test_event_is_posted_to_the_endpoint_only(self, sendgrid):
         assert error(sendgrid.post("/v3/user/webhooks/event/test", {"url": URL})) == (404, None)

@@ -47,6 +47,8 @@ EVENT_KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "u
 EXPIRE_REPORTS = "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1"
 EXPIRE_MESSAGES = "UPDATE receiving_message SET due_at = now() - interval '1 s' WHERE read_at IS NULL RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
+# The codes of refusals that a client repeats (docs/decisions/0048): its key is in use, or a web process just started.
+REPEATED = ("idempotency_in_progress", "rate_limit_exceeded")
 QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
@@ -104,7 +106,7 @@ class Scenario:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def call(self, tenant: Tenant, method: str, path: str, body: Any = None, *, key: str = "") -> tuple[int, Any]:
-        """Send a request until it is answered; repeat it after a connection error, a 5xx, or a key in progress."""
+        """Send a request until it is answered; repeat it after a connection error, a 5xx, or one of REPEATED."""
         deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
         while True:
             # An answer is incomplete when a process was killed between its head and its body.
@@ -112,7 +114,7 @@ class Scenario:
                 status, answer = self._ask(tenant, method, path, body, key)
                 if status == HTTPStatus.INTERNAL_SERVER_ERROR:
                     self.internal_errors.append(f"{method} {path} returned 500, request {answer.get('requestId')}")
-                if status < 500 and answer.get("code") != "idempotency_in_progress":
+                if status < 500 and answer.get("code") not in REPEATED:
                     return status, answer
             assert time.monotonic() < deadline, f"no answer to {method} {path}"
             time.sleep(0.1)

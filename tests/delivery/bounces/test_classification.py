@@ -68,6 +68,7 @@ def test_a_4xx_is_tried_again_and_a_5xx_bounces(row):
         FailureReason.GREYLISTED,
         FailureReason.RATE_LIMITED,
         FailureReason.TOO_MANY_RECIPIENTS,
+        FailureReason.LOGIN_REFUSED,
     )
     if row.stage is SmtpStage.REPORT:
         assert found.status in (DeliveryStatus.BOUNCED, DeliveryStatus.FAILED)

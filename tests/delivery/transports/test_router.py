@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from delivery.bounces.replies import DeliveryStatus
+from delivery.bounces.reasons import FailureReason
+from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, parked
 from delivery.message.compose import File, Placement
 from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import DestinationLimits
@@ -15,7 +16,13 @@ from delivery.transports.relay import RelayTransport
 from delivery.transports.router import TransportRouter, pinned_transport
 from delivery.transports.smtp.smtp_url import RelayUrl
 from delivery.transports.smtp.tls import TlsMode
-from delivery.transports.transports_file import FailoverKind, RouteSpec, Transports, TransportSpec
+from delivery.transports.transports_file import (
+    FailoverKind,
+    RouteSpec,
+    Transports,
+    TransportSpec,
+    single_transport,
+)
 from tests.delivery.fault_proxy import FaultProxy
 from tests.delivery.relaying import SHORT, run
 from tests.delivery.scripted import ScriptedServer, disconnect, outgoing_message, reset, silence
@@ -127,6 +134,10 @@ CERTAIN = {
     "demand of a login": {"mail": b"530 5.7.0 Authentication required\r\n"},
     "demand of TLS": {"mail": b"530 5.7.0 Must issue a STARTTLS command first\r\n"},
     "demand of Exchange": {"mail": b"530 5.7.57 Client not authenticated to send mail\r\n"},
+    "5.7.57 with another code": {"mail": b"550 5.7.57 Client not authenticated to send mail\r\n"},
+    "login revoked during the session": {"mail": b"535 5.7.8 Authentication credentials invalid\r\n"},
+    "no SMTP": {"banner": b"HTTP/1.1 400 Bad Request\r\n"},
+    "unexpected reply to DATA": {"data": b"250 2.0.0 Ok\r\n"},
     "rate at MAIL": {"mail": b"451 4.7.1 Too many messages, rate limit exceeded\r\n"},
     "rate at RCPT": {"rcpt": b"450 4.7.1 Rate limit exceeded, slow down\r\n"},
     "rate at the dot": {"dot": b"451 4.7.1 Rate limit exceeded, slow down\r\n"},
@@ -191,6 +202,39 @@ def test_a_transport_that_may_have_the_message_keeps_it(script):
     assert pinned_transport(None, outcome) == "own"
 
 
+def test_a_transport_that_never_answers_the_last_byte_is_paused_and_keeps_its_messages():
+    async def work():
+        async with Relays({"dot": disconnect}) as relays:
+            used = [(await relays.deliver(message_id=f"<{number}@example.org>")).transport for number in range(7)]
+            (own, _), changes = relays.router.reports(), relays.router.take_changes()
+            pinned = await relays.deliver(transport="own", is_pinned=True)
+            return used, own, changes, pinned, relays.copies()
+
+    used, own, changes, pinned, copies = run(work())
+    assert used == ["own"] * 5 + ["relay"] * 2
+    assert (own.state, own.error) == ("paused", "The host closed the connection.")
+    assert [(change.name, change.is_paused) for change in changes] == [("own", True)]
+    assert (pinned.transport, pinned.reason) == ("own", "outcome_unknown")
+    assert copies == {"own": 6, "relay": 2}
+
+
+@pytest.mark.parametrize(
+    ("reply", "transport", "state"),
+    [
+        (b"530 5.7.0 Authentication required\r\n", "own", "open"),
+        # The other transport may have TLS with the host.
+        (b"530 5.7.0 Must issue a STARTTLS command first\r\n", "relay", "open"),
+    ],
+)
+def test_a_recipients_host_that_demands_a_login_does_not_pause_a_direct_transport(reply, transport, state):
+    async def work():
+        async with Relays({"mail": reply}, kinds={"own": "direct"}) as relays:
+            used = [(await relays.deliver()).transport for _ in range(4)]
+            return used, relays.router.reports()[0].state
+
+    assert run(work()) == ([transport] * 4, state)
+
+
 def test_a_pinned_message_goes_to_no_other_transport_whatever_its_state():
     permit = Permit(limited=("own",))
     outcome, copies = deliver({"banner": reset}, permit=permit, transport="own", is_pinned=True)
@@ -212,6 +256,23 @@ def test_a_message_pinned_to_a_removed_transport_waits_and_the_operator_is_told(
     assert "'gone'" in trouble
     assert later is None
     assert copies == {"own": 0, "relay": 0}
+
+
+def test_the_operator_is_told_of_a_removed_transport_also_without_a_file():
+    async def work():
+        async with ScriptedServer() as server:
+            transport = relay_to(server.port)
+            router = TransportRouter(single_transport("smtp"), {"default": transport})
+            outcome = await router.deliver(replace(MESSAGE, transport="gone", is_pinned=True), lease=Permit())
+            trouble, reports = router.trouble, router.reports()
+            sent = await router.deliver(MESSAGE, lease=Permit())
+            transport.close()
+            return outcome, trouble, reports, sent
+
+    outcome, trouble, (report,), sent = run(work())
+    assert (outcome.status, sent.status) == (DeliveryStatus.PARKED, DeliveryStatus.SENT)
+    assert "'gone'" in trouble
+    assert report.state == "open"
 
 
 def test_each_transport_is_tried_at_most_once_in_an_attempt():
@@ -246,6 +307,19 @@ def test_the_daily_limit_of_one_transport_leads_to_the_next_and_of_all_defers():
     waiting, later = run(work())
     assert (waiting.status, waiting.reason) == (DeliveryStatus.DEFERRED, "daily_limit")
     assert later.transport == "own"
+
+
+def test_a_message_that_waits_names_the_daily_limit_and_the_paused_transport():
+    async def work():
+        async with Relays(None, {"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
+            relays.router.set_exhausted("own", seconds=3600)
+            for _ in range(3):
+                await relays.deliver()
+            return await relays.deliver()
+
+    outcome = run(work())
+    assert outcome.status is DeliveryStatus.PARKED
+    assert "own has reached its daily limit; relay is paused (530 5.7.0 Auth" in outcome.reply.text
 
 
 def test_a_drained_transport_gets_nothing_and_its_sessions_end():
@@ -298,6 +372,84 @@ def test_three_refused_logins_pause_a_transport_which_returns_without_flapping()
     assert after.transport == "own"
 
 
+class Answers:
+    """A transport with the given outcomes, such as those of a provider, whose replies have no code."""
+
+    trouble = None
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+
+    async def deliver(self, message, *, lease):
+        return self.outcomes.pop(0)
+
+
+REFUSED_LOGIN = deferred(FailureReason.LOGIN_REFUSED, "HTTP 401")
+ANSWERS = {
+    "acceptance without a code": DeliveryOutcome(DeliveryStatus.SENT, Reply(0, "Accepted by the provider.")),
+    "refusal of a recipient": DeliveryOutcome(
+        DeliveryStatus.BOUNCED, Reply(550, "5.1.1 Unknown"), FailureReason.UNKNOWN_USER, is_recipient_fault=True
+    ),
+    "greylisting": DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 Later"), FailureReason.GREYLISTED),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_between_refused_logins_starts_the_count_again(answer):
+    async def work():
+        own = Answers(REFUSED_LOGIN, REFUSED_LOGIN, answer, REFUSED_LOGIN, REFUSED_LOGIN, REFUSED_LOGIN)
+        router = TransportRouter(
+            transports(route=RouteSpec("default", ("own",)), kinds={"own": "anymail"}), {"own": own}
+        )
+        states = []
+        for _ in range(6):
+            await router.deliver(MESSAGE, lease=Permit())
+            states.append(router.reports()[0].state)
+        return states
+
+    assert run(work()) == ["open"] * 5 + ["paused"]
+
+
+@pytest.mark.parametrize("is_exhausted", [False, True])
+def test_a_message_that_every_transport_parks_is_parked_and_pauses_nothing(is_exhausted):
+    """As of direct transports that have paused the same mail host."""
+
+    async def work():
+        members = {
+            name: Answers(parked(FailureReason.DESTINATION_SHUT, f"{name}: the host is down.")) for name in ROUTE.use
+        }
+        router = TransportRouter(transports(), members)
+        if is_exhausted:
+            router.set_exhausted("relay", seconds=3600)
+        outcome = await router.deliver(MESSAGE, lease=Permit())
+        return outcome, [one.state for one in router.reports()]
+
+    outcome, states = run(work())
+    last = "own" if is_exhausted else "relay"
+    assert (outcome.status, outcome.transport, outcome.failovers) == (DeliveryStatus.PARKED, last, ())
+    assert outcome.reply.text == f"{last}: the host is down."
+    assert states == ["open", "open"]
+
+
+def test_one_of_many_messages_probes_a_paused_transport():
+    class SlowPermit(Permit):
+        async def assign(self, transport):
+            await asyncio.sleep(0.01)
+            return await super().assign(transport)
+
+    async def work():
+        async with Relays({"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
+            for _ in range(3):
+                await relays.deliver()
+            relays.clock.now += 31
+            # Claimed while the transport was paused, and delivered when a probe is due.
+            deliveries = [relays.deliver(permit=SlowPermit(), transport="relay") for _ in range(10)]
+            outcomes = await asyncio.gather(*deliveries)
+            return [outcome.transport for outcome in outcomes], len(relays.servers["own"].said("MAIL"))
+
+    assert run(work()) == (["relay"] * 10, 4)
+
+
 def test_a_route_without_a_working_transport_is_trouble_and_its_messages_wait():
     async def work():
         async with Relays({"banner": reset}, {"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
@@ -331,6 +483,18 @@ def test_providers_are_skipped_for_messages_that_must_not_change():
 
     signed, other = run(work())
     assert (signed.transport, other.transport) == ("relay", "own")
+
+
+def test_a_message_that_must_not_change_fails_if_its_route_has_only_providers():
+    whole = (File("a", "multipart/signed", b"x", placement=Placement.WHOLE),)
+
+    async def work():
+        async with Relays(kinds={"own": "anymail", "relay": "anymail"}) as relays:
+            return await relays.deliver(files=whole), relays.copies()
+
+    outcome, copies = run(work())
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "provider_refused")
+    assert copies == {"own": 0, "relay": 0}
 
 
 async def _send_until_settled(relays, proxy):

@@ -17,7 +17,7 @@ from delivery.transports.smtp.commands import dot_stuffed
 from delivery.transports.smtp.mail_host import Timeouts
 from tests.conftest import examples
 from tests.delivery.relaying import MESSAGE, SHORT, Bytes, deliver, relay, run
-from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, outgoing_message, silence
+from tests.delivery.scripted import GOOD, ScriptedServer, StubLease, after, disconnect, outgoing_message, silence
 
 LEASE = StubLease()
 
@@ -86,6 +86,33 @@ class TestConnections:
                 for _ in range(2):
                     assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
                 assert server.connections == 2
+
+        run(work())
+
+    @pytest.mark.parametrize(
+        ("stage", "act", "messages"),
+        [("rcpt", disconnect, 1), ("data", disconnect, 1), ("dot", disconnect, 2), ("mail", b"550 5.7.1 No\r\n", 1)],
+    )
+    def test_a_kept_connection_that_ends_or_refuses_later_is_not_replaced_in_the_same_attempt(
+        self, stage, act, messages
+    ):
+        async def work() -> None:
+            async with ScriptedServer({stage: [GOOD[stage], act, GOOD[stage]]}) as server:
+                transport = relay(server)
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is not DeliveryStatus.SENT
+                assert (server.connections, len(server.messages)) == (1, messages)
+                transport.close()
+
+        run(work())
+
+    def test_a_connection_that_waits_for_the_body_of_a_refused_message_is_closed(self):
+        async def work() -> None:
+            # Pipelined: the host answers DATA with 354 although it has refused the recipient.
+            async with ScriptedServer({"rcpt": b"550 5.1.1 Unknown\r\n", "data": GOOD["data"]}) as server:
+                assert (await relay(server).deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.BOUNCED
+                await asyncio.sleep(0.05)
+                assert (server.connections, server.open, server.messages) == (1, 0, [])
 
         run(work())
 

@@ -368,6 +368,12 @@ class TestDailyLimit:
         assert (due_at.hour, due_at.minute) in {(0, 0), (0, 1)}
         assert timedelta() < due_at - datetime.now(UTC) <= timedelta(days=1, minutes=2)
 
+    def test_a_reached_limit_ends_at_midnight_utc(self, named):
+        _, seconds = reserve("own", count=1, limit=1)
+        now = datetime.now(UTC)
+        midnight = datetime.combine(now.date(), datetime.min.time(), UTC) + timedelta(days=1)
+        assert abs(seconds - (midnight - now).total_seconds()) < 30
+
     def test_two_processes_never_exceed_the_limit_together(self, named):
         granted = [reserve("own", count=30, limit=50)[0] for _ in range(3)]
         assert granted == [30, 20, 0]
@@ -451,6 +457,32 @@ class TestSystemEmail:
         self.send()
         assert SystemMail.objects.get().handed_to == "own"
         assert recipients(hosts)["relay"] == []
+
+    def test_a_message_that_was_certainly_not_taken_does_not_count(self, named, hosts):
+        named(own=", perDay: 2")
+        hosts["own"].replies["mail"] = "421 4.3.2 Going down"
+        self.queue()
+        self.send()
+        assert len(hosts["relay"].recipients) == 1
+        assert TransportUse.objects.get(name="own").used == 0
+
+    def test_it_tells_the_staff_when_it_pauses_a_transport(self, named, hosts, alice):
+        type(alice.owner).objects.filter(id=alice.owner.id).update(is_staff=True)
+        hosts["own"].replies["mail"] = "530 5.7.0 Authentication required"
+        for _ in range(3):
+            self.queue()
+        self.send()
+        assert SystemMail.objects.filter(subject="The transport own is paused").count() == 1
+
+    def test_it_waits_for_a_removed_transport_until_the_maximum_age(self, named, hosts):
+        self.queue()
+        SystemMail.objects.update(handed_to="gone")
+        self.send()
+        assert SystemMail.objects.get().state == "waiting"
+        SystemMail.objects.update(created_at=Now() - timedelta(days=2))
+        self.send()
+        assert SystemMail.objects.get().state == "failed"
+        assert recipients(hosts) == {"own": [], "relay": []}
 
 
 class TestVisibility:
