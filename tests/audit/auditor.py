@@ -303,7 +303,7 @@ def _check_received(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]
     for key, message in ledger.received.items():
         if found[key] != [(message.workspace, "processed", 1)]:
             yield f"the acknowledged message {' to '.join(key)} of {message.workspace} became {found[key]}"
-    yield from (f"the message {' to '.join(key)} was never acknowledged" for key in found.keys() - ledger.received)
+    yield from (f"a message was never acknowledged: {key}, {found[key]}" for key in found.keys() - ledger.received)
     yield from (f"the event {wire_id(event, 'evt_')} is of no received email" for event, *_ in events)
 
 

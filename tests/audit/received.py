@@ -39,7 +39,8 @@ def find_received_violations(view: WorkspaceView, acknowledged: Iterable[Acknowl
         emails[email["messageId"], email["recipient"]].append(email)
     for key, message in messages.items():
         yield from _check_emails(message, emails.pop(key, []), view)
-    yield from (f"{view.workspace} shows a message that was never acknowledged: {' to '.join(key)}" for key in emails)
+    for (message_id, recipient), found in emails.items():
+        yield f"a message was never acknowledged: {message_id} to {recipient}, {[email['status'] for email in found]}"
     yield from _check_events(view)
     yield from _check_requests(view)
 
@@ -70,7 +71,9 @@ def _check_events(view: WorkspaceView) -> Iterator[str]:
                 yield f"{email['id']} of {view.workspace} has {found} events {kind}, not {count}"
     yield from (f"an event {kind} of {view.workspace} is of the unknown email {id_}" for kind, id_ in events)
     ids = Counter(event["id"] for event in view.events)
-    yield from (f"the event {id_} of {view.workspace} is in the feed {count} times" for id_, count in ids.items() if count > 1)
+    yield from (
+        f"the event {id_} of {view.workspace} is in the feed {count} times" for id_, count in ids.items() if count > 1
+    )
 
 
 def _check_requests(view: WorkspaceView) -> Iterator[str]:

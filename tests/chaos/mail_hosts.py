@@ -130,9 +130,7 @@ class MailHost(Caller):
         message["Subject"] = markers.pop() if len(markers) == 1 else "To both"
         message.set_content("Hello,\n.\n..and goodbye\n")
         if size > SMALL:
-            message.add_attachment(
-                self.random.randbytes(size), maintype="application", subtype="pdf", filename="a.pdf"
-            )
+            message.add_attachment(self.random.randbytes(size), maintype="application", subtype="pdf", filename="a.pdf")
         return OutgoingMail(message_id, sender, message.as_bytes(), recipients, answers)
 
     def _deliver(self, mail: OutgoingMail) -> None:

@@ -104,9 +104,7 @@ def _running_injector(logs: Path, seed: int, **options: Any) -> Iterator[FaultIn
                 os.environ["DATABASE_URL"] = previous_url
 
 
-def _run_until_idle(
-    injector: FaultInjector, callers: Sequence[Caller], *, seed: int, seconds: float
-) -> ChaosReport:
+def _run_until_idle(injector: FaultInjector, callers: Sequence[Caller], *, seed: int, seconds: float) -> ChaosReport:
     """Run the callers and the readers of the feed beside the faults; audit when the queues are empty."""
     scenario = injector.scenario
     feed = FeedReader(scenario, random.Random(seed - 1))

@@ -1,4 +1,4 @@
-"""Real mail servers and programs deliver to the inbound process; the messages are compared with those that they sent."""
+"""Real mail servers and programs deliver to the inbound process; each message is compared with the one that arrives."""
 
 import json
 import os
@@ -100,7 +100,9 @@ def server(request, stack) -> Iterator[MailServer]:
         routes = {"demo.example": receiver, "*": sink}
         # The sink offers no TLS; it gets the bounces.
         policy = {"smtp_tls_policy_maps": f"inline:{{ {{ [127.0.0.1]:{sink} = none }} }}"}
-        running = Postfix(routes=routes, settings=settings | policy) if request.param == "postfix" else Exim(routes=routes)
+        running = (
+            Postfix(routes=routes, settings=settings | policy) if request.param == "postfix" else Exim(routes=routes)
+        )
         with running:
             yield MailServer(request.param, running.port, bounces)
 
@@ -143,7 +145,9 @@ def build_message(subject: str, *, sender: str = SENDER, to: str = TO, text: str
     return message
 
 
-def submit(server: MailServer, source: bytes, *, sender: str = SENDER, to: str = TO, options: tuple[str, ...] = ()) -> None:
+def submit(
+    server: MailServer, source: bytes, *, sender: str = SENDER, to: str = TO, options: tuple[str, ...] = ()
+) -> None:
     with smtplib.SMTP("127.0.0.1", server.port, timeout=30) as client:
         client.ehlo("app.example")
         assert client.sendmail(sender, [to], source, mail_options=options) == {}

@@ -1,8 +1,8 @@
 """Temporary Exim on loopback: accepts mail from this machine only, and relays it by its routes.
 
 It runs unprivileged, in a separate directory. Debian's package conflicts with that of Postfix, so its program is taken
-out of the package without an installation; an nss_wrapper knows the account that the program expects. A message refused by the next host returns as a bounce to its
-return path, also by the routes.
+out of the package without an installation; an nss_wrapper knows the account that the program expects. A message refused
+by the next host returns as a bounce to its return path, also by the routes.
 
     with Exim(routes={"bounce.example": 2526, "*": 2525}) as exim:
         smtplib.SMTP("127.0.0.1", exim.port)…

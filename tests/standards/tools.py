@@ -153,7 +153,9 @@ def _download(package: str, directory: Path) -> None:
 
 def _run(*command: str, directory: Path | None = None) -> None:
     try:
-        done = subprocess.run(command, cwd=directory, env=DEBIAN, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=directory, env=DEBIAN, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"{' '.join(command)} took too long")
     if done.returncode:
