@@ -15,6 +15,7 @@ from lib.worker.lease_queue import FIRST, Claim, LeaseQueue, SharedLeaseQueue, T
 
 TABLE = "receiving_message"
 UNREAD = "read_at IS NULL"
+DUE = "due_at <= statement_timestamp()"
 COLUMNS = ("size", "workspace_id")
 SMALL_BYTES = 256 * 1024
 # A message that was claimed that often without an outcome may end its workers: it is claimed alone from then on.
@@ -29,7 +30,7 @@ def _shared(condition: str) -> SharedLeaseQueue:
         condition=UNREAD,
         columns=COLUMNS,
         group="workspace_id",
-        ready=f"{UNREAD} AND attempts < {MAX_JOINT_CLAIMS} AND {condition} AND due_at <= statement_timestamp()",
+        ready=f"{UNREAD} AND attempts < {MAX_JOINT_CLAIMS} AND {condition} AND {DUE}",
         claim_changes="",
     )
 
@@ -54,7 +55,7 @@ WITH RECURSIVE {queue.ready_groups}, shares AS (
 CLAIM_SMALL = _claim(_shared(f"size <= {SMALL_BYTES}"))
 CLAIM_LARGE = _claim(_shared(f"size > {SMALL_BYTES} AND size <= %(most_bytes)s"))
 ALONE = f"attempts >= {MAX_JOINT_CLAIMS}"
-HAS_ALONE = f"SELECT 1 FROM {TABLE} WHERE {UNREAD} AND {ALONE} AND due_at <= now() LIMIT 1"  # noqa: S608 - constants
+HAS_ALONE = f"SELECT 1 FROM {TABLE} WHERE {UNREAD} AND {ALONE} AND {DUE} LIMIT 1"  # noqa: S608 - constants
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Memory of the real inbound process while fifty sessions deliver 25 MiB each."""
 
+import logging
 import random
 import smtplib
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from tests.stack.stack import Stack, running_stack, wait_for
 
+log = logging.getLogger(__name__)
 pytestmark = [pytest.mark.stack, pytest.mark.alone]
 
 MIB = 1024 * 1024
@@ -41,7 +43,7 @@ def stack(tmp_path_factory) -> Iterator[Stack]:
         yield stack
 
 
-def test_fifty_large_messages_stay_within_the_budget(stack, record_property):
+def test_fifty_large_messages_stay_within_the_budget(stack):
     addresses = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACES).split()[-WORKSPACES:]
     # Modules are loaded and connections open.
     for number in range(8):
@@ -52,7 +54,7 @@ def test_fifty_large_messages_stay_within_the_budget(stack, record_property):
     with ThreadPoolExecutor(SESSIONS) as pool:
         counts = sum(pool.map(Delivery.run, deliveries), Counter())
     grown = memory(stack, "VmHWM") - idle
-    record_property("idle, peak, replies", f"{idle / MIB:.0f} MiB, {grown / MIB:.0f} MiB more, {dict(counts)}")
+    log.info("idle %.0f MiB, %.0f MiB more, replies %s", idle / MIB, grown / MIB, dict(counts))
     assert counts["stored"] == SESSIONS
     assert counts["452 4.3.1"] > 0
     assert counts.keys() == {"stored", "452 4.3.1"}
@@ -68,7 +70,7 @@ def test_fifty_large_messages_stay_within_the_budget(stack, record_property):
 class Delivery:
     """One session that delivers a message, and repeats it while the receiver has no memory for it.
 
-    Every second one announces its size; the others are refused when their bytes have arrived.
+    Mail hosts announce the size. One of ten sessions does not, and is refused when its bytes have arrived.
     """
 
     def __init__(
@@ -94,13 +96,13 @@ class Delivery:
                 counts[self._deliver(client)] += 1
                 assert time.monotonic() < deadline, counts
                 if not counts["stored"]:
-                    time.sleep(self._random.uniform(0.2, 1.0))
+                    time.sleep(self._random.uniform(0.2, 2.0))
         return counts
 
     def _deliver(self, client: smtplib.SMTP) -> str:
         """Return `stored`, or the reply without its text."""
         size = len(self._head) + self._lines * len(self._line)
-        options = [f"SIZE={size}"] if self._number % 2 else []
+        options = [f"SIZE={size}"] if self._number % 10 else []
         assert client.mail("a@host.example", options)[0] == 250
         assert client.rcpt(self._to)[0] == 250
         reply = client.docmd("DATA")
