@@ -15,7 +15,8 @@ from tests.stack.stack import wait_for
 
 ACTIONS = ("kill", "kill", "kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop_redis")
 RECEIVERS = ("inbound", "inbound-2")
-HIT_SECONDS = 8.0
+# A busy machine needs most of it to start the process.
+HIT_SECONDS = 30.0
 
 
 @dataclass

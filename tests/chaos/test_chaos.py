@@ -16,7 +16,7 @@ def test_every_guarantee_holds_in_a_chaos_run(tmp_path, seconds, has_two_transpo
     assert report.violations == [], str(report)
 
 
-@pytest.mark.parametrize("seconds", [40, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [30, pytest.param(600, marks=pytest.mark.long)])
 def test_every_guarantee_of_receiving_holds_in_a_chaos_run(tmp_path, seconds):
     report = run_receiving(tmp_path, seed=secrets.randbelow(10**6), seconds=seconds)
     assert report.violations == [], str(report)
