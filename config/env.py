@@ -107,7 +107,7 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     raw = text(name)
     if not raw:
         return default
-    if re.fullmatch(r"-?[0-9]{1,9}", raw) and low <= int(raw) <= high:
+    if re.fullmatch(r"-?[0-9]{1,18}", raw) and low <= int(raw) <= high:
         return int(raw)
     problems.append(f"{name} must be a whole number from {low} to {high}, not {raw!r}.")
     return default

@@ -28,7 +28,7 @@ from inbound.models import MailReport
 from inbound.processing import process_reports
 from inbound.reports.mime import MAX_BYTES
 from inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
-from inbound.routed import MAX_RECIPIENTS, HourlyMessages, count_reply, counts, decide, is_listed, store
+from inbound.routed import MAX_RECIPIENTS, HourlyMessages, count_reply, counts, decide, is_listed, read_arrival, store
 from inbound.sessions import (
     REPORT_BYTES,
     InboundEnvelope,
@@ -146,17 +146,20 @@ class InboundHandler:
     ) -> str:
         if envelope.recipients:
             return await self._store_message(server, envelope)
-        status = await self._run_query(lambda: store_report(session, envelope))
+        # Copied, like the arrival of a message: the session may end before the thread begins.
+        source = bytes(envelope.source[:MAX_BYTES])
+        status = await self._run_query(lambda: store_report(session, envelope, source))
         if status == STORED:
             self._request_processing()
         return status
 
     async def _store_message(self, server: InboundSMTP, envelope: InboundEnvelope) -> str:
-        if len(envelope.source) < LARGE_BYTES:
-            reply = await self._run_query(lambda: store(server, envelope))
+        arrival, recipients = read_arrival(server, envelope), envelope.recipients
+        if len(arrival.source) < LARGE_BYTES:
+            reply = await self._run_query(lambda: store(arrival, recipients))
         else:
             async with self._large_messages:
-                reply = await self._run_query(lambda: store(server, envelope))
+                reply = await self._run_query(lambda: store(arrival, recipients))
         if reply.startswith("250"):
             self._messages.add(_peer(server.current_session()))
         return count_reply(reply)
@@ -264,14 +267,14 @@ def role_account_reply(address: str, *, peer: str) -> str:
     return _role_account_reply(domain, peer)
 
 
-def store_report(session: Session, envelope: InboundEnvelope) -> str:
+def store_report(session: Session, envelope: InboundEnvelope, source: bytes) -> str:
     """Store a message; return the SMTP reply to its final dot."""
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
     report = MailReport(
         recipient_id=None if local in ROLE_ACCOUNTS else read_return_path(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=_peer(session),
-        source=bytes(envelope.source[:MAX_BYTES]),
+        source=source,
     )
     if local in ROLE_ACCOUNTS and not is_acceptable(report):
         return DAILY_LIMIT_REACHED

@@ -6,7 +6,7 @@ Content is never refused after DATA except for its size and a mail loop, and not
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -20,7 +20,7 @@ from lib.network.address_guard import unwrap
 from lib.network.resolver import DnsError, Resolver
 from lib.worker.failpoints import failpoint
 from receiving.arrival import replies
-from receiving.arrival.routing import Decision, decide_recipient
+from receiving.arrival.routing import Decision, RoutedRecipient, decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.arrival.usage import LimitReached
 
@@ -126,20 +126,23 @@ def is_looping(source: bytes | bytearray) -> bool:
     return header.count(own) > 1
 
 
-def store(server: InboundSMTP, envelope: InboundEnvelope) -> str:
-    """Store a message for its recipients; return the SMTP reply to its final dot."""
-    if is_looping(envelope.source):
-        return replies.MAIL_LOOP
-    session = server.current_session()
-    arrival = Arrival(
+def read_arrival(server: InboundSMTP, envelope: InboundEnvelope) -> Arrival:
+    """Return the message of a session, which may end while it is stored."""
+    return Arrival(
         envelope.source,
         envelope_from=(envelope.mail_from or "").strip("<>"),
         remote_ip=peer_of(server),
-        helo=session.host_name or "",
+        helo=server.current_session().host_name or "",
         tls=server.tls_version(),
     )
+
+
+def store(arrival: Arrival, recipients: Sequence[RoutedRecipient]) -> str:
+    """Store a message for its recipients; return the SMTP reply to its final dot."""
+    if is_looping(arrival.source):
+        return replies.MAIL_LOOP
     try:
-        email_id = store_message(arrival, envelope.recipients)
+        email_id = store_message(arrival, recipients)
     except LimitReached as error:
         return error.reply
     failpoint("receiving.after_commit")

@@ -4,6 +4,7 @@ A transaction has one kind of recipient. The size of a message is limited by the
 """
 
 # ruff: noqa: N802 - the names of aiosmtpd
+import asyncio
 import re
 import ssl
 from typing import Any
@@ -122,10 +123,6 @@ class InboundSMTP(LimitedSMTP):
         session.workspaces.add(workspace_id)
         return True
 
-    def connection_lost(self, error: Exception | None) -> None:
-        self._release()
-        super().connection_lost(error)
-
     async def smtp_AUTH(self, arg: str | None) -> None:
         await self.push(NOT_SUPPORTED)
 
@@ -142,28 +139,42 @@ class InboundSMTP(LimitedSMTP):
             await self.push(replies.NO_MEMORY)
             self.envelope = self._create_envelope()
         else:
-            await self.push(START)
             await self._receive(envelope)
 
     async def _receive(self, envelope: InboundEnvelope) -> None:
         content = bytearray()
-        self._reset_budget()
-        self._start_arrival_check()
+        storing: asyncio.Future[str] | None = None
         try:
-            reply = await self._read(envelope, content)
+            await self.push(START)
+            self._reset_budget()
+            self._start_arrival_check()
+            reply = await self._read(envelope, content) or ""
             self._stop_arrival_check()
-            if reply is None:
-                envelope.source = without_framing(content)
-                reply = await self._call_handler_hook("DATA")
+            if not reply:
+                envelope.source, content = without_framing(content), bytearray()
+                # A thread stores the message, also if the client ends its session in the meantime.
+                storing = asyncio.ensure_future(self._call_handler_hook("DATA"))
+                reply = await asyncio.shield(storing)
         finally:
             self._stop_arrival_check()
             # The frames of a session that ended keep their variables until the garbage collector runs.
             content.clear()
-            envelope.source.clear()
-            self._release()
+            self._forget_when_done(envelope, storing)
             self.envelope = self._create_envelope()
             self._reset_budget()
         await self.push(reply)
+
+    def _forget_when_done(self, envelope: InboundEnvelope, storing: "asyncio.Future[str] | None") -> None:
+        """Release the memory of a message; of one that is being stored, afterwards."""
+        if storing is None or storing.done():
+            self._forget(envelope)
+        else:
+            storing.add_done_callback(lambda _: self._forget(envelope))
+
+    def _forget(self, envelope: InboundEnvelope) -> None:
+        envelope.source = bytearray()
+        self._memory.release(self._owner, self._taken)
+        self._taken = 0
 
     async def _read(self, envelope: InboundEnvelope, content: bytearray) -> str | None:
         received = 0
@@ -192,11 +203,6 @@ class InboundSMTP(LimitedSMTP):
         self._taken += count
         self._owner = envelope.owner
         return True
-
-    def _release(self) -> None:
-        if taken := getattr(self, "_taken", 0):
-            self._taken = 0
-            self._memory.release(self._owner, taken)
 
     def _create_session(self) -> InboundSession:
         return InboundSession(self.loop)

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from emails.models import Email
 from lib.model_fields import IdField
 from lib.translation import translated_choices
+from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
 from receiving.states import ReceivedStatus
 from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
@@ -138,7 +139,8 @@ class Message(models.Model):
     """A message as one SMTP transaction brought it: its envelope without recipients, its content, and its reading.
 
     The received emails of its recipients share it, so nothing here may name a recipient of the envelope.
-    due_at, fence, attempts: of the queue of messages to read, until read_at. trace: our Received field.
+    workspace_id, due_at, fence, attempts: of the queue of messages to read, until read_at; the workspace whose share it
+    uses is that of one of its recipients. trace: our Received field.
     authentication: the verdicts; None before them. spam: the result of RSPAMD_URL; None without one.
     sender: the address in From, in lower case.
     """
@@ -162,6 +164,7 @@ class Message(models.Model):
     tls = models.CharField(max_length=16, blank=True)
     trace = models.TextField()
     is_test = models.BooleanField(default=False)
+    workspace_id = IdField("ws_")
     received_at = models.DateTimeField(db_default=Now(), editable=False)
     due_at = models.DateTimeField(db_default=Now(), editable=False)
     fence = models.PositiveIntegerField(db_default=0, editable=False)
@@ -190,6 +193,19 @@ class Message(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["due_at"], condition=Q(read_at=None), name="message_due"),
+            models.Index(
+                fields=["workspace_id", "due_at"],
+                condition=Q(read_at=None, size__lte=SMALL_BYTES),
+                name="message_small",
+            ),
+            models.Index(
+                fields=["workspace_id", "due_at"],
+                condition=Q(read_at=None, size__gt=SMALL_BYTES),
+                name="message_large",
+            ),
+            models.Index(
+                fields=["due_at"], condition=Q(read_at=None, attempts__gte=MAX_JOINT_CLAIMS), name="message_alone"
+            ),
             models.Index(fields=["sha256", "received_at"], name="message_repeated"),
         ]
         ordering = ["-received_at", "-id"]

@@ -4,7 +4,6 @@ One transaction for each message, guarded by the fence of its claim.
 """
 
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +12,19 @@ from django.db.models.functions import Now
 
 from lib.sql import run
 from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Claim, LeaseQueue
+from lib.worker.lease_queue import Claim
 from receiving.arrival.routing import is_blocked
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.publishing import move_email, publish_email
 from receiving.reading.matching import match_reply
 from receiving.reading.message import Reading
+from receiving.reading.queue import QUEUE
 from receiving.states import BlockedReason, ReceivedStatus
 
 log = logging.getLogger("postrider.receiving")
 
 MAX_ATTEMPTS = 3
 NOT_READ = "The message could not be read"
-QUEUE = LeaseQueue(table="receiving_message", condition="read_at IS NULL", columns=("size",))
 OLDEST = """
 SELECT extract(epoch FROM now() - received_at)::float FROM receiving_message
  WHERE read_at IS NULL ORDER BY due_at LIMIT 1
@@ -41,12 +40,6 @@ class ReadResult:
     authentication: dict[str, Any] | None = None
     spam: dict[str, Any] | None = None
     error: str = ""
-
-
-def claim_messages(limit: int, *, condition: str) -> list[tuple[Any, ...]]:
-    """Claim due messages that match an SQL condition; a message claimed before is claimed alone."""
-    first = QUEUE.claim_due(limit, condition=f"attempts = 0 AND {condition}")
-    return first or QUEUE.claim_due(1, condition=f"attempts > 0 AND {condition}")
 
 
 def oldest_stored_seconds() -> float:
@@ -136,7 +129,3 @@ def _blocked_reason(email: ReceivedEmail, *, is_reply: bool) -> BlockedReason | 
     if route.spam_above is not None and message.spam and message.spam["score"] >= route.spam_above:
         return BlockedReason.SPAM
     return None
-
-
-def renew(claims: Collection[Claim]) -> Collection[Claim]:
-    return QUEUE.renew(claims)

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -10,34 +11,44 @@ from typing import Any
 from django.conf import settings
 
 from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Claim
+from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from receiving import content
 from receiving.models import Message, ReceivedEmail
-from receiving.processing import MAX_ATTEMPTS, NOT_READ, ReadResult, claim_messages, record_reading, renew
+from receiving.processing import MAX_ATTEMPTS, NOT_READ, ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.dns_lookups import MessageLookups
 from receiving.reading.message import Reading, read_header, read_received
+from receiving.reading.queue import (
+    CLAIM_LARGE,
+    CLAIM_SMALL,
+    QUEUE,
+    SMALL_BYTES,
+    MessageClaim,
+    ReadingShares,
+    claim_alone,
+    has_alone,
+)
 from receiving.reading.spam import check_spam
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
 
 log = logging.getLogger("postrider.receiving")
 
 KIND = "receiving"
-# Most of them wait for DNS; each has a thread.
+# Most of them wait for DNS; each has a thread. A workspace leaves a quarter to the others.
 SESSIONS = 16
+WORKSPACE_SESSIONS = 12
 # Sources in a process at a time. A reading briefly takes about three times as much.
 MEMORY_BYTES = 64 * 1024 * 1024
-SMALL_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class ReceivedJob:
     """A claimed message. recipient: one of its envelope, for the spam filter."""
 
-    claim: Claim
+    claim: MessageClaim
     source: bytes
     envelope: ReceivedEnvelope
     recipient: str
@@ -51,38 +62,55 @@ class ReceivedQueueWork:
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(SESSIONS, "receiving")
-        # Bytes of the sources in flight, by claim.
-        self._bytes: dict[Claim, int] = {}
+        self._in_flight: set[MessageClaim] = set()
+        self._small: Cursor[MessageClaim] = Cursor()
+        self._large: Cursor[MessageClaim] = Cursor()
 
     def claim(self, limit: int) -> ClaimResult[ReceivedJob]:
-        rows = list(self._claim_rows(limit))
-        if not rows:
-            return ClaimResult([], has_leased=False)
-        failpoint("receiving.after_claim")
-        claims = [(Claim(key, fence, attempt), size) for key, fence, attempt, size in rows]
-        jobs = [job for claim, size in claims if (job := self._load(claim, size))]
-        return ClaimResult(jobs, has_leased=True, has_waiting=True)
+        claims = self._claim_messages(limit)
+        if claims:
+            failpoint("receiving.after_claim")
+        jobs = [job for claim in claims if (job := self._load(claim))]
+        # Not before all are loaded: without an answer of the database, none is performed.
+        self._in_flight.update(job.claim for job in jobs)
+        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=bool(self._in_flight))
 
-    def _claim_rows(self, limit: int) -> Iterator[tuple[Any, ...]]:
-        """Yield claimed rows whose sources fit into memory: many small ones, or one large one."""
-        free = MEMORY_BYTES - sum(self._bytes.values())
+    def _claim_messages(self, limit: int) -> list[MessageClaim]:
+        if any(claim.is_alone for claim in self._in_flight):
+            return []
+        if has_alone():
+            # It must not end the reading of others: they end first.
+            return [] if self._in_flight else claim_alone()
+        return self._claim_shares(limit)
+
+    def _claim_shares(self, limit: int) -> list[MessageClaim]:
+        """Return claims whose sources fit into memory: many small ones, and one large one."""
+        free = MEMORY_BYTES - sum(claim.size for claim in self._in_flight)
         if free < SMALL_BYTES:
-            return
+            return []
         count = min(limit, free // SMALL_BYTES)
-        yield from claim_messages(count, condition=f"size <= {SMALL_BYTES}")
+        claims = self._small.claim(count, self._shares(CLAIM_SMALL))
         # A message may be larger than the memory if the operator allows it: alone.
-        most = 2**31 if not self._bytes else free - count * SMALL_BYTES
-        if limit > 1 or not self._bytes:
-            yield from claim_messages(1, condition=f"size > {SMALL_BYTES} AND size <= {most}")
+        is_idle = not self._in_flight and not claims
+        most_bytes = 2**31 - 1 if is_idle else free - sum(claim.size for claim in claims)
+        if len(claims) < limit and most_bytes > SMALL_BYTES:
+            claims += self._large.claim(1, self._shares(CLAIM_LARGE, claims, most_bytes=most_bytes))
+        return claims
 
-    def _load(self, claim: Claim, size: int) -> ReceivedJob | None:
+    def _shares(self, statement: str, claimed: Sequence[MessageClaim] = (), **options: int) -> ReadingShares:
+        counts = Counter(claim.workspace for claim in (*self._in_flight, *claimed))
+        return ReadingShares(statement, WORKSPACE_SESSIONS, counts, **options)
+
+    def _load(self, claim: MessageClaim) -> ReceivedJob | None:
         if claim.attempt > MAX_ATTEMPTS:
             log.error("a message could not be read", extra={"data": {"message": str(claim.key)}})
             record_reading(ReadResult(claim, None, error=NOT_READ))
             return None
-        message = Message.objects.only("content_id", "envelope_from", "helo", "remote_ip").get(id=claim.key)
+        message = Message.objects.only("content_id", "envelope_from", "helo", "remote_ip").filter(id=claim.key).first()
+        if message is None:
+            # Deleted since the claim.
+            return None
         emails = ReceivedEmail.objects.filter(message=message).order_by("id")
-        self._bytes[claim] = size
         return ReceivedJob(
             claim,
             content.open_content(message.content_id),
@@ -105,11 +133,12 @@ class ReceivedQueueWork:
 
     def record(self, results: Sequence[ReadResult]) -> None:
         for result in results:
+            # Also one that the database refuses is no longer in memory.
+            self._in_flight.discard(result.claim)
             record_reading(result)
-            self._bytes.pop(result.claim, None)
 
-    def renew(self, claims: Collection[Claim]) -> Collection[Claim]:
-        return renew(claims)
+    def renew(self, claims: Collection[MessageClaim]) -> Collection[MessageClaim]:
+        return QUEUE.renew(claims)
 
 
 def read_and_verify(job: ReceivedJob, lookups: MessageLookups) -> tuple[Reading | None, dict[str, Any], str]:

@@ -61,9 +61,13 @@ async def _read_blocks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 
 def without_framing(content: bytearray) -> bytearray:
-    """Return a message without the line end before it, END after its last line, and transparency dots."""
+    """Return a message without the line end before it, END after its last line, and transparency dots.
+
+    The bytes are in memory once: those in `content` are gone, unless they are what it returns.
+    """
     del content[-len(b".\r\n") :]
     if b"\r\n." in content:
-        content = content.replace(b"\r\n.", b"\r\n")
+        framed, content = content, content.replace(b"\r\n.", b"\r\n")
+        framed.clear()
     del content[: len(b"\r\n")]
     return content

@@ -7,7 +7,7 @@ from django_filters import FilterSet
 
 from api.fields import DateTimeBoundField, OptionField, TextField
 from api.filters import FieldFilter
-from lib.email_addresses import normalize_search
+from lib.email_addresses import with_a_labels
 from lib.ids import is_id
 from receiving.models import InboundRoute, ReceivedEmail
 from receiving.states import ReceivedStatus
@@ -23,7 +23,7 @@ class SubstringFilter(FieldFilter):
     """A literal substring, ignoring case."""
 
     def filter(self, qs: QuerySet[ReceivedEmail], value: Any) -> QuerySet[ReceivedEmail]:
-        return qs.filter(**{f"{self.field_name}__icontains": normalize_search(value)}) if value else qs
+        return qs.filter(**{f"{self.field_name}__icontains": with_a_labels(value)}) if value else qs
 
 
 class IdFilter(FieldFilter):

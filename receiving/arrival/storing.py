@@ -87,6 +87,7 @@ def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipien
         helo=_plain(arrival.helo)[:255],
         tls=arrival.tls[:16],
         is_test=arrival.is_test,
+        workspace_id=recipients[0].workspace.id,
     )
     message.trace = _trace(message)
     message.save(force_insert=True)

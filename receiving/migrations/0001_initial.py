@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
                 ('tls', models.CharField(blank=True, max_length=16)),
                 ('trace', models.TextField()),
                 ('is_test', models.BooleanField(default=False)),
+                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
                 ('received_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('due_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('fence', models.PositiveIntegerField(db_default=0, editable=False)),
@@ -84,7 +85,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-received_at', '-id'],
-                'indexes': [models.Index(condition=models.Q(('read_at', None)), fields=['due_at'], name='message_due'), models.Index(fields=['sha256', 'received_at'], name='message_repeated')],
+                'indexes': [models.Index(condition=models.Q(('read_at', None)), fields=['due_at'], name='message_due'), models.Index(condition=models.Q(('read_at', None), ('size__lte', 262144)), fields=['workspace_id', 'due_at'], name='message_small'), models.Index(condition=models.Q(('read_at', None), ('size__gt', 262144)), fields=['workspace_id', 'due_at'], name='message_large'), models.Index(condition=models.Q(('attempts__gte', 2), ('read_at', None)), fields=['due_at'], name='message_alone'), models.Index(fields=['sha256', 'received_at'], name='message_repeated')],
             },
         ),
         migrations.CreateModel(

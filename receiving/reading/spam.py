@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 from typing import Any
 
 import aiohttp
@@ -14,6 +15,7 @@ log = logging.getLogger("postrider.receiving")
 TIMEOUT = aiohttp.ClientTimeout(total=10.0)
 MAX_ANSWER_BYTES = 256 * 1024
 MAX_SYMBOLS = 100
+MAX_SYMBOL_LENGTH = 100
 
 
 async def check_spam(source: bytes, *, envelope: ReceivedEnvelope, recipient: str) -> dict[str, Any] | None:
@@ -33,7 +35,8 @@ async def check_spam(source: bytes, *, envelope: ReceivedEnvelope, recipient: st
             async with session.post(url, data=source, headers=headers, allow_redirects=False) as response:
                 response.raise_for_status()
                 return _read_answer(await _read_json(response))
-    except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, TimeoutError) as error:
+    # Deeply nested JSON raises RecursionError.
+    except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         log.warning("the spam filter did not answer", extra={"data": {"error": type(error).__name__}})
         return None
 
@@ -47,7 +50,9 @@ async def _read_json(response: aiohttp.ClientResponse) -> Any:
 
 def _read_answer(answer: dict[str, Any]) -> dict[str, Any]:
     score, threshold = float(answer["score"]), float(answer["required_score"])
-    symbols = sorted(map(str, answer.get("symbols") or {}))[:MAX_SYMBOLS]
+    if not (math.isfinite(score) and math.isfinite(threshold)):
+        raise ValueError("a score is no number")
+    symbols = sorted(_plain(str(name))[:MAX_SYMBOL_LENGTH] for name in answer.get("symbols") or {})[:MAX_SYMBOLS]
     return {"score": score, "threshold": threshold, "isSpam": score >= threshold, "symbols": symbols}
 
 

@@ -105,6 +105,13 @@ def test_the_list_is_filtered(key, route, alice):
     assert key.get("/inbound/emails", {"status": "lost"}).status_code == 422
 
 
+@pytest.mark.parametrize("subject", ["Grüße aus der Straße", "Λόγος", "İstanbul"])
+def test_the_list_finds_any_subject(key, route, subject):
+    email = receive(PLAIN.replace(b"Where is my order?", subject.encode()))
+    for text in (subject, subject[1:], subject[:-1]):
+        assert [item["id"] for item in key.get("/inbound/emails", {"subject": text}).json()["data"]] == [email.id]
+
+
 def test_the_event_reaches_feed_and_webhooks_with_all_content(key, route, webhook):
     email = receive()
     publish_committed()

@@ -237,6 +237,31 @@ def test_a_repeated_delivery_is_250_and_makes_no_second_row(port, route):
     assert deliver(port)[2] != first
 
 
+def test_a_client_that_leaves_after_its_message_loses_nothing_of_it(port, route, monkeypatch):
+    """Its repetition finds the first delivery, which must be complete."""
+    has_left, is_over = threading.Event(), threading.Event()
+
+    def wait_for_end(point: str) -> None:
+        assert point != "receiving.before_store" or has_left.wait(20)
+        if point == "receiving.after_store":
+            is_over.set()
+
+    monkeypatch.setattr(storing, "failpoint", wait_for_end)
+    with port.open_session() as session:
+        for command in ("MAIL FROM:<ada@example.com>", f"RCPT TO:<{TO}>", "DATA"):
+            assert session.exchange(command.encode() + b"\r\n")[:1] in {"2", "3"}
+        session.connection.sendall(PLAIN + b".\r\n")
+    # The server reads the end of that connection before the commands of another one.
+    with port.open_session() as other:
+        assert other.exchange(b"NOOP\r\n").startswith("250")
+    has_left.set()
+    assert is_over.wait(20)
+    email_id = ReceivedEmail.objects.get().id
+    assert deliver(port)[2] == f"250 2.6.0 <{email_id}> Stored"
+    assert bytes(ReceivedContent.objects.get().data) == PLAIN
+    assert ReceivedEmail.objects.get().message.tls == ""
+
+
 def test_simultaneous_deliveries_of_one_message_make_one_row(port, route):
     threads = [threading.Thread(target=deliver, args=(port,)) for _ in range(6)]
     for thread in threads:

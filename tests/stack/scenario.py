@@ -43,7 +43,10 @@ FAST_RETRIES = {
     "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 40),
     "WEB_CONCURRENCY": "2",
 }
-EVENT_KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
+EVENT_KINDS = (
+    "sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred", "received",
+    "replied",
+)  # fmt: skip
 EXPIRE_REPORTS = "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1"
 EXPIRE_MESSAGES = "UPDATE receiving_message SET due_at = now() - interval '1 s' WHERE read_at IS NULL RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
@@ -143,7 +146,7 @@ class Scenario:
         }
         if seconds is not None:
             body["scheduledFor"] = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
-        return self._accept(tenant, "/emails/send", body, addresses)
+        return self.accept(tenant, "/emails/send", body, addresses)
 
     def batch(self, tenant: Tenant, *addresses: str, template: str = "") -> list[AcceptedEmail]:
         body = {
@@ -160,9 +163,10 @@ class Scenario:
 
     def resend(self, sent: AcceptedEmail) -> AcceptedEmail | None:
         tenant = next(tenant for tenant in self.tenants if tenant.id == sent.workspace)
-        return self._accept(tenant, f"/emails/{sent.email_id}/resend", {}, sent.addresses)
+        return self.accept(tenant, f"/emails/{sent.email_id}/resend", {}, sent.addresses)
 
-    def _accept(self, tenant: Tenant, path: str, body: Any, addresses: tuple[str, ...]) -> AcceptedEmail | None:
+    def accept(self, tenant: Tenant, path: str, body: Any, addresses: tuple[str, ...]) -> AcceptedEmail | None:
+        """Send an email with a new key; return None if it was refused."""
         status, answer = self.call(tenant, "POST", path, body, key=f"key-{next(self.numbers)}")
         if status != 202:
             # A scheduled time may have passed while the request was repeated.
@@ -208,7 +212,8 @@ class Scenario:
                 code, text = self._submit(source.encode(), tenant.address)
                 assert code // 100 != 5, f"an email was permanently refused: {code} {text!r}"
                 if code == 250:
-                    self.ledger.received[message_id] = tenant.id
+                    recipients = {tenant.address: tenant.id}
+                    self.ledger.record_received(source.encode(), message_id=message_id, recipients=recipients)
                     return
             assert time.monotonic() < deadline, "the email was never accepted"
             time.sleep(0.1)
