@@ -11,10 +11,12 @@ from uuid import UUID
 
 from django.db import transaction
 
+from lib.email_addresses import normalize_address
 from lib.ids import from_uuid, to_uuid
 from lib.sql import run
 from receiving import content
 from receiving.arrival.usage import release_storage
+from receiving.models import ForwardTarget
 from webhooks.models import WebhookEvent
 from webhooks.services import empty_bodies, find_ended_events
 
@@ -27,6 +29,7 @@ SELECT m.id FROM receiving_message m
 DELETE = """
 DELETE FROM receiving_receivedemail WHERE id = ANY(%s) RETURNING workspace_id, size, event_id
 """
+DELETE_FORWARDS = "DELETE FROM receiving_forward WHERE email_id = ANY(%s)"
 DELETE_MESSAGES = """
 DELETE FROM receiving_message m WHERE id = ANY(%s)
    AND NOT EXISTS (SELECT FROM receiving_receivedemail e WHERE e.message_id = m.id) RETURNING content_id
@@ -78,13 +81,17 @@ def delete_delivered_emails() -> Iterator[None]:
 
 @transaction.atomic
 def erase_received(address: str) -> int:
-    """Delete all received emails to or from an address, and those that answer an email to it; return their number."""
+    """Delete all received emails to or from an address, and those that answer an email to it; return their number.
+
+    Nothing is forwarded to it any more.
+    """
     run("SET LOCAL statement_timeout = 0")
     pattern = rf'"{_escape(address.lower())}"'
     ids = [id_ for (id_,) in run(FIND_ADDRESS, {"address": address, "pattern": pattern})]
     deleted, events = _delete(ids)
     run(DELETE_EVENTS, [[to_uuid(event, prefix="evt_") for event in events]])
     WebhookEvent.objects.delete_events(events)
+    ForwardTarget.objects.filter(address=normalize_address(address)).delete()
     return deleted
 
 
@@ -105,6 +112,7 @@ def _delete(ids: Collection[UUID]) -> tuple[int, list[str]]:
     if not ids:
         return 0, []
     messages = [id_ for (id_,) in run(LOCK, [list(ids)])]
+    run(DELETE_FORWARDS, [list(ids)])
     deleted: list[tuple[Any, ...]] = run(DELETE, [list(ids)])
     freed: dict[str, int] = defaultdict(int)
     for workspace_id, size, _ in deleted:

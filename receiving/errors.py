@@ -27,6 +27,18 @@ class NotPublished(Problem):
     added_members: ClassVar = {"emailStatus": Member("The status of the received email.", "stored")}
 
 
+class NotForwarded(Problem):
+    """The received email is not forwarded, since a forward could cause a loop or spread spam.
+
+    `reason` is `not_processed`, `null_sender`, `automatic`, `forwarded` (it is a forward itself), `spam`, `too_large`,
+    or `own_domain` for a target that this service receives.
+    """
+
+    status, code, title = 409, "not_forwarded", "Not forwarded"
+    example = "This email is not forwarded: automatic."
+    added_members: ClassVar = {"reason": Member("Why it is not forwarded.", "automatic")}
+
+
 class TestKeyRequired(Problem):
     """Only a test key can simulate a received email.
 

@@ -12,6 +12,7 @@ from lib.model_fields import IdField
 from lib.translation import translated_choices
 from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
 from receiving.states import ReceivedStatus
+from workspaces.api.scopes import Scope
 from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
 
@@ -61,6 +62,7 @@ class InboundRoute(models.Model):
     priority = models.PositiveSmallIntegerField(default=100)
     action = models.CharField(max_length=16, choices=route_actions, default=RouteAction.DELIVER)
     webhook_ids = ArrayField(models.CharField(max_length=26), default=list, blank=True)
+    forward_to = ArrayField(models.CharField(max_length=254), default=list, db_default=[], blank=True)
     attachments = models.CharField(max_length=16, choices=attachment_forms, default=AttachmentForm.LINK)
     include_raw = models.BooleanField(default=False)
     require_authenticated = models.BooleanField(default=False)
@@ -92,6 +94,26 @@ class SenderBlock(models.Model):
 
     def __str__(self) -> str:
         return self.sender
+
+
+class ForwardTarget(models.Model):
+    """An address that a workspace wants to forward to, in the form in which addresses are compared.
+
+    confirmed_at: None until it has agreed (receiving.forwarding.targets).
+    """
+
+    id = IdField("fwt_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="forward_targets", db_index=False)
+    address = models.CharField(max_length=254)
+    link_sent_at = models.DateTimeField(null=True, editable=False)
+    confirmed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "address"], name="one_target_an_address")]
+        indexes = [models.Index(fields=["address"], name="forward_target_address")]
+
+    def __str__(self) -> str:
+        return self.address
 
 
 class SharedAddress(models.Model):
@@ -225,6 +247,13 @@ class ReceivedEmailQuerySet(LimitedQuerySet["ReceivedEmail"]):
             return self.filter(is_test=True)
         return self.none() if limits.restricts_emails else self
 
+    def for_scope(self, scope: str, limits: KeyLimits) -> Self:
+        """Return the emails that a key with a scope reads.
+
+        The key of a website that sends shows nothing that others wrote to the workspace.
+        """
+        return self.none() if scope == Scope.SENDING_ACCESS and not limits.is_test else self
+
     def with_replies(self) -> Self:
         """Annotate with whether the sent email that each one answers still exists."""
         return self.annotate(answers_existing=Exists(Email.objects.filter(pk=OuterRef("reply_email_id"))))
@@ -239,6 +268,7 @@ class ReceivedEmail(models.Model):
     route_id: None for a reply address and the shared address without a route. tag: the part after the first plus sign.
     sender and subject: of the message, for filters; sender is in lower case.
     reply_*: the sent email that it answers (receiving.matching); the columns outlive the email.
+    inlines_files, includes_raw: of its route, for webhooks with its content.
     store_days: 0 if it is deleted when its deliveries have ended. event_id: of its event `received` in the log.
     """
 
@@ -263,6 +293,8 @@ class ReceivedEmail(models.Model):
     reply_address = models.CharField(max_length=254, blank=True, default="")
     reply_matched_by = models.CharField(max_length=16, choices=MatchedBy.choices, blank=True, default="")
     is_from_recipient = models.BooleanField(default=False)
+    inlines_files = models.BooleanField(default=False, db_default=False)
+    includes_raw = models.BooleanField(default=False, db_default=False)
     store_days = models.PositiveSmallIntegerField()
     received_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField()
@@ -287,3 +319,22 @@ class ReceivedEmail(models.Model):
 
     def __str__(self) -> str:
         return self.recipient
+
+
+class Forward(models.Model):
+    """A forward of a received email to one address. error: the code of the problem; empty if sent_email_id was sent."""
+
+    id = IdField("fwd_", primary_key=True)
+    email = models.ForeignKey(ReceivedEmail, on_delete=models.CASCADE, related_name="forwards")
+    route_id = IdField("rt_", null=True)  # type: ignore[misc]
+    address = models.CharField(max_length=254)
+    sent_email_id = IdField(null=True)  # type: ignore[misc]
+    error = models.CharField(max_length=40, blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["route_id", "created_at"], name="forward_of_route")]
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.address

@@ -14,6 +14,7 @@ from lib.sql import run
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Claim
 from receiving.arrival.routing import is_blocked
+from receiving.forwarding.forwards import forward_by_route
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.publishing import move_email, publish_email
 from receiving.reading.matching import match_reply
@@ -108,18 +109,19 @@ def _finish_email(email: ReceivedEmail, *, is_readable: bool) -> None:
     ReceivedEmail.objects.filter(id=email.id).update(sender=message.sender, subject=message.subject, **columns)
     for name, value in columns.items():
         setattr(email, name, value)
-    if reason := _blocked_reason(email, is_reply=match is not None):
+    route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
+    if reason := _blocked_reason(email, route, is_reply=match is not None):
         move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason)
-    else:
-        publish_email(email, status=ReceivedStatus.PROCESSED if is_readable else ReceivedStatus.UNREADABLE)
+        return
+    publish_email(email, status=ReceivedStatus.PROCESSED if is_readable else ReceivedStatus.UNREADABLE)
+    forward_by_route(email, route)
 
 
-def _blocked_reason(email: ReceivedEmail, *, is_reply: bool) -> BlockedReason | None:
+def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_reply: bool) -> BlockedReason | None:
     """Return why an email is kept back: by a block of its sender, or by a rule of its route."""
     message = email.message
     if is_blocked(email.workspace, message.sender):
         return BlockedReason.SENDER_BLOCKED
-    route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
     if route is None:
         return None
     if route.replies_only and not is_reply:

@@ -12,6 +12,7 @@ from events.recording import NewEvent, record_events
 from events.subjects import SubjectDescription
 from lib.ids import from_uuid
 from receiving.api.serializers import ReceivedItemSerializer, ReceivedSerializer
+from receiving.arrival.usage import count_received
 from receiving.links import webhook_expiry
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
@@ -40,6 +41,7 @@ def publish_email(email: ReceivedEmail, *, status: ReceivedStatus) -> None:
     event = NewEvent(EventKind.RECEIVED, workspace_id=email.workspace_id, details={"id": email.id})
     if not move_email(email, status=status, event_id=from_uuid(event.id, prefix="evt_")):
         return
+    count_received(email)
     record_events([event, *_replied(email)])
 
 

@@ -11,6 +11,8 @@ from lib.coded_texts import CodedText
 from receiving.arrival.patterns import count_literals
 from receiving.deletion import delete_emails
 from receiving.errors import NotBlocked, NotPublished
+from receiving.forwarding.forwards import route_address
+from receiving.forwarding.targets import require_confirmed
 from receiving.models import SHARED, InboundRoute, ReceivedEmail, SenderBlock
 from receiving.publishing import publish_email
 from receiving.states import ReceivedStatus
@@ -24,9 +26,21 @@ MAX_ROUTES = 100
 MAX_BLOCKS = 1_000
 
 
-@transaction.atomic
 def create_route(workspace: Workspace, *, values: Mapping[str, Any]) -> InboundRoute:
     """Create a route. Raises InvalidFields, and PlanLimitReached at MAX_ROUTES."""
+    _check_targets(workspace, values)
+    return _create_route(workspace, values)
+
+
+def update_route(route: InboundRoute, *, changes: Mapping[str, Any]) -> InboundRoute:
+    """Change a route; messages that were accepted before keep the old one's days. Raises InvalidFields, NotFound."""
+    current = {name: getattr(route, name) for name in ("match", "domain", "forward_to")}
+    _check_targets(route.workspace, {**current, **changes}, is_new="forward_to" in changes)
+    return _update_route(route, changes)
+
+
+@transaction.atomic
+def _create_route(workspace: Workspace, values: Mapping[str, Any]) -> InboundRoute:
     workspace.lock()
     if InboundRoute.objects.filter(workspace=workspace).count() >= MAX_ROUTES:
         detail = CodedText("receiving.too_many_routes", limit=MAX_ROUTES)
@@ -40,8 +54,7 @@ def create_route(workspace: Workspace, *, values: Mapping[str, Any]) -> InboundR
 
 
 @transaction.atomic
-def update_route(route: InboundRoute, *, changes: Mapping[str, Any]) -> InboundRoute:
-    """Change a route; messages that were accepted before keep the old one's days. Raises InvalidFields, NotFound."""
+def _update_route(route: InboundRoute, changes: Mapping[str, Any]) -> InboundRoute:
     locked = InboundRoute.objects.select_for_update().filter(id=route.id).first()
     if locked is None:
         raise NotFound
@@ -136,6 +149,17 @@ def _check_route(route: InboundRoute) -> None:
     if route.store_days is not None and route.store_days > days:
         _refuse("storeDays", CodedText("receiving.store_days", limit=days), code="max_value")
     _check_webhooks(route.workspace, route.webhook_ids, field="webhookIds")
+
+
+def _check_targets(workspace: Workspace, values: Mapping[str, Any], *, is_new: bool = True) -> None:
+    """Raise InvalidFields for a route that cannot forward. is_new: whether its targets are given now."""
+    targets = values.get("forward_to")
+    if not targets:
+        return
+    if values["domain"] == SHARED:
+        _refuse("forwardTo", CodedText("receiving.forward_shared"), code="forward_needs_domain")
+    if is_new:
+        require_confirmed(workspace, targets, sender=route_address(values), field="forwardTo[]")
 
 
 def _check_webhooks(workspace: Workspace, webhook_ids: Collection[str], *, field: str) -> None:

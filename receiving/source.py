@@ -1,5 +1,6 @@
 """The source of received messages as it is shown: our fields in front, forged ones removed, attachments decoded."""
 
+import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,9 @@ from receiving.models import Message
 MAX_HEADER_BYTES = 1024 * 1024
 END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
 FIELD = re.compile(rb"(?:[^\r\n]|\r?\n[ \t])*(?:\r?\n|\Z)")
+# Images that a message shows in its text: of these types, as often as they appear in the HTML.
+INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+INLINE_BYTES = 5 * 1024 * 1024
 COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
 
 
@@ -38,6 +42,19 @@ def read_attachment(message: Message, entry: Mapping[str, Any]) -> Iterator[byte
     """Yield the decoded bytes of an attachment. entry: of Message.attachments."""
     body = content.open_range(message.content_id, entry["start"], entry["end"])
     yield decode_part(body, entry["encoding"])
+
+
+def html_with_images(message: Message) -> str:
+    """Return the HTML with the images that it shows by `cid:`, as far as they fit into INLINE_BYTES."""
+    html, left = message.html, INLINE_BYTES
+    for entry in message.attachments:
+        reference = f"cid:{entry['contentId']}"
+        size = entry["size"] * html.count(reference) * 4 // 3
+        if not entry["contentId"] or entry["contentType"] not in INLINE_TYPES or not 0 < size <= left:
+            continue
+        data = base64.b64encode(b"".join(read_attachment(message, entry))).decode()
+        html, left = html.replace(reference, f"data:{entry['contentType']};base64,{data}"), left - size
+    return html
 
 
 def decode_part(body: bytes, encoding: str) -> bytes:

@@ -18,7 +18,7 @@ from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.stages import Stage
 from streams.services import existing_stream
-from webhooks.formats import STANDARD
+from webhooks.formats import STANDARD, find_format
 from webhooks.headers import MASK, unmasked
 from webhooks.models import (
     Webhook,
@@ -103,11 +103,12 @@ def create_webhook(
     """Create an endpoint; return it with its secret, which cannot be read again.
 
     streams: the only ones whose events it gets; empty for all. headers: further ones of its requests, whose values
-    are sealed. Raises InvalidFields with forbidden_target or header_masked, StreamNotFound, and PlanLimitReached at
-    20 webhooks.
+    are sealed. Raises InvalidFields with forbidden_target, header_masked or event_not_in_format, StreamNotFound, and
+    PlanLimitReached at 20 webhooks.
     """
     check_target(url)
     _check_streams(workspace, streams)
+    _check_events(events, format_=format)
     webhook = Webhook(workspace=workspace, url=url, events=list(events), streams=list(streams), format=format)
     webhook.sealed_headers = seal_headers(unmasked(headers or {}, current={}), webhook_id=webhook.id)
     secret = new_secret()
@@ -125,12 +126,13 @@ def create_webhook(
 def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
     """Change an endpoint. Disabling discards pending deliveries; enabling clears disabled_reason.
 
-    Raises InvalidFields with forbidden_target, header_masked or headers_required, StreamNotFound, and NotFound if the
-    webhook was deleted meanwhile.
+    Raises InvalidFields with forbidden_target, header_masked, headers_required or event_not_in_format,
+    StreamNotFound, and NotFound if the webhook was deleted meanwhile.
     """
     if "url" in changes:
         check_target(changes["url"])
     _check_streams(webhook.workspace, changes.get("streams", ()))
+    _check_events(changes.get("events", webhook.events), format_=changes.get("format", webhook.format))
     fields = {name: value for name, value in changes.items() if name != "headers"} | _sealed_headers(webhook, changes)
     if "active" in changes:
         fields |= {"disabled_reason": "", "failing_since": None}
@@ -261,6 +263,16 @@ def find_ended_events(event_ids: Collection[str]) -> set[str]:
 def empty_bodies(event_ids: Collection[str]) -> None:
     """Remove the data of events except for its id from their bodies; the log of the deliveries stays."""
     run(EMPTY_BODIES, [[to_uuid(event_id, prefix="evt_") for event_id in event_ids]])
+
+
+def _check_events(events: Sequence[str], *, format_: str) -> None:
+    """Raise InvalidFields for the first event that a format with few events does not have."""
+    webhook_format = find_format(format_)
+    for index, kind in enumerate(events):
+        if webhook_format.refuses_others and kind not in webhook_format.kinds:
+            known = ", ".join(webhook_format.kinds)
+            detail = CodedText("webhooks.event_not_in_format", kind=kind, format=webhook_format.name, known=known)
+            raise InvalidFields([{"field": f"events[{index}]", "code": "event_not_in_format", "detail": detail}])
 
 
 def _check_streams(workspace: Workspace, streams: Sequence[str]) -> None:

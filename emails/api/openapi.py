@@ -19,6 +19,7 @@ from emails.api.serializers import (
     EmailSerializer,
     EventSerializer,
     RescheduledSerializer,
+    SentAttachmentsSerializer,
     StatsSerializer,
     TimelineSerializer,
 )
@@ -54,6 +55,8 @@ from workspaces.errors import (
     WorkspaceSuspended,
 )
 
+BYTES = {"type": "string", "format": "binary"}
+ATTACHMENT = OpenApiParameter("attachment_id", str, OpenApiParameter.PATH, description="The id of the attachment.")
 LIMITED = (DomainNotAllowed, TemplateNotAllowed, StreamNotAllowed)
 IDEMPOTENCY = (InvalidIdempotencyKey, IdempotencyKeyReuse, IdempotencyInProgress)
 ACCEPTING = (
@@ -205,6 +208,20 @@ emails_schema = keyed_view(
         "Returns the events of an email, oldest first.",
         response(TimelineSerializer, "The timeline.", examples.TIMELINE),
         answers_many=True,
+    ),
+    attachments=Operation(
+        "listEmailAttachments",
+        "List an email's attachments",
+        "Returns the attached files and inline images of an email with URLs for an hour; none once its content is "
+        "deleted.",
+        response(SentAttachmentsSerializer, "The files.", examples.ATTACHMENTS),
+    ),
+    attachment=Operation(
+        "getEmailAttachment",
+        "Get an attachment of an email",
+        "Returns the bytes of an attachment.",
+        response(BYTES, "The file.", "Hello", media_type="application/octet-stream"),
+        parameters=[ATTACHMENT],
     ),
     resend=Operation(
         "resendEmail",

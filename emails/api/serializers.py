@@ -160,6 +160,22 @@ class TimelineSerializer(serializers.Serializer[Any]):
     locals()["data"] = EventSerializer(many=True, help_text="The events, oldest first.")
 
 
+class SentAttachmentSerializer(serializers.Serializer[Any]):
+    """A file of a sent email."""
+
+    id = serializers.CharField()
+    filename = serializers.CharField(help_text="The name of the file, without a path.")
+    contentType = serializers.CharField(help_text="The media type of the file.")
+    size = CountField(help_text="The size after decoding, in bytes.")
+    contentId = serializers.CharField(allow_null=True, help_text="The Content-ID of an inline image.")
+    url = serializers.CharField(help_text="Where the file can be downloaded without a key, until `urlExpiresAt`.")
+    urlExpiresAt = UtcDateTimeField(help_text="The end of the URL.")
+
+
+class SentAttachmentsSerializer(serializers.Serializer[Any]):
+    locals()["data"] = SentAttachmentSerializer(many=True, help_text="The attached files and inline images.")
+
+
 class WarningSerializer(serializers.Serializer[Any]):
     """A part of the request that was accepted but may be a mistake."""
 

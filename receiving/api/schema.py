@@ -7,6 +7,8 @@ from api.schema import Operation, response
 from receiving.api.serializers import (
     BlockInput,
     BlockSerializer,
+    ForwardedSerializer,
+    ForwardInput,
     InboundSerializer,
     ReceivedItemSerializer,
     ReceivedSerializer,
@@ -20,7 +22,7 @@ from receiving.api.serializers import (
     SimulationInput,
     UnblockedSenderSerializer,
 )
-from receiving.errors import NotBlocked, NotPublished, RecipientRefused, TestKeyRequired
+from receiving.errors import NotBlocked, NotForwarded, NotPublished, RecipientRefused, TestKeyRequired
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
 
@@ -35,6 +37,7 @@ ROUTE = {
     "priority": 100,
     "action": "deliver",
     "webhookIds": [],
+    "forwardTo": [],
     "attachments": "link",
     "includeRaw": False,
     "requireAuthenticated": False,
@@ -270,6 +273,21 @@ received_schema = keyed_view(
         "body.",
         response(ReceivedSerializer, "The email is published.", EMAIL),
         problems=[NotBlocked],
+    ),
+    forward=Operation(
+        "forwardReceivedEmail",
+        "Forward a received email",
+        "Sends a new email with the received one attached to an address that has confirmed it. Automatic emails, "
+        "delivery reports, spam and forwards are not forwarded.",
+        response(
+            ForwardedSerializer,
+            "The new email is accepted.",
+            {"id": ID, "to": "grace@example.org", "emailId": "0Uf7m2kQ8JsDp6YeGiUa1X"},
+            status=202,
+        ),
+        problems=[NotForwarded, PlanLimitReached],
+        body=ForwardInput,
+        bodies={"To a colleague": {"to": "grace@example.org"}},
     ),
     redeliver=Operation(
         "redeliverReceivedEmail",

@@ -25,7 +25,7 @@ from api.fields import (
     help_texts,
 )
 from domains.names import InvalidDomainName, to_a_label
-from lib.email_addresses import InvalidAddress, parse_recipient
+from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from lib.translation import translate
 from receiving.arrival.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
 from receiving.links import API_LIFETIME, RAW, download_url
@@ -33,6 +33,7 @@ from receiving.models import SHARED, InboundRoute, Message, ReceivedEmail, Sende
 from receiving.states import BlockedReason, ReceivedStatus
 
 MAX_WEBHOOK_IDS = 10
+MAX_TARGETS = 5
 MAX_ADDRESS = 320
 MAX_RAW_BYTES = 5 * 1024 * 1024
 VERDICTS = ["pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror"]
@@ -45,6 +46,8 @@ ROUTE_TEXTS = {
     "priority": "Routes with a lower number come first; then those with more literal characters; then older ones.",
     "action": "`deliver`; `reject` refuses the recipient; `discard` accepts the message and keeps nothing.",
     "webhookIds": "The webhooks that get `received`; empty for all that subscribe to it.",
+    "forwardTo": "The addresses to which email is forwarded, at most 5. Each one has to confirm it first: with "
+    "`forward_not_confirmed`, a link was sent to it.",
     "attachments": "Whether attachments are links or part of the body, in formats that allow both.",
     "includeRaw": "Whether the source of the message is part of the body, in formats that have it.",
     "requireAuthenticated": "Whether a message is blocked unless it is proven to come from the domain of its From.",
@@ -95,6 +98,16 @@ class SenderField(TextField):
             raise serializers.ValidationError(translate(str(error)), code="invalid_sender") from error
 
 
+class TargetAddressField(TextField):
+    """An address to forward to."""
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return parse_address(super().to_internal_value(data)).spec
+        except InvalidAddress as error:
+            raise serializers.ValidationError(translate(str(error)), code="invalid_email") from error
+
+
 class ScoreField(serializers.FloatField):
     """A JSON number; DRF would also accept "5"."""
 
@@ -123,6 +136,13 @@ class RouteInput(StrictSerializer):
         required=False,
         help_text=ROUTE_TEXTS["webhookIds"],
     )
+    forwardTo = EntriesField(
+        source="forward_to",
+        child=TargetAddressField(max_length=MAX_ADDRESS),
+        max_length=MAX_TARGETS,
+        required=False,
+        help_text=ROUTE_TEXTS["forwardTo"],
+    )
     attachments = OptionField(InboundRoute.AttachmentForm.values, required=False, help_text=ROUTE_TEXTS["attachments"])
     includeRaw = _flag("includeRaw", "include_raw")
     requireAuthenticated = _flag("requireAuthenticated", "require_authenticated")
@@ -150,16 +170,21 @@ class RouteChanges(AllOptional, RouteInput):
     """Changes of a route."""
 
 
+# Fields that are declared.
+LISTS = frozenset({"webhookIds", "forwardTo"})
+
+
 class RouteSerializer(RowSerializer[InboundRoute]):
     webhookIds = TextListField(help_text=ROUTE_TEXTS["webhookIds"])
+    forwardTo = TextListField(help_text=ROUTE_TEXTS["forwardTo"])
 
     class Meta:
         model = InboundRoute
         fields = (
-            "id", "name", "domain", "match", "priority", "action", "webhookIds", "attachments", "includeRaw",
-            "requireAuthenticated", "spamAbove", "repliesOnly", "storeDays", "active", "createdAt",
+            "id", "name", "domain", "match", "priority", "action", "webhookIds", "forwardTo", "attachments",
+            "includeRaw", "requireAuthenticated", "spamAbove", "repliesOnly", "storeDays", "active", "createdAt",
         )  # fmt: skip
-        extra_kwargs = help_texts(**{name: text for name, text in ROUTE_TEXTS.items() if name != "webhookIds"})
+        extra_kwargs = help_texts(**{name: text for name, text in ROUTE_TEXTS.items() if name not in LISTS})
 
 
 class RecipientInput(StrictSerializer):
@@ -433,6 +458,16 @@ class RedeliverInput(StrictSerializer):
 class RedeliveredSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     deliveries = CountField(help_text="The number of deliveries that are made.")
+
+
+class ForwardInput(StrictSerializer):
+    to = TargetAddressField(max_length=MAX_ADDRESS, help_text="The address, which has to confirm it first.")
+
+
+class ForwardedSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    to = serializers.CharField(source="address", help_text="The address.")
+    emailId = serializers.CharField(source="sent_email_id", help_text="The id of the new email.")
 
 
 class SimulationInput(StrictSerializer):

@@ -19,6 +19,8 @@ from receiving.api.schema import blocks_schema, inbound_schema, received_schema,
 from receiving.api.serializers import (
     BlockInput,
     BlockSerializer,
+    ForwardedSerializer,
+    ForwardInput,
     InboundSerializer,
     ReceivedItemSerializer,
     ReceivedSerializer,
@@ -37,6 +39,7 @@ from receiving.arrival.routing import find_route
 from receiving.arrival.shared_addresses import shared_address
 from receiving.arrival.simulation import simulate_email
 from receiving.arrival.usage import read_usage
+from receiving.forwarding.forwards import forward_email
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
 from receiving.services import (
     block_sender,
@@ -49,7 +52,6 @@ from receiving.services import (
     update_route,
 )
 from workspaces.api.authentication import key_of
-from workspaces.api.scopes import Scope
 from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
 
 # The message, with the escapes of JSON.
@@ -121,9 +123,7 @@ class ReceivedViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Recei
 
     def get_queryset(self) -> QuerySet[ReceivedEmail]:
         emails: Any = super().get_queryset()
-        if key_of(self.request).scope == Scope.SENDING_ACCESS and not self.limits.is_test:
-            # The key of a website that sends shows nothing that others wrote to the workspace.
-            emails = emails.none()
+        emails = emails.for_scope(key_of(self.request).scope, self.limits)
         emails = emails.select_related("message") if self.action == "retrieve" else emails.without_content()
         rows: QuerySet[ReceivedEmail] = emails.with_replies()
         return rows
@@ -155,6 +155,12 @@ class ReceivedViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Recei
     def bypass(self, request: Request, pk: str) -> Response:
         bypass_block(self.get_object())
         return self.retrieve(request, pk)
+
+    @action(detail=True, methods=["post"])
+    def forward(self, request: Request, pk: str) -> Response:
+        forwarded = forward_email(self.get_object(), to=self.valid(ForwardInput)["to"])
+        body = ForwardedSerializer({"id": pk, "address": forwarded.address, "sent_email_id": forwarded.sent_email_id})
+        return Response(body.data, status=status.HTTP_202_ACCEPTED)
 
     @action(detail=True, methods=["post"])
     def redeliver(self, request: Request, pk: str) -> Response:

@@ -19,7 +19,7 @@ from lib.worker.failpoints import failpoint
 from receiving import content
 from receiving.arrival.routing import RoutedRecipient
 from receiving.arrival.usage import take_usage
-from receiving.models import Message, ReceivedEmail
+from receiving.models import InboundRoute, Message, ReceivedEmail
 
 REPEATED_WITHIN = timedelta(hours=24)
 # Deliveries of the same bytes wait for each other.
@@ -99,16 +99,18 @@ def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipien
 
 
 def _row(message: Message, recipient: RoutedRecipient) -> ReceivedEmail:
-    retention = recipient.workspace.limits.retention
-    days = recipient.route.store_days if recipient.route and recipient.route.store_days is not None else retention.days
+    retention, route = recipient.workspace.limits.retention, recipient.route
+    days = route.store_days if route and route.store_days is not None else retention.days
     return ReceivedEmail(
         workspace=recipient.workspace,
         message=message,
-        route_id=recipient.route.id if recipient.route else None,  # type: ignore[misc]  # IdField is a str's
+        route_id=route.id if route else None,  # type: ignore[misc]  # IdField is a str's
         recipient=_plain(recipient.address),
         tag=_plain(recipient.tag),
         size=message.size,
         is_test=message.is_test,
+        inlines_files=bool(route and route.attachments == InboundRoute.AttachmentForm.INLINE),
+        includes_raw=bool(route and route.include_raw),
         store_days=days,
         received_at=message.received_at,
         # Without days it goes when its deliveries have ended, within a week.

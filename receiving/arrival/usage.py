@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 
 from django.conf import settings
 from django.db.models import Sum
 
+from counters import counters
 from lib.ids import to_uuid
 from lib.sql import run
 from receiving.arrival import replies
-from receiving.models import ReceivingUsage
+from receiving.models import ReceivedEmail, ReceivingUsage
 from workspaces.models import Workspace
 
+# Of published emails, by the hour in which they were received.
+COUNTER = "received"
 TODAY = "(now() AT TIME ZONE 'UTC')::date"
 READ = f"""
 SELECT stored_bytes, CASE WHEN day = {TODAY} THEN messages ELSE 0 END
@@ -32,6 +36,18 @@ RELEASE = """
 UPDATE receiving_receivingusage u SET stored_bytes = greatest(u.stored_bytes - freed.size, 0)
   FROM unnest(%s::uuid[], %s::bigint[]) AS freed (workspace_id, size) WHERE u.workspace_id = freed.workspace_id
 """
+# Days without an email have a row, too.
+BY_DAY = f"""
+SELECT day, coalesce(sum(n) FILTER (WHERE key = '{COUNTER}'), 0)::bigint
+  FROM (SELECT generate_series(%(first)s::date, %(last)s::date, '1 day')::date AS day) requested
+       LEFT JOIN (
+           SELECT day, key, count AS n FROM analytics_tallyday
+            WHERE workspace_id = %(workspace)s AND day BETWEEN %(first)s AND %(last)s
+           UNION ALL
+           SELECT (hour AT TIME ZONE 'UTC')::date, key, change FROM analytics_tallydelta
+            WHERE workspace_id = %(workspace)s AND hour >= %(first)s::timestamp AT TIME ZONE 'UTC') counted USING (day)
+ GROUP BY day ORDER BY day
+"""  # noqa: S608 - a constant
 UNLIMITED = 2**62
 
 
@@ -91,6 +107,17 @@ def release_storage(sizes: Mapping[str, int]) -> None:
     ordered = sorted(sizes.items())
     ids = [to_uuid(workspace_id, prefix="ws_") for workspace_id, _ in ordered]
     run(RELEASE, [ids, [size for _, size in ordered]])
+
+
+def count_received(email: ReceivedEmail) -> None:
+    """Count an email that is published, in the caller's transaction."""
+    key = counters.counter_key(COUNTER, is_test=email.is_test)
+    counters.add([(counters.CounterKey(email.workspace_id, email.received_at, key), 1)])
+
+
+def received_by_day(workspace: Workspace, first: date, last: date) -> list[tuple[date, int]]:
+    """Return the number of published emails, without simulated ones, of each UTC day of a range."""
+    return [(day, int(count)) for day, count in counters.read(BY_DAY, workspace.id, first=first, last=last)]
 
 
 def total_stored_bytes() -> int:

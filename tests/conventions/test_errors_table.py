@@ -18,7 +18,7 @@ from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.api.views import EmailViewSet
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
-from receiving.models import ReceivedEmail
+from receiving.models import Message, ReceivedEmail
 from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.conventions.test_foreign_objects import call, received_by
@@ -314,6 +314,13 @@ def _(caller: Caller):
     received = received_by(caller.workspace)
     ReceivedEmail.objects.update(event_id=None)
     return caller.api.post(f"/inbound/emails/{received.id}/redeliver")
+
+
+@row(409, "not_forwarded", "reason")
+def _(caller: Caller):
+    received = received_by(caller.workspace)
+    Message.objects.update(automatic="list")
+    return caller.api.post(f"/inbound/emails/{received.id}/forward", {"to": "grace@example.org"})
 
 
 @row(403, "test_key_required")

@@ -48,6 +48,8 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("PATCH", "/emails/{}"): ("email", {"scheduledFor": None}),
     ("DELETE", "/emails/{}"): ("email", None),
     ("GET", "/emails/{}/events"): ("email", None),
+    ("GET", "/emails/{}/attachments"): ("email", None),
+    ("GET", "/emails/{}/attachments/{}"): ("email", None),
     ("POST", "/emails/{}/resend"): ("email", None),
     ("GET", "/inbound/routes/{}"): ("route", None),
     ("PATCH", "/inbound/routes/{}"): ("route", {"name": "Taken over"}),
@@ -58,6 +60,7 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/inbound/emails/{}/raw"): ("received", None),
     ("GET", "/inbound/emails/{}/attachments/{}"): ("attachment", None),
     ("POST", "/inbound/emails/{}/bypass"): ("received", None),
+    ("POST", "/inbound/emails/{}/forward"): ("received", {"to": "grace@example.org"}),
     ("POST", "/inbound/emails/{}/redeliver"): ("received", None),
 }
 PREFIXES = {

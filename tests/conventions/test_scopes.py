@@ -47,6 +47,7 @@ FULL = {
     ("DELETE", "/inbound/blocks/{}"),
     ("DELETE", "/inbound/emails/{}"),
     ("POST", "/inbound/emails/{}/bypass"),
+    ("POST", "/inbound/emails/{}/forward"),
     ("POST", "/inbound/emails/{}/redeliver"),
 }
 CALLS = sorted(calls_of_v1() - PUBLIC)

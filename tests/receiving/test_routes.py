@@ -24,6 +24,7 @@ def test_a_route_is_created_listed_changed_and_deleted(key):
         "action": "deliver",
         "webhookIds": [],
         "attachments": "link",
+        "forwardTo": [],
         "includeRaw": False,
         "requireAuthenticated": False,
         "spamAbove": None,
@@ -59,7 +60,8 @@ def test_a_route_is_created_listed_changed_and_deleted(key):
         ({"storeDays": 366}, "max_value"),
         ({"webhookIds": ["wh_0Uf7kXT4vB6nM8qWeRtYuI"]}, "unknown_webhook"),
         ({"webhookIds": ["x"] * 11}, "max_length"),
-        ({"forwardTo": ["ada@example.com"]}, "unknown_field"),
+        ({"forwardTo": ["ada@example.com"]}, "forward_not_confirmed"),
+        ({"forwardsTo": ["ada@example.com"]}, "unknown_field"),
         ({"spamAbove": "5"}, "invalid"),
     ],
 )

@@ -83,6 +83,9 @@ export class TestKeyRequiredError extends ForbiddenError {}
 /** The received email is not blocked. */
 export class NotBlockedError extends ConflictError {}
 
+/** The received email is not forwarded: a forward could cause a loop or spread spam. */
+export class NotForwardedError extends ConflictError {}
+
 /** The received email has not been published yet, so nothing can be delivered again. */
 export class NotPublishedError extends ConflictError {}
 

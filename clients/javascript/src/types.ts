@@ -463,6 +463,19 @@ export interface Mailbox {
   name: string;
 }
 
+/** A file of a sent email. */
+export interface SentAttachment {
+  id: string;
+  filename: string;
+  contentType: string;
+  /** Bytes after decoding. */
+  size: number;
+  contentId: string | null;
+  /** Works without a key until `urlExpiresAt`. */
+  url: string;
+  urlExpiresAt: string;
+}
+
 export interface ReceivedAttachment {
   id: string;
   filename: string;
@@ -579,6 +592,13 @@ export interface Simulation {
   envelopeFrom?: string;
 }
 
+/** `emailId`: the id of the new email. */
+export interface Forwarded {
+  id: string;
+  to: string;
+  emailId: string;
+}
+
 /** `deliveries`: the number of webhooks to which the event is posted again. */
 export interface Redelivered {
   id: string;
@@ -597,6 +617,8 @@ export interface NewRoute {
   action?: "deliver" | "reject" | "discard";
   /** Empty for all webhooks that subscribe to `received`. */
   webhookIds?: string[];
+  /** Addresses that have confirmed it. */
+  forwardTo?: string[];
   attachments?: "link" | "inline";
   includeRaw?: boolean;
   /** Block messages that are not proven to come from the domain of their From. */

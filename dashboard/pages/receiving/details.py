@@ -1,6 +1,5 @@
 """The page of a received email: what surrounds its content."""
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +14,11 @@ from emails.models import Email
 from inbound.inbox.reading import read_headers
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
-from receiving.source import read_attachment, read_source
+from receiving.source import read_source
 from receiving.states import BlockedReason, ReceivedStatus
 from webhooks.models import WebhookDelivery
 
 MAX_REPLIES = 20
-# Images that a message shows in its text: of these types, as often as they appear in the HTML.
-INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-INLINE_BYTES = 5 * 1024 * 1024
 
 BLOCKED: dict[str, str | Promise] = {
     BlockedReason.SENDER_BLOCKED: _("Its sender is blocked."),
@@ -109,16 +105,3 @@ def describe_source(message: Message) -> dict[str, Any]:
             break
     text, is_cut = shown_source(bytes(source))
     return {"headers": message.headers or read_headers(bytes(source)), "source": text, "is_cut": is_cut}
-
-
-def html_with_images(message: Message) -> str:
-    """Return the HTML with the images that it shows by `cid:`, as far as they fit into INLINE_BYTES."""
-    html, left = message.html, INLINE_BYTES
-    for entry in message.attachments:
-        reference = f"cid:{entry['contentId']}"
-        size = entry["size"] * html.count(reference) * 4 // 3
-        if not entry["contentId"] or entry["contentType"] not in INLINE_TYPES or not 0 < size <= left:
-            continue
-        data = base64.b64encode(b"".join(read_attachment(message, entry))).decode()
-        html, left = html.replace(reference, f"data:{entry['contentType']};base64,{data}"), left - size
-    return html

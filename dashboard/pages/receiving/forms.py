@@ -11,6 +11,7 @@ from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
     UnfoldBooleanWidget,
 )
@@ -35,6 +36,7 @@ FIELDS = {
     "domain": "domain",
     "action": "action",
     "webhook_ids": "webhookIds",
+    "forward_to": "forwardTo",
     "replies_only": "repliesOnly",
     "require_authenticated": "requireAuthenticated",
     "spam_above": "spamAbove",
@@ -76,6 +78,12 @@ class RouteForm(ApiForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=gettext_lazy("Without a choice, all that subscribe to received."),
     )
+    forward_to = forms.CharField(
+        label=gettext_lazy("Forward to"),
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 2, "autocapitalize": "none", "placeholder": "ada@example.com"}),
+        help_text=gettext_lazy("Addresses, one in each line. Each one has to confirm it by a link that is sent to it."),
+    )
     replies_only = _switch(
         gettext_lazy("Answers only"), gettext_lazy("Other emails than answers to emails of this workspace are blocked.")
     )
@@ -104,7 +112,10 @@ class RouteForm(ApiForm):
     active = _switch(gettext_lazy("Active"), gettext_lazy("An inactive route is skipped."), initial=True)
 
     def __init__(self, data: Any, *, workspace: Workspace, route: InboundRoute | None = None) -> None:
-        super().__init__(data, initial={name: getattr(route, name) for name in FIELDS} if route else None)
+        initial = {name: getattr(route, name) for name in FIELDS} if route else None
+        if initial:
+            initial["forward_to"] = "\n".join(initial["forward_to"])
+        super().__init__(data, initial=initial)
         fields: dict[str, Any] = self.fields
         fields["domain"].choices = domain_choices(workspace, route)
         webhooks = Webhook.objects.filter(workspace=workspace).order_by("url", "id")
@@ -116,7 +127,8 @@ class RouteForm(ApiForm):
             del self.fields[name]
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        return {wire: cleaned[name] for name, wire in FIELDS.items() if name in self.fields}
+        body = {wire: cleaned[name] for name, wire in FIELDS.items() if name in self.fields}
+        return {**body, "forwardTo": cleaned["forward_to"].split()}
 
 
 def domain_choices(workspace: Workspace, route: InboundRoute | None = None) -> Sequence[tuple[str, Any]]:

@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from dashboard.pages.receiving.details import (
     describe_received,
     describe_source,
-    html_with_images,
     read_deliveries,
 )
 from dashboard.pages.receiving.search import ReceivedListFilters, find_received
@@ -30,6 +29,7 @@ from receiving.api.downloads import attachment_response, raw_response
 from receiving.arrival.shared_addresses import shared_address
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.services import bypass_block, delete_email, redeliver_email
+from receiving.source import html_with_images
 from receiving.states import ReceivedStatus
 from webhooks.models import WebhookDelivery
 

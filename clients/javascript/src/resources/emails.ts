@@ -14,6 +14,7 @@ import type {
   Export,
   Rescheduled,
   Send,
+  SentAttachment,
   TimelineEvent,
 } from "../types.js";
 
@@ -55,6 +56,17 @@ export class Emails {
     const call = { method: "GET", path: ["emails", "export"], query: { ...filters } as Query, options } as const;
     const { text, headers } = await this.#transport.text(call);
     return { csv: text, truncated: headers.get("x-export-truncated") === "true" };
+  }
+
+  /** Return the files of an email with URLs for an hour; none once its content is deleted. */
+  async attachments(id: string, options?: RequestOptions): Promise<SentAttachment[]> {
+    const call = { method: "GET", path: ["emails", id, "attachments"], options } as const;
+    return (await this.#transport.json<{ data: SentAttachment[] }>(call)).data;
+  }
+
+  /** Return the bytes of an attachment. */
+  attachment(id: string, attachmentId: string, options?: RequestOptions): Promise<Uint8Array> {
+    return this.#transport.bytes({ method: "GET", path: ["emails", id, "attachments", attachmentId], options });
   }
 
   /** Return the timeline of an email, oldest event first. */

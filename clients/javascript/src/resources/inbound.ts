@@ -5,6 +5,7 @@ import type {
   InboundSettings,
   NewRoute,
   ReceivedEmail,
+  Forwarded,
   ReceivedFilters,
   ReceivedItem,
   Redelivered,
@@ -67,6 +68,11 @@ export class ReceivedEmails {
   /** Publish a blocked email. Throws NotBlockedError for another one. */
   bypass(id: string, options?: RequestOptions): Promise<ReceivedEmail> {
     return this.#transport.json({ method: "POST", path: pathOf(id, "bypass"), options });
+  }
+
+  /** Send an email with this one attached; `forward_not_confirmed` until the address has confirmed it. */
+  forward(id: string, body: { to: string }, options?: RequestOptions): Promise<Forwarded> {
+    return this.#transport.json({ method: "POST", path: pathOf(id, "forward"), body, options });
   }
 
   /** Post the event of an email again: to the webhooks that got it, or to those of `webhookIds`. */

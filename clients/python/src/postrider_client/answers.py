@@ -139,6 +139,20 @@ class Export:
 
 
 @dataclass(frozen=True)
+class SentAttachment:
+    """A file of a sent email. `url` works without a key until `url_expires_at`."""
+
+    id: str
+    filename: str
+    content_type: str
+    size: int
+    content_id: Optional[str]
+    url: str
+    url_expires_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class TimelineEvent:
     id: str
     event_type: str

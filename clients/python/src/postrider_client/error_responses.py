@@ -28,6 +28,7 @@ BY_CODE: dict[str, type[ApiError]] = {
     "recipient_refused": errors.RecipientRefused,
     "test_key_required": errors.TestKeyRequired,
     "not_blocked": errors.NotBlocked,
+    "not_forwarded": errors.NotForwarded,
     "not_published": errors.NotPublished,
     "template_not_found": errors.TemplateNotFound,
     "template_syntax_error": errors.TemplateSyntaxError,

@@ -142,6 +142,10 @@ class NotBlocked(Conflict):
     """The received email is not blocked."""
 
 
+class NotForwarded(Conflict):
+    """The received email is not forwarded: a forward could cause a loop or spread spam."""
+
+
 class NotPublished(Conflict):
     """The received email has not been published yet, so nothing can be delivered again."""
 

@@ -185,6 +185,16 @@ class ReceivedEmail(ReceivedItem):
 
 
 @dataclass(frozen=True)
+class Forwarded:
+    """`email_id`: the id of the new email."""
+
+    id: str
+    to: str
+    email_id: str
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Redelivered:
     """`deliveries`: the number of webhooks to which the event is posted again."""
 
@@ -204,6 +214,7 @@ class Route:
     priority: int
     action: str
     webhook_ids: list[str]
+    forward_to: list[str]
     attachments: str
     include_raw: bool
     require_authenticated: bool

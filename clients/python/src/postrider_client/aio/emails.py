@@ -16,6 +16,7 @@ from postrider_client.answers import (
     EmailItem,
     Export,
     Rescheduled,
+    SentAttachment,
     TimelineEvent,
 )
 from postrider_client.attachments import Attachment
@@ -108,6 +109,16 @@ class AsyncEmails:
 
     async def get(self, email_id: str) -> Email:
         return read(Email, await self._transport.json(Call("GET", ["emails", email_id])))
+
+    async def attachments(self, email_id: str) -> list[SentAttachment]:
+        """Return the files of an email with URLs for an hour; none once its content is deleted."""
+        answer = await self._transport.json(Call("GET", ["emails", email_id, "attachments"]))
+        return [read(SentAttachment, file) for file in answer["data"]]
+
+    async def attachment(self, email_id: str, attachment_id: str) -> bytes:
+        """Return the bytes of an attachment."""
+        call = Call("GET", ["emails", email_id, "attachments", attachment_id])
+        return (await self._transport.reply(call)).body
 
     async def events(self, email_id: str) -> list[TimelineEvent]:
         """Return the timeline of an email, oldest event first."""

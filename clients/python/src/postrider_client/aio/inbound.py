@@ -9,6 +9,7 @@ from postrider_client.aio.transport import AsyncTransport
 from postrider_client.answers import Deleted
 from postrider_client.emails import DateOrTime
 from postrider_client.inbound_answers import (
+    Forwarded,
     InboundSettings,
     ReceivedEmail,
     ReceivedItem,
@@ -85,6 +86,14 @@ class AsyncReceivedEmails:
             ReceivedEmail, await self._transport.json(Call("POST", ["inbound", "emails", received_id, "bypass"]))
         )
 
+    async def forward(self, received_id: str, *, to: str) -> Forwarded:
+        """Send an email with this one attached. Raises NotForwarded for one that could cause a loop.
+
+        to: an address that has confirmed it; until then, the error has the code `forward_not_confirmed`.
+        """
+        call = Call("POST", ["inbound", "emails", received_id, "forward"], body={"to": to})
+        return read(Forwarded, await self._transport.json(call))
+
     async def redeliver(self, received_id: str, *, webhook_ids: Optional[Sequence[str]] = None) -> Redelivered:
         """Post the event of an email again. webhook_ids: only these webhooks; None for all that got it."""
         body = body_of(webhook_ids=webhook_ids) or None
@@ -123,6 +132,7 @@ class AsyncRoutes:
         priority: Optional[int] = None,
         action: Optional[str] = None,
         webhook_ids: Optional[Sequence[str]] = None,
+        forward_to: Optional[Sequence[str]] = None,
         attachments: Optional[str] = None,
         include_raw: Optional[bool] = None,
         require_authenticated: Optional[bool] = None,
@@ -135,7 +145,8 @@ class AsyncRoutes:
 
         domain: a receiving domain, or "shared" for the workspace's address at the domain of the service. match: a
         pattern of local parts, such as "support*". priority: low numbers first. action: "deliver", "reject" or
-        "discard". webhook_ids: None for all webhooks that subscribe to `received`. require_authenticated, spam_above,
+        "discard". webhook_ids: None for all webhooks that subscribe to `received`. forward_to: addresses that
+        have confirmed it. require_authenticated, spam_above,
         replies_only: what is blocked. store_days: 0 deletes an email when it is delivered.
         """
         body = body_of(**{name: value for name, value in locals().items() if name != "self"})

@@ -191,6 +191,7 @@ def _fields_of(route: Route) -> dict[str, Any]:
         "Priority": route.priority,
         "Action": route.action,
         "Webhooks": route.webhook_ids or "all",
+        "Forward to": route.forward_to or "none",
         "Attachments": route.attachments,
         "Include raw": route.include_raw,
         "Require authenticated": route.require_authenticated,

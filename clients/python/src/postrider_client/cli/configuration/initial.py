@@ -45,6 +45,7 @@ FIELDS = {
         "priority",
         "action",
         "webhooks",
+        "forwardTo",
         "attachments",
         "includeRaw",
         "requireAuthenticated",
