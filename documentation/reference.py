@@ -203,7 +203,8 @@ class OperationReader:
             _shape(other): methods["get"] for other, methods in self.document["paths"].items() if "get" in methods
         }
         if _shape(collection) in readable:
-            return str(self._example_of(readable[_shape(collection)])["data"][0][field])
+            entry = self._example_of(readable[_shape(collection)])["data"][0]
+            return str(entry[field] if field in entry else entry["id"])
         if _shape(owner) in readable:
             return str(self._example_of(readable[_shape(owner)])[member][0]["id"])
         return field.upper()

@@ -16,6 +16,8 @@ SENDING = {
     ("GET", "/emails"),
     ("GET", "/emails/{}"),
     ("GET", "/emails/{}/events"),
+    ("GET", "/emails/{}/attachments"),
+    ("GET", "/emails/{}/attachments/{}"),
     ("GET", "/emails/export"),
     ("GET", "/streams"),
     ("GET", "/streams/{}"),

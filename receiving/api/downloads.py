@@ -6,8 +6,7 @@ from django.http import Http404, HttpRequest
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from api.downloads import download_response, safe_type
-from api.transfers import FileResponse
+from api.transfers import FileResponse, download_response, safe_type
 from lib.tokens import InvalidToken
 from receiving.links import RAW, read_download
 from receiving.models import ReceivedEmail

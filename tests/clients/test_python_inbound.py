@@ -90,6 +90,25 @@ def test_a_blocked_email_is_released_once(client, test_client, address, route):
         client.inbound.emails.bypass(email.id)
 
 
+def test_an_email_that_a_program_sent_is_not_forwarded(client, test_client, address, route):
+    # Without a sender in the envelope it is a delivery report.
+    stored = test_client.inbound.emails.simulate(recipient=address, raw=received_message(to=address).encode())
+    processed(client, stored.id)
+    with pytest.raises(postrider_client.NotForwarded) as caught:
+        client.inbound.emails.forward(stored.id, to="grace@example.org")
+    assert caught.value.problem["reason"] == "null_sender"
+
+
+def test_files_of_sent_emails_are_downloaded(client):
+    attachment = postrider_client.Attachment("a.txt", b"hello")
+    sent = client.emails.send(
+        from_="hello@demo.example", to="ada@example.com", subject="Hi", text="Hi", attachments=[attachment]
+    )
+    (file,) = client.emails.attachments(sent.id)
+    assert (file.filename, file.size, file.content_id) == ("a.txt", 5, None)
+    assert client.emails.attachment(sent.id, file.id) == httpx.get(file.url).content == b"hello"
+
+
 def test_a_simulation_needs_a_test_key_and_a_recipient(client, test_client, address, route):
     with pytest.raises(postrider_client.TestKeyRequired):
         client.inbound.emails.simulate(recipient=address, raw=received_message())

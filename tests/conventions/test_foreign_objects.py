@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from lib.ids import new_id
 from receiving import content
-from receiving.models import Message, ReceivedEmail
+from receiving.models import ForwardTarget, Message, ReceivedEmail
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
@@ -49,7 +49,7 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("DELETE", "/emails/{}"): ("email", None),
     ("GET", "/emails/{}/events"): ("email", None),
     ("GET", "/emails/{}/attachments"): ("email", None),
-    ("GET", "/emails/{}/attachments/{}"): ("email", None),
+    ("GET", "/emails/{}/attachments/{}"): ("sent_file", None),
     ("POST", "/emails/{}/resend"): ("email", None),
     ("GET", "/inbound/routes/{}"): ("route", None),
     ("PATCH", "/inbound/routes/{}"): ("route", {"name": "Taken over"}),
@@ -65,6 +65,7 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
 }
 PREFIXES = {
     "email": "",
+    "sent_file": "att_",
     "stream": "",
     "template": "tpl_",
     "suppression": "sup_",
@@ -148,8 +149,11 @@ def owned(api: Api, alice) -> dict[str, str]:
     webhook = api.post("/webhooks", WEBHOOK).json()["id"]
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")
     received = received_by(alice.workspace)
+    email = send(api, scheduledFor=scheduled_for, attachments=[{"filename": "a.txt", "content": "QQ=="}])
+    ForwardTarget.objects.create(workspace=alice.workspace, address="grace@example.org", confirmed_at=datetime.now(UTC))
     return {
-        "email": send(api, scheduledFor=scheduled_for),
+        "email": email,
+        "sent_file": api.get(f"/emails/{email}/attachments").json()["data"][0]["id"],
         "stream": api.post("/streams", {"id": "news", "name": "News"}).json()["id"],
         "template": api.post("/templates", TEMPLATE).json()["id"],
         "suppression": suppression.id,
@@ -182,6 +186,12 @@ def received_by(workspace: Workspace) -> ReceivedEmail:
     )
 
 
+def make_forwardable(workspace: Workspace) -> None:
+    """Let the received email be one that can be forwarded; a blocked one cannot."""
+    ReceivedEmail.objects.update(status="processed", recipient=f"a@{workspace.domains.get().name}")
+    Message.objects.update(envelope_from="ada@example.com")
+
+
 @pytest.fixture
 def alices_test_email(api: Api, alice: Account) -> str:
     """The id of an email that a test key of Alice accepted."""
@@ -190,7 +200,8 @@ def alices_test_email(api: Api, alice: Account) -> str:
 
 def fill_path(path: str, object_id: str, owned: dict[str, str]) -> str:
     """Insert an id as the last argument of a path; the parents are the owner's."""
-    parent = owned["received" if path.startswith("/inbound") else "webhook"]
+    names = {"inbound": "received", "emails": "email"}
+    parent = owned[names.get(path.split("/")[1], "webhook")]
     parents = [parent] * (path.count("{}") - 1)
     return path.format(*parents, object_id)
 
@@ -201,8 +212,10 @@ def test_every_path_with_an_id_is_in_the_table():
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize(("method", "path"), TABLE)
-def test_an_owner_has_access(api: Api, owned, method, path, slash):
+def test_an_owner_has_access(api: Api, alice, owned, method, path, slash):
     id_type, body = TABLE[method, path]
+    if path.endswith("/forward"):
+        make_forwardable(alice.workspace)
     response = call(api, method, fill_path(path, owned[id_type], owned) + slash, body)
     assert response.status_code in {200, 202}, response
 

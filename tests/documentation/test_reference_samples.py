@@ -42,6 +42,12 @@ def new_email(stack: Stack) -> list[str]:
     return [str(stack.send(scheduledFor=tomorrow()).body["id"])]
 
 
+def new_sent_file(stack: Stack) -> list[str]:
+    files = [{"filename": "a.txt", "content": "QQ=="}]
+    email = str(stack.send(scheduledFor=tomorrow(), attachments=files).body["id"])
+    return [email, stack.call("GET", f"/emails/{email}/attachments").body["data"][0]["id"]]
+
+
 def new_stream(stack: Stack) -> list[str]:
     delete_streams(stack)
     return [created(stack, "/streams", id=f"s{uuid4().hex[:12]}", name="News")]
@@ -141,11 +147,39 @@ def new_received_file(stack: Stack) -> list[str]:
     return [received, stack.call("GET", f"/inbound/emails/{received}").body["attachments"][0]["id"]]
 
 
+def new_forwardable(stack: Stack) -> list[str]:
+    """Receive an email at a domain that can send, with a target that has agreed; return its id."""
+    workspace = stack.call("GET", "/me").body["workspace"]["id"]
+    stack.manage("shell", "-c", LET_FORWARD.format(workspace=workspace))
+    new_route(stack, domain="demo.example")
+    body = {"recipient": "support@demo.example", "envelopeFrom": "ada@example.com", "raw": MESSAGE}
+    tester = as_tester(stack)
+    replies: list[Any] = []
+    # A domain is received within a second.
+    is_stored = lambda: replies.append(tester.call("POST", "/inbound/emails", body)) or replies[-1].status == 202  # noqa: E731
+    wait_for(is_stored, seconds=30, what="the domain is received")
+    received = str(replies[-1].body["id"])
+    is_read = lambda: stack.call("GET", f"/inbound/emails/{received}").body["status"] != "stored"  # noqa: E731
+    wait_for(is_read, seconds=60, what="the reading")
+    return [received]
+
+
+LET_FORWARD = """
+from django.utils import timezone
+from domains.models import Domain, ReceivingDomain
+from receiving.models import ForwardTarget
+now, domain = timezone.now(), Domain.objects.get(name="demo.example", workspace_id="{workspace}")
+values = dict(workspace_id="{workspace}", name=domain.name, status="active", proven_at=now)
+ReceivingDomain.objects.get_or_create(domain=domain, defaults=values)
+target = dict(workspace_id="{workspace}", address="grace@example.org")
+ForwardTarget.objects.get_or_create(**target, defaults=dict(confirmed_at=now))
+"""
 MESSAGE = "From: ada@example.com\r\nContent-Disposition: attachment; filename=a.txt\r\nSubject: Hi\r\n\r\nHello\r\n"
 MANAGEMENT = "/v1/admin/"
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
 IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{": new_email,
+    "/v1/emails/{id}/attachments/{": new_sent_file,
     "/v1/streams/{": new_stream,
     "/v1/templates/{": new_template,
     "/v1/webhooks/{": new_webhook,
@@ -156,6 +190,7 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/inbound/blocks/{": new_block,
     "/v1/inbound/emails/{": new_received,
     "/v1/inbound/emails/{id}/bypass": new_blocked,
+    "/v1/inbound/emails/{id}/forward": new_forwardable,
     "/v1/inbound/emails/{id}/attachments/{": new_received_file,
     "/v1/admin/workspaces/{": new_workspace,
     "/v1/admin/workspaces/{workspace_id}/api-keys/{": new_key,

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from api.downloads import content_disposition, safe_type
+from api.transfers import content_disposition, safe_type
 from receiving.links import RAW, download_url, read_download, webhook_expiry
 from receiving.models import ReceivedEmail
 from tests.conftest import Api, make_key

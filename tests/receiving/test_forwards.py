@@ -114,10 +114,20 @@ def test_a_forward_is_a_new_email_with_the_message_attached(key, route):
     data = messages_by_address()[TARGET]
     message = parser.message_from_bytes(data, policy=email.policy.default)
     assert message["X-Postrider-Forwarded"] == route.id
-    (attached,) = [part for part in message.walk() if part.get_content_type() == "message/rfc822"]
-    assert attached.get_content()["Message-ID"] == "<one@example.com>"
-    assert SOURCE.partition(b"\r\n\r\n")[2][-200:] in data
+    # A message with 8-bit lines is attached as a file (docs/decisions/0173).
+    (attached,) = message.iter_attachments()
+    assert (attached.get_filename(), attached.get_content_type()) == ("message.eml", "application/octet-stream")
+    assert attached.get_content().endswith(SOURCE)
     assert "wo ist" in message.get_body(("plain",)).get_content()
+
+
+def test_an_ascii_message_is_attached_as_a_message(route):
+    receive()
+    message = parser.message_from_bytes(messages_by_address()[TARGET], policy=email.policy.default)
+    (attached,) = message.iter_attachments()
+    assert attached.get_content_type() == "message/rfc822"
+    assert attached.get_content()["Message-ID"] == "<one@example.com>"
+    assert attached.get_content().get_content().splitlines() == ["Hello,", "where is my order?"]
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.admin.utils import quote
 from django.core.cache import cache
+from django.utils import timezone
 
 from dashboard.pages.receiving import search
 from domains.models import ReceivingDomain
 from domains.receiving.services import active_cache
 from events.models import Event
-from receiving.models import InboundRoute, Message, ReceivedEmail, SenderBlock
+from receiving.models import ForwardTarget, InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.services import create_route
 from tests.conftest import make_domain
 from tests.dashboard.conftest import make_email, make_received, shown_text, signed_in, verdicts
@@ -439,6 +440,21 @@ class TestRoutes:
         owner.post(f"{ROUTES}{route.id}/", {**ROUTE, "name": "B"})
         route.refresh_from_db()
         assert (route.name, route.include_raw, route.attachments) == ("B", True, "inline")
+
+    def test_a_route_forwards_to_addresses_that_have_confirmed(self, owner, alice, domain):
+        given = {**ROUTE, "forward_to": "grace@example.org\n ada@example.org"}
+        page = owner.post(f"{ROUTES}add/", given)
+        assert "grace@example.org has not confirmed the forwarding yet." in page.text
+        assert not InboundRoute.objects.exists()
+        assert ForwardTarget.objects.count() == 2
+        ForwardTarget.objects.update(confirmed_at=timezone.now())
+        owner.post(f"{ROUTES}add/", given)
+        route = InboundRoute.objects.get()
+        assert route.forward_to == ["grace@example.org", "ada@example.org"]
+        assert "grace@example.org\nada@example.org" in owner.get(f"{ROUTES}{route.id}/").text
+        owner.post(f"{ROUTES}{route.id}/", ROUTE)
+        route.refresh_from_db()
+        assert route.forward_to == []
 
     def test_without_a_domain_the_page_leads_to_the_domains(self, owner):
         page = owner.get(ROUTES)
