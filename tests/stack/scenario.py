@@ -107,7 +107,7 @@ class Scenario:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def call(self, tenant: Tenant, method: str, path: str, body: Any = None, *, key: str = "") -> tuple[int, Any]:
-        """Send a request until it is answered; repeat it after a connection error, a 5xx, or a key in progress."""
+        """Send a request until it is answered; repeat it after a connection error, 429, a 5xx, or a key in progress."""
         deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
         while True:
             # An answer is incomplete when a process was killed between its head and its body.
@@ -115,7 +115,8 @@ class Scenario:
                 status, answer = self._ask(tenant, method, path, body, key)
                 if status == HTTPStatus.INTERNAL_SERVER_ERROR:
                     self.internal_errors.append(f"{method} {path} returned 500, request {answer.get('requestId')}")
-                if status < 500 and answer.get("code") != "idempotency_in_progress":
+                is_temporary = status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
+                if not is_temporary and answer.get("code") != "idempotency_in_progress":
                     return status, answer
             assert time.monotonic() < deadline, f"no answer to {method} {path}"
             time.sleep(0.1)
