@@ -9,7 +9,7 @@ from api.fields import DateTimeBoundField, OptionField, TextField
 from api.filters import FieldFilter
 from lib.email_addresses import with_a_labels
 from lib.ids import is_id
-from receiving.models import ReceivedEmail
+from receiving.models import InboundRoute, ReceivedEmail
 from receiving.states import ReceivedStatus
 
 MAX_SEARCH_LENGTH = 200
@@ -44,6 +44,17 @@ class TestFilter(FieldFilter):
 
     def filter(self, qs: QuerySet[ReceivedEmail], value: Any) -> QuerySet[ReceivedEmail]:
         return qs.filter(is_test=value == "true") if value else qs
+
+
+class DomainFilter(FieldFilter):
+    """A domain, ignoring case."""
+
+    def filter(self, qs: QuerySet[InboundRoute], value: Any) -> QuerySet[InboundRoute]:
+        return qs.filter(domain=value.lower()) if value else qs
+
+
+class RouteFilters(FilterSet):
+    domain = DomainFilter(_text("Only routes of this domain, or of `shared`.", max_length=253))
 
 
 class ReceivedFilters(FilterSet):

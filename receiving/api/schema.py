@@ -139,7 +139,6 @@ INBOUND = {
     "storage": {"used": 61023, "limit": 100_000_000},
     "messages": {"used": 1, "limit": 10_000},
 }
-DOMAIN = OpenApiParameter("domain", str, description="Only routes of this domain, or of `shared`.")
 ATTACHMENT = OpenApiParameter("attachment_id", str, OpenApiParameter.PATH, description="The id of the attachment.")
 BYTES = {"type": "string", "format": "binary"}
 
@@ -159,7 +158,6 @@ routes_schema = keyed_view(
         "List routes",
         "Returns the routes of the workspace in their order: of those that match a recipient, the first decides.",
         response(RouteSerializer, "A page of routes.", ROUTE),
-        parameters=[DOMAIN],
     ),
     create=Operation(
         "createRoute",

@@ -14,7 +14,7 @@ from api.fields import DeletedSerializer
 from api.transfers import FileResponse
 from domains.receiving.services import mail_hosts
 from receiving.api.downloads import attachment_response, raw_response
-from receiving.api.filters import ReceivedFilters
+from receiving.api.filters import ReceivedFilters, RouteFilters
 from receiving.api.schema import blocks_schema, inbound_schema, received_schema, routes_schema
 from receiving.api.serializers import (
     BlockInput,
@@ -76,12 +76,8 @@ class InboundView(WorkspaceView):
 class RouteViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[InboundRoute]):
     queryset = InboundRoute.objects.all()
     serializer_class = RouteSerializer
+    filterset_class = RouteFilters
     reading_actions = frozenset({"match"})
-
-    def get_queryset(self) -> QuerySet[InboundRoute]:
-        routes = super().get_queryset()
-        domain = self.request.query_params.get("domain") if self.action == "list" else None
-        return routes.filter(domain=domain.lower()) if domain else routes
 
     def create(self, request: Request) -> Response:
         route = create_route(self.workspace, values=self.valid(RouteInput))
