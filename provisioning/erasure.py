@@ -17,7 +17,7 @@ from events.tasks import delete_expired as delete_expired_events
 from inbound.inbox.retention import delete_expired_mail
 from lib.ids import to_uuid
 from receiving.deletion import delete_expired_emails as delete_received_emails
-from receiving.models import InboundRoute, ReceivingUsage, SenderBlock, SharedAddress
+from receiving.models import ForwardTarget, InboundRoute, ReceivingUsage, SenderBlock, SharedAddress
 from streams.models import Stream
 from templates_app.models import Template, TemplateVersion
 from webhooks.models import Webhook, WebhookEvent
@@ -42,8 +42,8 @@ TABLES = (
 )
 # At most some hundred rows per workspace.
 SMALL = (
-    InboundRoute, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Webhook, ApiKey,
-    Membership, Invitation,
+    InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Webhook,
+    ApiKey, Membership, Invitation,
 )  # fmt: skip
 # Without Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"

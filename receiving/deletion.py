@@ -34,6 +34,12 @@ DELETE_MESSAGES = """
 DELETE FROM receiving_message m WHERE id = ANY(%s)
    AND NOT EXISTS (SELECT FROM receiving_receivedemail e WHERE e.message_id = m.id) RETURNING content_id
 """
+# Another workspace that has the message takes the place of one that has it no more.
+MOVE_MESSAGES = """
+UPDATE receiving_message m SET workspace_id = e.workspace_id FROM receiving_receivedemail e
+ WHERE m.id = ANY(%s) AND e.message_id = m.id
+   AND NOT EXISTS (SELECT FROM receiving_receivedemail o WHERE o.message_id = m.id AND o.workspace_id = m.workspace_id)
+"""
 EXPIRED = """
 SELECT id FROM receiving_receivedemail
  WHERE workspace_id = %(workspace)s AND (expires_at < now() OR received_at < now() - %(age)s)
@@ -119,5 +125,6 @@ def _delete(ids: Collection[UUID]) -> tuple[int, list[str]]:
         freed[from_uuid(workspace_id, prefix="ws_")] += size
     release_storage(freed)
     contents = run(DELETE_MESSAGES, [messages])
+    run(MOVE_MESSAGES, [messages])
     content.delete([from_uuid(id_, prefix=content.PREFIX) for (id_,) in contents])
     return len(deleted), [from_uuid(event, prefix="evt_") for *_, event in deleted if event]

@@ -119,11 +119,13 @@ def _large_events(numbers: Sequence[int]) -> set[int]:
 def _batches(entries: Sequence[Entry], large: Collection[int]) -> Iterator[list[Entry]]:
     """Yield entries in order, with at most LARGE_BATCH large events in a batch."""
     batch: list[Entry] = []
+    count = 0
     for entry in entries:
         batch.append(entry)
-        if sum(number in large for _, number in batch[-LARGE_BATCH:]) >= LARGE_BATCH or len(batch) >= BATCH:
+        count += entry[1] in large
+        if count >= LARGE_BATCH:
             yield batch
-            batch = []
+            batch, count = [], 0
     if batch:
         yield batch
 

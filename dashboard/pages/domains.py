@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
@@ -103,6 +104,9 @@ class DomainSection(ScopedAdmin):
         gettext_lazy("No domains yet"),
         gettext_lazy("Add the domain you send from, then publish its DNS records."),
     )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tracking_host", "receiving_domain")
 
     def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
         return super().page(request, template, tones=DOMAIN_TONES, **context)

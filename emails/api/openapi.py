@@ -215,6 +215,7 @@ emails_schema = keyed_view(
         "Returns the attached files and inline images of an email with URLs for an hour; none once its content is "
         "deleted.",
         response(SentAttachmentsSerializer, "The files.", examples.ATTACHMENTS),
+        answers_many=True,
     ),
     attachment=Operation(
         "getEmailAttachment",

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db
 
 HOOK = "https://hooks.example.com/events"
 RESEND_MAIL = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
-INLINE = {"filename": "a.png", "content": "QQ==", "content_id": "a"}
-WITH_FILE = {**RESEND_MAIL, "html": '<img src="cid:a">', "attachments": [INLINE]}
+INLINE = {"filename": "a.png", "content": "QQ==", "content_id": "1"}
+WITH_FILE = {**RESEND_MAIL, "html": '<img src="cid:1">', "attachments": [INLINE]}
 POSTMARK_MAIL = {"From": "hi@alice.example", "To": "ada@example.com", "Subject": "Hi", "TextBody": "Hi"}
 POSTMARK_TEMPLATED = {
     "From": "hi@alice.example",

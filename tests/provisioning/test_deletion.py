@@ -20,7 +20,7 @@ from provisioning.erasure import SMALL, TABLES, erase_workspace
 from provisioning.tasks import erase
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
-from receiving.models import Message, ReceivedContent, SharedAddress
+from receiving.models import ForwardTarget, Message, ReceivedContent, SharedAddress
 from receiving.services import block_sender
 from streams.services import create_stream
 from submission.services import begin_message
@@ -49,6 +49,7 @@ OTHERS = {
     "emails_pending",
     "events_feedentry",
     "inbox_caughtmail",
+    "receiving_message",
     "receiving_receivedemail",
     "templates_app_template",
     "webhooks_webhookdelivery",
@@ -139,6 +140,7 @@ def fill_received(account: Account) -> None:
     receive_for(Domain.objects.get(workspace=account.workspace, name=domain))
     make_route(account.workspace, domain=domain)
     block_sender(account.workspace, sender="spam.example")
+    ForwardTarget.objects.create(workspace=account.workspace, address="x@example.com")
     SharedAddress.objects.create(workspace=account.workspace, local_part=f"{account.workspace.name:x<12}"[:12])
     arrive(to=f"support@{domain}", source=with_field(f"X-Workspace: {account.workspace.name}"))
 

@@ -243,10 +243,11 @@ def test_a_client_that_leaves_after_its_message_loses_nothing_of_it(port, route,
 
     def wait_for_end(point: str) -> None:
         assert point != "receiving.before_store" or has_left.wait(20)
-        if point == "receiving.after_store":
+        if point == "receiving.after_commit":
             is_over.set()
 
     monkeypatch.setattr(storing, "failpoint", wait_for_end)
+    monkeypatch.setattr(routed, "failpoint", wait_for_end)
     with port.open_session() as session:
         for command in ("MAIL FROM:<ada@example.com>", f"RCPT TO:<{TO}>", "DATA"):
             assert session.exchange(command.encode() + b"\r\n")[:1] in {"2", "3"}

@@ -232,7 +232,7 @@ class TestMessage:
         assert "allow-scripts" not in policy
 
     def test_images_are_left_out_if_they_would_make_the_page_large(self, owner, alice, monkeypatch):
-        monkeypatch.setattr("dashboard.pages.receiving.details.INLINE_BYTES", 100)
+        monkeypatch.setattr("receiving.source.INLINE_BYTES", 100)
         file = {"contentId": "logo", "contentType": "image/png", "data": b"x" * 60}
         svg = {"contentId": "evil", "contentType": "image/svg+xml", "data": b"<svg/>"}
         for html in ('<img src="cid:logo">' * 2, '<img src="cid:evil">'):
