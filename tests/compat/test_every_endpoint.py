@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db
 
 HOOK = "https://hooks.example.com/events"
 RESEND_MAIL = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
-INLINE = {"filename": "a.png", "content": "QQ==", "content_id": "1"}
-WITH_FILE = {**RESEND_MAIL, "html": '<img src="cid:1">', "attachments": [INLINE]}
+INLINE = {"filename": "a.png", "content": "QQ==", "content_id": "a"}
+WITH_FILE = {**RESEND_MAIL, "html": '<img src="cid:a">', "attachments": [INLINE]}
 POSTMARK_MAIL = {"From": "hi@alice.example", "To": "ada@example.com", "Subject": "Hi", "TextBody": "Hi"}
 POSTMARK_TEMPLATED = {
     "From": "hi@alice.example",
@@ -307,6 +307,8 @@ def blocked(own: Objects) -> str:
 
 MAKERS: dict[str, Callable[[Objects], Any]] = {
     "email": lambda own: own.made("resend", "POST /emails", RESEND_MAIL | {"scheduled_at": "in 1 hour"})["id"],
+    # Not a name, but the end of `cid:a`.
+    "a": lambda own: ":a",
     "with_file": lambda own: own.made("resend", "POST /emails", WITH_FILE)["id"],
     "file": lambda own: own.made("resend", "GET /emails/:with_file/attachments")["data"][0]["id"],
     "template": lambda own: own.made("postmark", "POST /templates", POSTMARK_TEMPLATE)["Alias"],

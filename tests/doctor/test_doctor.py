@@ -55,7 +55,7 @@ ZONES = {
     "example.com": {"TXT": ['"v=spf1 ip4:127.0.0.1 -all"']},
     "bounce.example.com": {"MX": [f"10 {HOST}."]},
     "gmail.com": {"MX": [f"5 {HOST}."]},
-    "in.example.com": {"MX": [f"10 {HOST}."]},
+    "inbound.example.com": {"MX": [f"10 {HOST}."]},
 }
 PROXIES = [ip_network("127.0.0.0/8")]
 
@@ -132,7 +132,7 @@ def configure(settings, monkeypatch, *, dns, public_port, smtp_port):
     settings.DELIVERY_TRANSPORT, settings.DELIVERY_ALLOW_PRIVATE_NETWORKS = "direct", True
     settings.DIRECT_SMTP_PORT, settings.DNS_SERVERS = smtp_port, [dns.address]
     settings.SUBMISSION_ALLOW_PLAINTEXT = False
-    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "in.example.com", [HOST]
+    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "inbound.example.com", [HOST]
 
 
 def configure_provider(settings, monkeypatch, provider, *, roles):
