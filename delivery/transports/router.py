@@ -90,6 +90,11 @@ class _Member:
             return TransportState.PROBING if self.breaker.is_recovering else TransportState.PAUSED
         return TransportState.OPEN
 
+    @property
+    def takes_messages(self) -> bool:
+        """Whether an unpinned message may go to it now, apart from its daily limit."""
+        return not self.is_draining and not self.breaker.is_open
+
     def report(self) -> TransportReport:
         if self.state is not self._since[0]:
             self._since = (self.state, datetime.now(UTC))
@@ -207,7 +212,7 @@ class TransportRouter:
                 continue
             assigned = name
             # While the transport was stored, another message may have begun the probe.
-            if member.is_draining or member.breaker.is_open:
+            if not member.takes_messages:
                 continue
             outcome = await self._attempt(member, message, lease)
             if failover_kind(outcome, member.spec.kind) not in route.failover_on:
@@ -247,7 +252,7 @@ class TransportRouter:
 
     def _is_usable(self, member: _Member, message: OutgoingMessage | None = None) -> bool:
         is_counted = message is not None and message.transport == member.spec.name
-        if member.is_draining or member.breaker.is_open or (self._is_exhausted(member) and not is_counted):
+        if not member.takes_messages or (self._is_exhausted(member) and not is_counted):
             return False
         return message is None or member.spec.kind != "anymail" or not message.is_whole
 

@@ -1,4 +1,4 @@
-"""The status of transports, for the staff: what all processes share, and what each reports (docs/decisions/0216)."""
+"""The status of transports for the staff: from the database and the reports of processes (docs/decisions/0216)."""
 
 import json
 from collections.abc import Iterable, Sequence
