@@ -29,7 +29,7 @@ from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from lib.translation import translate
 from receiving.arrival.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
 from receiving.links import API_LIFETIME, RAW, download_url
-from receiving.models import SHARED, InboundRoute, Message, ReceivedEmail, SenderBlock
+from receiving.models import SHARED, Forward, InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.states import BlockedReason, ReceivedStatus
 
 MAX_WEBHOOK_IDS = 10
@@ -439,6 +439,31 @@ class ReceivedSerializer(ReceivedItemSerializer):
     @extend_schema_field(DownloadSerializer(allow_null=True))
     def get_raw(self, email: ReceivedEmail) -> Any:
         return DOWNLOAD.to_representation(self._download(email, RAW))
+
+
+class ForwardSerializer(RowSerializer[Forward]):
+    to = serializers.CharField(source="address", help_text="The address.")
+    emailId = serializers.CharField(
+        source="sent_email_id", allow_null=True, help_text="The id of the sent email; null if it was not sent."
+    )
+    error = serializers.SerializerMethodField(
+        help_text="The code of the problem of sending it, `own_domain` or `daily_limit`; null if it was sent."
+    )
+
+    class Meta:
+        model = Forward
+        fields = ("to", "emailId", "error", "createdAt")
+        extra_kwargs = help_texts(createdAt="The time when the forward was made.")
+
+    @extend_schema_field({"type": ["string", "null"]})
+    def get_error(self, forward: Forward) -> str | None:
+        return forward.error or None
+
+
+class ReceivedDetailSerializer(ReceivedSerializer):
+    """A received email with what became of it afterwards, which its webhooks do not have."""
+
+    forwards = ForwardSerializer(many=True, help_text="The forwards of the email, oldest first.")
 
 
 # Created once: instantiation copies every field, and rendering keeps no state in them.
