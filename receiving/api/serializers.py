@@ -461,7 +461,7 @@ class ForwardSerializer(RowSerializer[Forward]):
 
 
 class ReceivedDetailSerializer(ReceivedSerializer):
-    """A received email with what became of it afterwards, which its webhooks do not have."""
+    """A received email with its forwards, which its webhooks do not have."""
 
     forwards = ForwardSerializer(many=True, help_text="The forwards of the email, oldest first.")
 
