@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import (
+    ADDRESS_SCHEMA,
     AllOptional,
     AttributesSerializer,
     CountField,
@@ -60,6 +61,17 @@ ROUTE_TEXTS = {
 }
 
 
+# PATTERN of receiving.arrival.patterns in the syntax of ECMAScript, with at most MAX_STARS stars.
+LITERALS = r"[^\u0000-\u0020\"(),:;<>@\[\\\]\u007f*]*"
+GLOB_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "pattern": rf"^{LITERALS}(\*{LITERALS}){{0,{MAX_STARS}}}$",
+    "minLength": 1,
+    "maxLength": MAX_LENGTH,
+}
+
+
+@extend_schema_field(GLOB_SCHEMA)
 class GlobField(TextField):
     """A glob of local parts."""
 
@@ -98,6 +110,7 @@ class SenderField(TextField):
             raise serializers.ValidationError(translate(str(error)), code="invalid_sender") from error
 
 
+@extend_schema_field(ADDRESS_SCHEMA)
 class TargetAddressField(TextField):
     """An address to forward to."""
 

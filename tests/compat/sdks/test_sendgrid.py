@@ -37,7 +37,7 @@ def test_the_node_libraries_have_unsubscribe_groups(node_scripts, stack):
     message = received(stack, recipient)
     assert message["List-Id"].strip(" <>").startswith(f"{stream}.")
     unsubscribe_with_one_click(stack, message)
-    assert suppressed_in(stack, stream) == [(recipient, "unsubscribe")]
+    assert suppressed_in(stack, stream) == [(recipient, "unsubscribe"), (left, "manual")]
     # The email outside of the group arrives, that of the group does not.
     assert received(stack, left)["List-Id"] is None
     outcomes = stack.query('SELECT stream, status FROM emails_email WHERE %s = ANY ("to")', left)
