@@ -32,6 +32,7 @@ TABLE = REPOSITORY / "docs" / "figures.md"
 TIME_LIMITS_MINUTES = {
     "accept": 10,
     "submission": 10,
+    "inbound": 15,
     "compat": 10,
     "batch": 5,
     "peers": 40,

@@ -1,8 +1,9 @@
 """Benchmark of shares: what one workspace or client takes from the others while it attacks.
 
-    .venv/bin/python -m benchmarks.shares [--seconds 10] [--proxy]
+    .venv/bin/python -m benchmarks.shares [--seconds 10] [--proxy] [--attack NAME]
 
-An ordinary workspace sends over HTTP and SMTP, its recipients click, and `/healthz` is asked, each ten times a second;
+An ordinary workspace sends over HTTP and SMTP, receives email, its recipients click, and `/healthz` is asked, each ten
+times a second;
 first alone, then beside each attack of `benchmarks/attacks`. Prints p50 and p99 of both, and their ratio. With --proxy,
 HTTP goes through Caddy, from PyPI, with the shipped file. Requires DATABASE_URL of a server on which databases
 may be created.
@@ -10,6 +11,7 @@ may be created.
 
 import argparse
 import os
+import random
 import smtplib
 import statistics
 import subprocess
@@ -25,7 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
-from benchmarks.attacks import smtp, web
+from benchmarks.attacks import receiving, smtp, web
 from benchmarks.figures import record_figure
 from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
 
@@ -52,16 +54,18 @@ make_domain(workspace, "ordinary.example")
 print(make_key(workspace))
 """
 MESSAGE = "From: hello@ordinary.example\r\nTo: ada@example.com\r\nSubject: Hi\r\n\r\nHi\r\n"
-ATTACKS = {**web.ATTACKS, **smtp.ATTACKS}
+RECEIVED = "From: ada@example.com\r\nSubject: {number}\r\n\r\nHi\r\n"
+ATTACKS = {**web.ATTACKS, **smtp.ATTACKS, **receiving.ATTACKS}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shares")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--proxy", action="store_true")
+    parser.add_argument("--attack", choices=[*ATTACKS], help="only this one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder), RATE_LIMIT=LIMIT) as direct:
-        direct.start("web", "submission", "worker", WEB_CONCURRENCY="0")
+        direct.start("web", "submission", "inbound", "worker", WEB_CONCURRENCY="0")
         with ExitStack() as opened:
             stack = opened.enter_context(behind_caddy(direct, Path(folder))) if options.proxy else direct
             key = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACE).split()[-1]
@@ -70,6 +74,8 @@ def main() -> None:
             alone = measure(ordinary, seconds=options.seconds)
             report("alone", alone, alone)
             for name, attack in ATTACKS.items():
+                if options.attack not in {None, name}:
+                    continue
                 with attack(stack):
                     time.sleep(1)
                     report(name, measure(ordinary, seconds=options.seconds), alone)
@@ -93,16 +99,19 @@ def p99(values: list[float]) -> float:
 def measure(stack: Stack, *, seconds: int) -> dict[str, list[float]]:
     """Return the seconds of each request of an ordinary workspace, by kind."""
     click = first_click(stack)
-    acts: dict[str, Callable[[], None]] = {
+    address = stack.call("GET", "/inbound").body["address"]
+    acts: dict[str, Callable[[], object]] = {
         "HTTP": lambda: expect(stack.send(**{"from": "hello@ordinary.example"}).status, to_be=202),
         "SMTP": lambda: submit(stack),
+        "receive": lambda: deliver(stack, address),
+        "read": lambda: wait_until_read(stack, deliver(stack, address)),
         "click": lambda: expect(get(click), to_be=302),
         "healthz": lambda: expect(stack.is_healthy(), to_be=True),
     }
     results: dict[str, list[float]] = defaultdict(list)
     is_over = Event()
 
-    def repeat(what: str, act: Callable[[], None]) -> None:
+    def repeat(what: str, act: Callable[[], object]) -> None:
         while not is_over.wait(PAUSE_SECONDS):
             started = time.monotonic()
             try:
@@ -158,6 +167,26 @@ def submit(stack: Stack) -> None:
     with smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=TIMEOUT_SECONDS) as session:
         session.login("api", stack.key)
         session.sendmail("hello@ordinary.example", ["ada@example.com"], MESSAGE)
+
+
+def deliver(stack: Stack, address: str) -> str:
+    """Deliver an email to a workspace from one of many networks; return its id."""
+    port, network = int(stack.environment["INBOUND_PORT"]), f"127.0.68.{random.randint(1, 250)}"
+    with smtplib.SMTP("127.0.0.1", port, timeout=TIMEOUT_SECONDS, source_address=(network, 0)) as session:
+        session.ehlo("host.example")
+        session.mail("ada@example.com")
+        session.rcpt(address)
+        code, text = session.data(RECEIVED.format(number=random.random()))
+        expect(code, to_be=250)
+        return text.decode().partition("<")[2].partition(">")[0]
+
+
+def wait_until_read(stack: Stack, email_id: str) -> None:
+    wait_for(
+        lambda: stack.call("GET", f"/inbound/emails/{email_id}").body["status"] == "processed",
+        seconds=TIMEOUT_SECONDS,
+        what="the email is read",
+    )
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

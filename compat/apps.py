@@ -7,11 +7,13 @@ from django.apps import AppConfig
 from webhooks.formats import register_format
 
 DIALECTS = ("resend", "postmark", "sendgrid")
+# Mailgun has no dialect, only a format of received emails.
+FORMATS = (*DIALECTS, "mailgun")
 
 
 class CompatConfig(AppConfig):
     name = "compat"
 
     def ready(self) -> None:
-        for dialect in DIALECTS:
-            register_format(import_module(f"compat.{dialect}.webhook_format").FORMAT)
+        for provider in FORMATS:
+            register_format(import_module(f"compat.{provider}.webhook_format").FORMAT)

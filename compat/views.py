@@ -147,19 +147,25 @@ def bounded_count(rows: QuerySet[R]) -> int:
     return rows.order_by()[:MAX_COUNTED].count()
 
 
-def cursor_page(rows: QuerySet[R], *, after: R | None, before: R | None, limit: int) -> tuple[list[R], bool]:
+def cursor_page(
+    rows: QuerySet[R], *, after: R | None, before: R | None, limit: int, time: str = "created_at"
+) -> tuple[list[R], bool]:
     """Return rows next to another one, newest first, and whether there are more in that direction.
 
-    rows: with created_at and id.
     after: the rows that follow it in the list, which are older.
     before: the rows that precede it.
+    time: the column by which they are ordered, together with id.
     """
     if before is not None:
-        newer = Q(created_at__gt=before.created_at) | Q(created_at=before.created_at, id__gt=before.pk)  # type: ignore[attr-defined]
-        page = list(rows.filter(newer).order_by("created_at", "id")[: limit + 1])
+        page = list(_beyond(rows, before, time=time, side="gt").order_by(time, "id")[: limit + 1])
         return page[:limit][::-1], len(page) > limit
     if after is not None:
-        older = Q(created_at__lt=after.created_at) | Q(created_at=after.created_at, id__lt=after.pk)  # type: ignore[attr-defined]
-        rows = rows.filter(older)
-    page = list(rows.order_by("-created_at", "-id")[: limit + 1])
+        rows = _beyond(rows, after, time=time, side="lt")
+    page = list(rows.order_by(f"-{time}", "-id")[: limit + 1])
     return page[:limit], len(page) > limit
+
+
+def _beyond(rows: QuerySet[R], row: R, *, time: str, side: str) -> QuerySet[R]:
+    """Return the rows on one side of another: `gt` for newer ones, `lt` for older ones."""
+    value = getattr(row, time)
+    return rows.filter(Q(**{f"{time}__{side}": value}) | Q(**{time: value, f"id__{side}": row.pk}))

@@ -22,6 +22,8 @@ SCHEDULE = {
     "expire-events": ("events.tasks.expire", 3600),
     "expire-webhooks": ("webhooks.tasks.expire", 3600),
     "expire-inbox": ("inbox.tasks.expire", 3600),
+    "expire-received": ("receiving.tasks.expire", 3600),
+    "forget-received": ("receiving.tasks.forget", 60),
     "tally": ("analytics.tasks.fold", 10),
     "reports": ("inbound.tasks.process", 15),
     "expire-system-mail": ("system_mail.tasks.expire", 3600),

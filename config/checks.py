@@ -120,6 +120,16 @@ def _inbound() -> Iterator[str]:
         yield "SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY require each other. Set both to PEM files, or neither."
     if not settings.SUBMISSION_PORTS and not (settings.SUBMISSION_TLS_PORTS and settings.SUBMISSION_TLS_CERT):
         yield "SUBMISSION_PORTS is none: set SUBMISSION_TLS_PORTS and SUBMISSION_TLS_CERT, or a port such as 587."
+    for name, host in [
+        ("RECEIVING_DOMAIN", settings.RECEIVING_DOMAIN),
+        *(("RECEIVING_MX", mx) for mx in settings.RECEIVING_MX),
+    ]:
+        try:
+            to_a_label(host or "unset.example")
+        except InvalidDomainName as error:
+            yield f"{name} must be a host name such as in.example.com: {error}"
+    if settings.RSPAMD_URL and urlsplit(settings.RSPAMD_URL).scheme not in {"http", "https"}:
+        yield "RSPAMD_URL must be the URL of rspamd's controller or normal worker, such as http://127.0.0.1:11333."
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if secret and (":" not in secret or len(secret) < 20):
         yield "ANYMAIL_WEBHOOK_SECRET must be user:password, 20 or more characters in total, for the webhook URL."

@@ -40,7 +40,16 @@ class DeclaredSetting:
 # Settings that may also be given as NAME_FILE, the path of a file with the value (docs/decisions/0105); all settings
 # with the prefix are included.
 SECRETS = frozenset(
-    {"APP_KEYS", "DATABASE_URL", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL", "SECRET_KEY", "SMTP_URL"}
+    {
+        "APP_KEYS",
+        "DATABASE_URL",
+        "METRICS_TOKEN",
+        "OIDC_CLIENT_SECRET",
+        "REDIS_URL",
+        "RSPAMD_PASSWORD",
+        "SECRET_KEY",
+        "SMTP_URL",
+    }
 )
 SECRET_PREFIX = "ANYMAIL_"  # noqa: S105 - the beginning of a name
 FILE_SUFFIX = "_FILE"
@@ -98,7 +107,7 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     raw = text(name)
     if not raw:
         return default
-    if re.fullmatch(r"-?[0-9]{1,9}", raw) and low <= int(raw) <= high:
+    if re.fullmatch(r"-?[0-9]{1,18}", raw) and low <= int(raw) <= high:
         return int(raw)
     problems.append(f"{name} must be a whole number from {low} to {high}, not {raw!r}.")
     return default
@@ -226,6 +235,20 @@ def transports(path: str, *, kind: str) -> Transports:
         except InvalidTransportsFile as error:
             problems.append(f"TRANSPORTS_FILE: {error}")
     return single_transport(kind)
+
+
+def host_and_port(name: str, default: str) -> tuple[str, int]:
+    """Read host:port, such as inbound:25 or [::1]:25."""
+    _declare(name, default, "host:port")
+    for entry in (text(name, default), default):
+        try:
+            parts = urlsplit(f"//{entry}")
+            if parts.hostname and parts.port and not (parts.path or parts.username):
+                return parts.hostname, parts.port
+        except ValueError:
+            pass
+        problems.append(f"{name} must be host:port, not {entry!r}.")
+    raise AssertionError(default)
 
 
 def key_ring(name: str) -> list[tuple[str, bytes]]:

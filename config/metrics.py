@@ -24,6 +24,9 @@ from domains.tracking_hosts import count_tracking_hosts
 from emails.sending import delivery_health
 from emails.sending.transport_status import read_statuses
 from events import sequencer
+from inbound.routed import read_reply_counts as read_inbound_counts
+from receiving.arrival.usage import total_stored_bytes
+from receiving.processing import oldest_stored_seconds
 from streams.models import Stream
 from submission.metrics import read_reply_counts
 from webhooks import publishing
@@ -120,6 +123,24 @@ def event_delay() -> Metric:
     return family
 
 
+def inbound_messages() -> Metric:
+    description = "Replies of the inbound server to recipients and messages of workspaces, by their meaning."
+    family = CounterMetricFamily("postrider_inbound_messages", description, labels=["reply"])
+    for labels, count in read_inbound_counts():
+        family.add_metric(labels, count)
+    return family
+
+
+def inbound_oldest() -> Metric:
+    description = "Seconds since the oldest received message that was not read yet was stored."
+    return GaugeMetricFamily("postrider_inbound_oldest_seconds", description, value=oldest_stored_seconds())
+
+
+def inbound_stored_bytes() -> Metric:
+    description = "Bytes of received messages that are stored, counted for each workspace that received them."
+    return GaugeMetricFamily("postrider_inbound_stored_bytes", description, value=total_stored_bytes())
+
+
 def tracking_hosts() -> Metric:
     family = GaugeMetricFamily("postrider_tracking_hosts", "Tracking hosts of sending domains.", labels=["status"])
     for status, count in count_tracking_hosts().items():
@@ -146,6 +167,9 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     provider_sign_ins,
     webhook_lag,
     event_delay,
+    inbound_messages,
+    inbound_oldest,
+    inbound_stored_bytes,
     tracking_hosts,
     unfolded_deltas,
 )

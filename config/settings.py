@@ -117,6 +117,18 @@ INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
 INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 # Also read by django-anymail: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+# Inbound email: received for the domains of workspaces
+RECEIVING_DOMAIN = env.text("RECEIVING_DOMAIN", "in.demo.example" if EMBEDDED else "").lower().rstrip(".")
+RECEIVING_MX = [name.lower().rstrip(".") for name in env.string_list("RECEIVING_MX")]
+# The inbound server as workers reach it, for emails to domains that are received here.
+RECEIVING_SERVER = env.host_and_port("RECEIVING_SERVER", f"127.0.0.1:{INBOUND_PORT}")
+RECEIVING_MAX_BYTES = env.integer("RECEIVING_MAX_BYTES", 25 * 1024 * 1024, low=65_536, high=100 * 1024 * 1024)
+RECEIVING_MEMORY_BYTES = env.integer("RECEIVING_MEMORY_BYTES", 256 * 1024 * 1024, low=1024 * 1024, high=2**40)
+RECEIVING_DAILY_LIMIT = env.integer("RECEIVING_DAILY_LIMIT", 10_000, low=1, high=10**9)
+RECEIVING_STORAGE = env.integer("RECEIVING_STORAGE", 0, low=0, high=2**50)
+RECEIVING_DNSBL = env.string_list("RECEIVING_DNSBL")
+RSPAMD_URL = env.text("RSPAMD_URL")
+RSPAMD_PASSWORD = env.text("RSPAMD_PASSWORD")
 # Submission: the SMTP server for programs
 SUBMISSION_HOST = env.text("SUBMISSION_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - programs on other machines connect
 SUBMISSION_PORTS = env.ports("SUBMISSION_PORTS", [2525] if EMBEDDED else [587, 2525])
@@ -183,6 +195,7 @@ INSTALLED_APPS = [
     "analytics",
     "emails",
     "events",
+    "receiving",
     "inbound.inbox",
     "inbound",
     "provisioning",
@@ -331,6 +344,8 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.server": {"level": "ERROR"},
         "mail.log": {"level": "WARNING"},
+        # Each signature of a received message that fails, with its content.
+        "dkimpy": {"level": "CRITICAL"},
         # Celery sets the level of the root logger to WARNING, which would hide that a worker is ready.
         "postrider.processes": {"level": "INFO"},
     },

@@ -18,6 +18,9 @@ from domains.models import Domain
 from domains.services import find_unaligned
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
 from emails.sending.transport_status import read_statuses
+from inbound.routed import read_reply_counts
+from receiving.arrival.usage import total_stored_bytes
+from receiving.processing import oldest_stored_seconds
 from system_mail.models import SystemMail, SystemMailState
 from workspaces.account_status import must_have_second_factor
 from workspaces.models import Workspace
@@ -76,6 +79,9 @@ def operations_context() -> dict[str, Any]:
         "trouble": sorted({worker.trouble for worker in workers if worker.trouble}),
         "outcomes": list(read_outcome_counts()),
         "transports": read_statuses(),
+        "inbound_replies": [(reply, count) for (reply,), count in read_reply_counts()],
+        "oldest_stored_seconds": round(oldest_stored_seconds()),
+        "stored_bytes": total_stored_bytes(),
         "system_mail": waiting.aggregate(due=Count("id"), oldest=Min("created_at")),
         "suspended": Workspace.objects.filter(suspended_at__isnull=False).count(),
         "workspace_count": Workspace.objects.count(),

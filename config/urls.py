@@ -9,6 +9,7 @@ from api.exception_handler import bad_request, forbidden, not_found, server_erro
 from config import health, metrics
 from dashboard.auth.oidc.backchannel import backchannel_logout
 from dashboard.site import dashboard_site
+from emails.api.attachments import download_attachment
 from tracking import host_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -22,9 +23,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("suppressions.urls")),
     path("v1/", include("webhooks.urls")),
     path("v1/", include("events.api.urls")),
+    path("v1/", include("receiving.api.urls")),
     path("v1/admin/", include("provisioning.urls")),
     path("compat/", include("compat.urls")),
     path("", include("tracking.urls")),
+    path("", include("receiving.urls")),
+    path("attachments/<str:token>", download_attachment, name="sent-attachment"),
     path("anymail/", include("inbound.urls")),
     path("v1/", include("analytics.urls")),
     path("", include("documentation.urls")),

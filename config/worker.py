@@ -29,6 +29,7 @@ from lib.forking import Program, return_large_blocks
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
 from lib.worker.timer import start_timer
+from receiving.received_work import received_processor
 from suppressions.notices import start_listening
 from system_mail.sending import system_mail_processor
 from webhooks.publishing import publish_events
@@ -74,7 +75,13 @@ def run_worker(number: int, *, with_beat: bool) -> None:
 
 
 def queue_processors() -> list[QueueProcessor[Any, Any]]:
-    return [emails_processor(), webhooks_processor(), system_mail_processor(), domain_checks_processor()]
+    return [
+        emails_processor(),
+        webhooks_processor(),
+        system_mail_processor(),
+        domain_checks_processor(),
+        received_processor(),
+    ]
 
 
 @celeryd_after_setup.connect

@@ -7,6 +7,9 @@ from dashboard.pages.emails.section import EmailSection
 from dashboard.pages.inbox import InboxSection
 from dashboard.pages.keys import KeySection
 from dashboard.pages.members import MemberSection
+from dashboard.pages.receiving.blocks import BlockSection
+from dashboard.pages.receiving.routes import RouteSection
+from dashboard.pages.receiving.section import ReceivedSection
 from dashboard.pages.streams.section import StreamSection
 from dashboard.pages.suppressions import SuppressionSection
 from dashboard.pages.templates import TemplateSection
@@ -15,6 +18,7 @@ from dashboard.site import dashboard_site
 from domains.models import Domain
 from emails.models import Email
 from inbound.inbox.models import CaughtMail
+from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
 from streams.models import Stream
 from suppressions.models import Suppression
 from templates_app.models import Template
@@ -22,6 +26,9 @@ from webhooks.models import Webhook, WebhookDelivery
 from workspaces.models import ApiKey, AuditEntry, Membership
 
 dashboard_site.register(Email, EmailSection)
+dashboard_site.register(ReceivedEmail, ReceivedSection)
+dashboard_site.register(InboundRoute, RouteSection)
+dashboard_site.register(SenderBlock, BlockSection)
 dashboard_site.register(CaughtMail, InboxSection)
 dashboard_site.register(Template, TemplateSection)
 dashboard_site.register(Domain, DomainSection)

@@ -114,7 +114,8 @@ def check_clock(_: DoctorOptions) -> Diagnosis:
     if difference > MAX_CLOCK_SECONDS:
         return failed(
             f"The clocks of this machine and of the database differ by {difference:.0f} seconds.",
-            remedy="Synchronize both clocks by NTP (systemd-timesyncd or chrony); sign-ins and rate limits use them.",
+            remedy="Synchronize both clocks by NTP (systemd-timesyncd or chrony); sign-ins, rate limits and the "
+            "signatures of received email use them.",
         )
     return ok("The clocks of this machine and of the database agree.")
 

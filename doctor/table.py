@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from doctor import identity_provider, installation, mail, submission, transports, web
+from doctor import identity_provider, installation, mail, receiving, submission, transports, web
 from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, skip
 
 
@@ -45,6 +45,9 @@ CHECKS = (
     DoctorCheck("spf", mail.check_spf, needs="settings"),
     DoctorCheck("return_path", mail.check_return_path),
     DoctorCheck("inbound", mail.check_inbound, needs="return_path"),
+    DoctorCheck("receiving", receiving.check_mail_hosts, needs="migrations"),
+    DoctorCheck("receiving_domain", receiving.check_shared_domain),
+    DoctorCheck("receiving_domains", receiving.check_domains, needs="migrations"),
     DoctorCheck("static_files", installation.check_static_files),
     DoctorCheck("submission", submission.check_submission),
     DoctorCheck("submission_certificate", submission.check_submission_certificate),

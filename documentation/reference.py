@@ -188,16 +188,25 @@ class OperationReader:
         shape = _shape(path)
         for other, methods in self.document["paths"].items():
             if "get" in methods and _shape(other).split("/") == shape.split("/"):
-                return str(self._example_of(methods["get"])["id"])
+                example = self._example_of(methods["get"])
+                # A file has no id.
+                if isinstance(example, dict):
+                    return str(example["id"])
         return self._listed_id(path)
 
     def _listed_id(self, path: str) -> str:
-        """Return the id in the example of the list that contains the resource."""
+        """Return the id in the example of the list, or of the other resource, that contains the resource."""
         collection, _, name = path.rpartition("/")
-        shape, field = _shape(collection), name.strip("{}")
-        for other, methods in self.document["paths"].items():
-            if "get" in methods and _shape(other) == shape:
-                return str(self._example_of(methods["get"])["data"][0][field])
+        owner, _, member = collection.rpartition("/")
+        field = name.strip("{}")
+        readable = {
+            _shape(other): methods["get"] for other, methods in self.document["paths"].items() if "get" in methods
+        }
+        if _shape(collection) in readable:
+            entry = self._example_of(readable[_shape(collection)])["data"][0]
+            return str(entry[field] if field in entry else entry["id"])
+        if _shape(owner) in readable:
+            return str(self._example_of(readable[_shape(owner)])[member][0]["id"])
         return field.upper()
 
     def _example_of(self, operation: Schema) -> Any:

@@ -13,8 +13,16 @@ from django.db.models.functions import Coalesce, Now
 
 from api.errors import RateLimitExceeded
 from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
-from domains.models import SENDING_STATUSES, Domain, TrackingHost
-from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, VerificationResult, to_json
+from domains.models import SENDING_STATUSES, Domain, ReceivingDomain, TrackingHost
+from domains.receiving.services import record_receiving_check
+from domains.record_checks.results import (
+    HostCheck,
+    ReceivingCheck,
+    RecordCheck,
+    RecordStatus,
+    VerificationResult,
+    to_json,
+)
 from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
@@ -82,10 +90,15 @@ def claim_due_checks(limit: int) -> list[CheckClaim]:
 
 
 @transaction.atomic
-def record_check(claim: CheckClaim, result: VerificationResult, host_check: HostCheck | None = None) -> None:
+def record_check(
+    claim: CheckClaim,
+    result: VerificationResult,
+    host_check: HostCheck | None = None,
+    receiving_check: ReceivingCheck | None = None,
+) -> None:
     """Record the result of a check; nothing if the domain is deleted or a newer check is recorded.
 
-    host_check: that of its tracking host, if it has one.
+    host_check, receiving_check: those of its tracking host and its MX records, if it has them.
     """
     older = Domain.objects.filter(id=claim.domain_id, checks_recorded__lt=claim.number)
     domain = older.select_for_update(no_key=True, of=("self",)).annotate(clock=Now()).first()
@@ -109,6 +122,8 @@ def record_check(claim: CheckClaim, result: VerificationResult, host_check: Host
     )
     if host_check:
         record_host_check(domain, host_check, status=changes["status"])
+    if receiving_check:
+        record_receiving_check(domain, receiving_check, result, domain.clock)
     _record_transition(domain, changes["status"])
     failpoint("domains.before_record_commit")
 
@@ -134,6 +149,7 @@ def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dic
     is_waiting = (
         domain.dkim_keys.filter(seen_at=None, retired_at=None).exists()
         or TrackingHost.objects.filter(domain=domain).exclude(status=TrackingHost.HostStatus.ACTIVE).exists()
+        or ReceivingDomain.objects.filter(domain=domain).exclude(status=ReceivingDomain.ReceivingStatus.ACTIVE).exists()
     )
     interval = next_interval(status, outcome, watched_for=now - domain.watched_since, is_waiting=is_waiting)
     is_newly_verified = status is Domain.DomainStatus.VERIFIED and before not in SENDING_STATUSES

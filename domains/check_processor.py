@@ -10,9 +10,11 @@ from django.conf import settings
 from domains.check_claims import CheckClaim, claim_due_checks, record_check
 from domains.models import Domain
 from domains.names import organizational_domain
+from domains.receiving.services import expected_mx
 from domains.record_checks.check_all import ExpectedRecords, check_domain_records
 from domains.record_checks.dns_cache import ANSWER_SECONDS
-from domains.record_checks.results import HostCheck, VerificationResult
+from domains.record_checks.receiving import ExpectedMx, check_receiving
+from domains.record_checks.results import HostCheck, ReceivingCheck, VerificationResult
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.record_checks.tracking_host import ExpectedHost, check_tracking_host
 from domains.signing_identities import return_path_name
@@ -35,11 +37,12 @@ FALLBACK_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class DomainCheckJob:
-    """A claimed check, the records that the domain should have published, and its tracking host, if it has one."""
+    """A claimed check, the records that the domain should have published, its tracking host and MX, if it has them."""
 
     claim: CheckClaim
     expected: ExpectedRecords
     host: ExpectedHost | None
+    mx: ExpectedMx | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class DomainCheckResult:
     claim: CheckClaim
     result: VerificationResult | None
     host_check: HostCheck | None = None
+    receiving_check: ReceivingCheck | None = None
 
 
 class DomainCheckQueueWork:
@@ -62,10 +66,10 @@ class DomainCheckQueueWork:
         if not claims:
             return ClaimResult([], has_leased=False)
         failpoint("domains.after_claim")
-        rows = Domain.objects.select_related("tracking_host").prefetch_related("dkim_keys")
+        rows = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
         domains = rows.in_bulk([claim.domain_id for claim in claims])
         jobs = [
-            DomainCheckJob(claim, expected_records(domain), expected_host(domain))
+            DomainCheckJob(claim, expected_records(domain), expected_host(domain), expected_mx(domain))
             for claim in claims
             if (domain := domains.get(claim.domain_id))
         ]
@@ -73,10 +77,10 @@ class DomainCheckQueueWork:
 
     async def perform(self, job: DomainCheckJob, lease: Lease) -> DomainCheckResult:
         resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=ANSWER_SECONDS, try_seconds=TRY_SECONDS)
-        result, host_check = await asyncio.gather(
-            check_domain_records(job.expected, resolver), _check_host(job.host, resolver)
+        result, host_check, receiving_check = await asyncio.gather(
+            check_domain_records(job.expected, resolver), _check_host(job.host, resolver), _check_mx(job.mx, resolver)
         )
-        return DomainCheckResult(job.claim, result, host_check)
+        return DomainCheckResult(job.claim, result, host_check, receiving_check)
 
     def crash_result(self, job: DomainCheckJob, error: BaseException) -> DomainCheckResult:
         log.error("a domain check failed", extra={"data": {"domain": job.claim.domain_id}}, exc_info=error)
@@ -85,7 +89,7 @@ class DomainCheckQueueWork:
     def record(self, results: Sequence[DomainCheckResult]) -> None:
         for check in results:
             if check.result:
-                record_check(check.claim, check.result, check.host_check)
+                record_check(check.claim, check.result, check.host_check, check.receiving_check)
 
     def renew(self, claims: Collection[CheckClaim]) -> Collection[CheckClaim]:
         """Renew nothing: a check takes 5 seconds, or 14 with a tracking host, and its claim is valid for 5 minutes."""
@@ -94,6 +98,10 @@ class DomainCheckQueueWork:
 
 async def _check_host(host: ExpectedHost | None, resolver: Resolver) -> HostCheck | None:
     return await check_tracking_host(host, resolver) if host else None
+
+
+async def _check_mx(mx: ExpectedMx | None, resolver: Resolver) -> ReceivingCheck | None:
+    return await check_receiving(mx, resolver) if mx else None
 
 
 def expected_records(domain: Domain) -> ExpectedRecords:

@@ -37,6 +37,28 @@ class TrackingUnavailable(Problem):
     example = "The operator of this service has not set TRACKING_HOST to a public name, so links have no other host."
 
 
+class ReceivingDomainTaken(Problem):
+    """Another workspace receives the email of this domain; `domain` names it.
+
+    One workspace receives for a name. End it there first, use a subdomain, or ask the operator to move it.
+    """
+
+    status, code, title = 409, "receiving_domain_taken", "Receiving domain taken"
+    example = "The email of in.demo.example is received by another workspace."
+    added_members: ClassVar = {"domain": Member("The name of the domain.", "in.demo.example")}
+
+
+class ReceivingUnavailable(Problem):
+    """Email cannot be received for this domain.
+
+    The operator has to set `RECEIVING_MX`, or `EHLO_NAME`, to the public name of the mail server. Its own names cannot
+    be received for.
+    """
+
+    status, code, title = 422, "receiving_unavailable", "Receiving unavailable"
+    example = "The operator of this service has not set RECEIVING_MX to a public name, so domains cannot receive here."
+
+
 class DomainNotRegistered(Problem):
     """The domain of `from` is not registered in this workspace; `domain` names it.
 

@@ -85,7 +85,7 @@ def next_interval(
     """Return the time until the next check.
 
     watched_for: time since the owner last changed or verified the domain. is_waiting: a new key is not
-    published yet, or the tracking host not active.
+    published yet, or the tracking host or receiving not active.
     """
     watch = next(wait for limit, wait in WATCH_INTERVALS if watched_for < limit)
     wait = STATUS_INTERVALS.get(status, watch)

@@ -1,4 +1,4 @@
-"""Sending domains, the DKIM keys that sign for them, and the host names of their links."""
+"""Sending domains, the DKIM keys that sign for them, the host names of their links, and receiving."""
 
 from typing import Self
 
@@ -69,6 +69,11 @@ class Domain(models.Model):
         """The host of its links, if it has chosen one."""
         return getattr(self, "tracking_host", None)
 
+    @property
+    def receiving(self) -> "ReceivingDomain | None":
+        """The receiving of email for the domain, if it is enabled."""
+        return getattr(self, "receiving_domain", None)
+
 
 # A temporary failure of DNS does not stop sending.
 SENDING_STATUSES = frozenset({Domain.DomainStatus.VERIFIED, Domain.DomainStatus.TEMPORARY_FAILURE})
@@ -137,6 +142,42 @@ class TrackingHost(models.Model):
                 fields=["name"],
                 condition=models.Q(proven_at__isnull=False, retired_at__isnull=True),
                 name="one_workspace_a_tracking_host",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ReceivingDomain(models.Model):
+    """A domain whose email a workspace receives, or wants to (docs/decisions/0226).
+
+    status: email is accepted while it is active. proven_at: since when it is active; the name belongs to the workspace
+    meanwhile. missing_since and absences: consecutive checks that refuted it. findings and finding_codes: the last
+    check, as those of Domain.
+    """
+
+    class ReceivingStatus(models.TextChoices):
+        PENDING = "pending"
+        ACTIVE = "active"
+        FAILED = "failed"
+
+    id = IdField("rd_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="receiving_domains")
+    domain = models.OneToOneField(Domain, on_delete=models.CASCADE, related_name="receiving_domain")
+    name = models.CharField(max_length=253)
+    status = models.CharField(max_length=16, choices=ReceivingStatus.choices, db_default=ReceivingStatus.PENDING.value)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    proven_at = models.DateTimeField(null=True, editable=False)
+    missing_since = models.DateTimeField(null=True, editable=False)
+    absences = models.PositiveSmallIntegerField(db_default=0, editable=False)
+    findings = models.JSONField(db_default=models.Value({}, models.JSONField()), editable=False)
+    finding_codes = models.JSONField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(proven_at__isnull=False), name="one_workspace_receives_a_domain"
             )
         ]
 

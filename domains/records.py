@@ -6,15 +6,25 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 
 from domains.lifecycle import OLD_KEY_RETENTION
-from domains.models import DkimKey, Domain, TrackingHost
+from domains.models import DkimKey, Domain, ReceivingDomain, TrackingHost
+from domains.receiving.services import mail_hosts
 from domains.record_checks.dkim import build_dkim_record
 from domains.record_checks.dmarc import build_dmarc_record
-from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, from_json, host_from_json
+from domains.record_checks.results import (
+    HostCheck,
+    ReceivingCheck,
+    RecordCheck,
+    RecordStatus,
+    from_json,
+    host_from_json,
+    receiving_from_json,
+)
 from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
 from domains.signing_identities import return_path_name
 from lib.coded_texts import CodedText, join_sentences
 
 TTL_SECONDS = 3600
+MX_PREFERENCE = 10
 STATUS_BY_CHECK = {
     RecordStatus.VALID: Domain.DomainStatus.VERIFIED,
     RecordStatus.MISSING: Domain.DomainStatus.PENDING,
@@ -46,8 +56,8 @@ class DnsRecord:
 
 
 def list_records(domain: Domain) -> list[DnsRecord]:
-    """Return the records, starting with the DKIM keys, oldest first. Queries only the keys and the tracking host."""
-    return [*_domain_records(domain), *_tracking_records(domain)]
+    """Return the records, starting with the DKIM keys, oldest first. Queries only keys, tracking host and receiving."""
+    return [*_domain_records(domain), *_tracking_records(domain), *_receiving_records(domain)]
 
 
 def list_missing_records(domain: Domain) -> list[DnsRecord]:
@@ -60,6 +70,12 @@ def list_missing_records(domain: Domain) -> list[DnsRecord]:
 def find_tracking_error(host: TrackingHost) -> str | None:
     """Return the reason why emails do not use a host, as the last check found it."""
     check = _host_check(host)
+    return check.decisive.error if check else None
+
+
+def find_receiving_error(receiving: ReceivingDomain) -> str | None:
+    """Return the reason why the email of a domain does not arrive, as the last check found it."""
+    check = _receiving_check(receiving)
     return check.decisive.error if check else None
 
 
@@ -77,10 +93,16 @@ def _domain_records(domain: Domain) -> list[DnsRecord]:
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
     """Return the problems found by the last check that no record of the list can fix."""
     result = from_json(domain.findings, domain.finding_codes)
-    error = result.mail.error if result else None
+    receiving = _receiving_check(domain.receiving) if domain.receiving else None
+    # The MX of a receiving domain has a record of its own.
+    error = result.mail.error if result and not receiving else None
+    errors = [error, receiving.advice.error if receiving else None]
+    return [{"code": _warning_code(error), "message": error} for error in errors if error]
+
+
+def _warning_code(error: str) -> str:
     # A message without a code was written by an earlier version.
-    code = error.text_code if isinstance(error, CodedText) else "domains.null_mx"
-    return [{"code": code.removeprefix("domains."), "message": error}] if error else []
+    return error.text_code.removeprefix("domains.") if isinstance(error, CodedText) else "null_mx"
 
 
 def select_signing_key(keys: Sequence[DkimKey]) -> DkimKey:
@@ -171,6 +193,22 @@ def _tracking_records(domain: Domain) -> list[DnsRecord]:
         caa = DnsRecord("TrackingCAA", "CAA", _relative_name(fqdn, domain), fqdn, value, required=False)
         records.append(_with_check(caa, check.authority, domain))
     return records
+
+
+def _receiving_check(receiving: ReceivingDomain) -> ReceivingCheck | None:
+    return receiving_from_json(receiving.findings, receiving.finding_codes)
+
+
+def _receiving_records(domain: Domain) -> list[DnsRecord]:
+    """Return an MX record for each mail host of this service, if the domain receives."""
+    if domain.receiving is None:
+        return []
+    check = _receiving_check(domain.receiving)
+    records = [
+        DnsRecord("Receiving", "MX", "@", domain.name, host, priority=MX_PREFERENCE, required=False)
+        for host in mail_hosts()
+    ]
+    return [_with_check(record, check.mx if check else None, domain) for record in records]
 
 
 def _relative_name(fqdn: str, domain: Domain) -> str:

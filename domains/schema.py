@@ -2,7 +2,13 @@
 
 from api.fields import DeletedSerializer
 from api.schema import Operation, response
-from domains.errors import DomainAlreadyExists, TrackingHostTaken, TrackingUnavailable
+from domains.errors import (
+    DomainAlreadyExists,
+    ReceivingDomainTaken,
+    ReceivingUnavailable,
+    TrackingHostTaken,
+    TrackingUnavailable,
+)
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
@@ -30,6 +36,7 @@ DOMAIN = {
     "openTracking": True,
     "clickTracking": True,
     "tracking": None,
+    "receiving": {"enabled": False, "status": "disabled", "error": None},
     "records": [
         RECORD,
         {
@@ -89,13 +96,16 @@ domains_schema = keyed_view(
         "the end. It applies to the connection to the mail host or relay, not to providers. `tracking` gives the links "
         "in emails a host of the domain: publish the record `Tracking`, which `records` then has, and the host becomes "
         "`active` when the service answers there over https. One host belongs to one workspace. Emails claimed after "
-        "the change follow it; links in earlier emails work for 30 more days after a host is removed.",
+        "the change follow it; links in earlier emails work for 30 more days after a host is removed. With "
+        "`receiving`, email to addresses of the domain is received once the record `Receiving` and the DKIM record are "
+        "found.",
         response(DomainSerializer, "The changed domain.", {**DOMAIN, "tls": "required", "tracking": TRACKING_HOST}),
-        problems=[TrackingHostTaken, TrackingUnavailable],
+        problems=[TrackingHostTaken, TrackingUnavailable, ReceivingDomainTaken, ReceivingUnavailable],
         body=DomainChanges,
         bodies={
             "Require TLS": {"tls": "required"},
             "A host for links": {"tracking": {"subdomain": "links"}},
+            "Receive email": {"receiving": True},
             "No tracking": {"openTracking": False, "clickTracking": False},
         },
     ),

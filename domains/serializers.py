@@ -17,9 +17,9 @@ from api.fields import (
     TextField,
     UtcDateTimeField,
 )
-from domains.models import Domain, TrackingHost
+from domains.models import Domain, ReceivingDomain, TrackingHost
 from domains.names import InvalidDomainName, parse_registrable_name
-from domains.records import DnsRecord, find_tracking_error, list_records, list_warnings
+from domains.records import DnsRecord, find_receiving_error, find_tracking_error, list_records, list_warnings
 
 TLS = (
     "`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS is used where "
@@ -37,6 +37,8 @@ TRACKING = (
     "The host of the links in emails of the domain, in place of that of the service: tracked links, the pixel, and the "
     "unsubscribe link. null without one."
 )
+RECEIVING = "Whether email to addresses of the domain is received, by its record `Receiving`."
+DISABLED = "disabled"
 SUBDOMAIN = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 # Names of other records of the domain.
 RESERVED_SUBDOMAINS = ("bounce", "mta-sts")
@@ -95,6 +97,7 @@ class DomainSettingsInput(StrictSerializer):
         allow_null=True,
         help_text="The host of the links in emails of the domain; null for that of the service.",
     )
+    receiving = StrictBooleanField(required=False, help_text=RECEIVING)
 
 
 class DomainChanges(NotEmpty, DomainSettingsInput):
@@ -105,7 +108,8 @@ class RecordSerializer(serializers.Serializer[DnsRecord]):
     """One DNS record to publish."""
 
     record = serializers.ChoiceField(
-        ["DKIM", "SPF", "DMARC", "ReturnPath", "Tracking", "TrackingCAA"], help_text="Purpose of the record."
+        ["DKIM", "SPF", "DMARC", "ReturnPath", "Tracking", "TrackingCAA", "Receiving"],
+        help_text="Purpose of the record.",
     )
     type = serializers.CharField(help_text="DNS record type.")
     name = serializers.CharField(help_text="Record name relative to the domain; `@` for the domain itself.")
@@ -126,7 +130,8 @@ class DomainWarningSerializer(serializers.Serializer[Any]):
     """A problem that none of the listed records can fix."""
 
     code = serializers.ChoiceField(
-        ["null_mx", "no_mail_host", "cname_at_domain"], help_text="The machine-readable code of the warning."
+        ["null_mx", "no_mail_host", "cname_at_domain", "use_subdomain"],
+        help_text="The machine-readable code of the warning.",
     )
     message = serializers.CharField(help_text="An explanation for people.")
 
@@ -146,10 +151,29 @@ class TrackingSerializer(serializers.Serializer[TrackingHost]):
         return find_tracking_error(host)
 
 
+class ReceivingSerializer(serializers.Serializer[ReceivingDomain | None]):
+    """Whether a domain receives email."""
+
+    enabled = serializers.BooleanField(help_text=RECEIVING)
+    status = serializers.ChoiceField(
+        [DISABLED, *ReceivingDomain.ReceivingStatus.values],
+        help_text="Email is accepted while it is `active`. `pending`: the MX record or the DKIM record is not there "
+        "yet. `failed`: another mail host has precedence, another workspace receives, or the records were missing for "
+        "72 hours.",
+    )
+    error = serializers.CharField(allow_null=True, help_text="The reason why no email arrives, and how to fix it.")
+
+    def to_representation(self, instance: ReceivingDomain | None) -> dict[str, Any]:
+        if instance is None:
+            return {"enabled": False, "status": DISABLED, "error": None}
+        return {"enabled": True, "status": instance.status, "error": find_receiving_error(instance)}
+
+
 # Created once: instantiation copies every field, and rendering keeps no state in them.
 RECORDS: Any = RecordSerializer(many=True)
 WARNINGS: Any = DomainWarningSerializer(many=True)
 HOST: Any = TrackingSerializer(allow_null=True)
+RECEIVES: Any = ReceivingSerializer()
 
 
 class DomainSerializer(AttributesSerializer[Domain]):
@@ -163,6 +187,7 @@ class DomainSerializer(AttributesSerializer[Domain]):
     openTracking = serializers.BooleanField(help_text=OPEN_TRACKING)
     clickTracking = serializers.BooleanField(help_text=CLICK_TRACKING)
     tracking = serializers.SerializerMethodField(help_text=TRACKING)
+    receiving = serializers.SerializerMethodField(help_text="Whether email to addresses of the domain is received.")
     records = serializers.SerializerMethodField(
         help_text="The DNS records to publish, and the results of the last check."
     )
@@ -179,6 +204,10 @@ class DomainSerializer(AttributesSerializer[Domain]):
     def get_tracking(self, domain: Domain) -> Any:
         host = domain.links_host
         return host and HOST.to_representation(host)
+
+    @extend_schema_field(RECEIVES)
+    def get_receiving(self, domain: Domain) -> Any:
+        return RECEIVES.to_representation(domain.receiving)
 
     @extend_schema_field(WARNINGS)
     def get_warnings(self, domain: Domain) -> Any:

@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from api.errors import NotFound, Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
+from domains.receiving.services import set_receiving
 from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, find_uncovered, parse_mechanisms, parse_spf
 from domains.records import list_missing_records
 from domains.tracking_hosts import remove_tracking_host, retire_tracking_host, set_tracking_host
@@ -86,8 +87,9 @@ def delete_domain(domain: Domain) -> None:
 def change_domain(domain: Domain, changes: Mapping[str, Any]) -> Domain:
     """Change a domain and return it; emails claimed afterwards follow the change.
 
-    changes: tls, open_tracking, click_tracking, and tracking: a mapping with the subdomain of its host, or None.
-    Raises TrackingHostTaken, TrackingUnavailable, and NotFound if the domain was deleted in the meantime.
+    changes: tls, open_tracking, click_tracking, receiving, and tracking: a mapping with the subdomain of its host, or
+    None. Raises TrackingHostTaken, TrackingUnavailable, ReceivingDomainTaken, ReceivingUnavailable, and NotFound if the
+    domain was deleted in the meantime.
     """
     locked = Domain.objects.select_for_update(no_key=True).filter(id=domain.id).first()
     if locked is None:
@@ -97,6 +99,8 @@ def change_domain(domain: Domain, changes: Mapping[str, Any]) -> Domain:
             _change_setting(locked, name, value=changes[name])
     if "tracking" in changes:
         _change_tracking_host(locked, changes["tracking"])
+    if "receiving" in changes:
+        set_receiving(locked, is_enabled=changes["receiving"])
     sending_domain_cache.clear()
     return locked
 

@@ -17,7 +17,7 @@ from workspaces.api.viewsets import WorkspaceViewSet
 
 @domains_schema
 class DomainViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Domain]):
-    queryset = Domain.objects.select_related("tracking_host").prefetch_related("dkim_keys")
+    queryset = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
     serializer_class = DomainSerializer
     sending_actions = frozenset({"list", "retrieve"})
 

@@ -101,3 +101,40 @@ class TooManyRecipients(Problem):
         "field": field_path("to"),
         "limit": Member("The largest number of recipients in this field.", 50),
     }
+
+
+class ReplyTrackingConflict(Problem):
+    """`replyTracking` and `replyTo` are both given.
+
+    With `replyTracking`, answers go to a signed address of this service. Omit one of the two.
+    """
+
+    status, code, title = 422, "reply_tracking_conflict", "Reply tracking conflict"
+    example = "With replyTracking, the service sets Reply-To. Omit replyTo, or replyTracking."
+    added_members: ClassVar = {"field": field_path("replyTracking")}
+
+
+class ReceivingNotActive(Problem):
+    """No domain receives the answers to this email; `domain` names the one of its sender.
+
+    Let the domain receive with `PATCH /v1/domains/{id}` and publish its record, or ask the operator for
+    `RECEIVING_DOMAIN`.
+    """
+
+    status, code, title = 422, "receiving_not_active", "Receiving not active"
+    example = "demo.example does not receive email, and this service has no domain of its own for answers."
+    added_members: ClassVar = {
+        "field": field_path("replyTracking"),
+        "domain": Member("The domain of the sender.", "demo.example"),
+    }
+
+
+class ReceivedEmailNotFound(Problem):
+    """The workspace has no received email with this id.
+
+    Check `inReplyToId`. Retention may have deleted the received email.
+    """
+
+    status, code, title = 422, "received_email_not_found", "Received email not found"
+    example = "There is no received email 'inb_0Uf7m2kQ9VxHc3NwZrTb4L'."
+    added_members: ClassVar = {"field": field_path("inReplyToId")}

@@ -156,6 +156,8 @@ class Email(models.Model):
     sender = models.TextField(help_text="the From address, with its name")
     from_domain = models.CharField(max_length=253)
     reply_to = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
+    # Of reply addresses (replyTracking), which take the place of reply_to.
+    reply_domain = models.CharField(max_length=253, null=True)  # noqa: DJ001 - null without reply tracking
     to = ArrayField(models.TextField())
     cc = ArrayField(models.TextField())
     bcc = ArrayField(models.TextField())

@@ -1,5 +1,6 @@
 """Demo account, created at the first start."""
 
+import http.client
 import json
 import shlex
 from collections.abc import Mapping
@@ -51,6 +52,29 @@ class DemoAccount:
         for header in (f"From: {sender}", "To: ada@example.com", "Subject: Hello over SMTP"):
             arguments += ["-H", header]
         return shlex.join([*arguments, "-F", "=It works."])
+
+    def receiving_address(self, port: int) -> str | None:
+        """Return the workspace's address that receives email; None if the service does not say. port: of the service.
+
+        The key of the demo may have been revoked since.
+        """
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/v1/inbound", headers={"Authorization": f"Bearer {self.logins['apiKey']}"})
+            address = json.loads(connection.getresponse().read())["address"]
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+            return None
+        finally:
+            connection.close()
+        return str(address) if address else None
+
+    def curl_received(self, address: str, port: str) -> str:
+        """Return a shell command that delivers an email to an address of the workspace."""
+        envelope = ("--mail-from", "ada@example.com", "--mail-rcpt", address)
+        arguments = ["curl", "-sS", f"smtp://127.0.0.1:{port}", *envelope]
+        for header in ("From: Ada <ada@example.com>", f"To: {address}", "Subject: Hello"):
+            arguments += ["-H", header]
+        return shlex.join([*arguments, "-F", "=Hello, Postrider!"])
 
 
 def prepare_demo(data: DataDirectory, base_url: str, environment: Mapping[str, str]) -> DemoAccount:

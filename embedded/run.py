@@ -49,9 +49,15 @@ Send an email:
 Or send it over SMTP, with the API key as the password ({base}/docs/smtp):
 
 {smtp}
-
+{received}
 Logins: {demo_json}. Logs: {logs}.
 Press Ctrl-C to stop. Data is kept between runs.
+"""
+
+RECEIVED = """
+Receive an email at {address}, and see it at {base}/dashboard/ under Received ({base}/docs/guides/receiving):
+
+{curl}
 """
 
 
@@ -102,7 +108,7 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
     print_status("Starting the service …")
     _start_service(environment, data.logs / "service.log", supervisor)
     _wait_until_ready(settings.port, supervisor, logs=data.logs)
-    print_output(_welcome(demo, data, port=environment["SUBMISSION_PORTS"].partition(",")[0]))
+    print_output(_welcome(demo, data, environment))
     while True:
         supervisor.check()
         time.sleep(1)
@@ -141,8 +147,8 @@ def _is_ready(port: int) -> bool:
         connection.close()
 
 
-def _welcome(demo: DemoAccount, data: DataDirectory, *, port: str) -> str:
-    """Return the logins, the URLs and an example request."""
+def _welcome(demo: DemoAccount, data: DataDirectory, environment: Mapping[str, str]) -> str:
+    """Return the logins, the URLs and example requests."""
     logins = demo.logins
     staff_name = logins.get("staffEmail") or logins.get("staffUsername")
     staff = f"{staff_name}   {logins.get('staffPassword')}" if staff_name else "login not stored"
@@ -154,7 +160,17 @@ def _welcome(demo: DemoAccount, data: DataDirectory, *, port: str) -> str:
         staff=staff,
         key=logins["apiKey"],
         curl=demo.curl(),
-        smtp=demo.curl_smtp(port),
+        smtp=demo.curl_smtp(environment["SUBMISSION_PORTS"].partition(",")[0]),
+        received=_received(demo, environment),
         demo_json=data.demo,
         logs=data.logs,
     )
+
+
+def _received(demo: DemoAccount, environment: Mapping[str, str]) -> str:
+    """Return the address that receives email with an example; empty without one."""
+    address = demo.receiving_address(int(environment["PORT"]))
+    if address is None:
+        return ""
+    curl = demo.curl_received(address, environment["INBOUND_PORT"])
+    return RECEIVED.format(address=address, base=demo.base_url, curl=curl)

@@ -12,7 +12,7 @@ from embedded.servers.ports import choose_ports, is_free
 from embedded.terminal import print_status
 
 MAX_PORT = 65535
-SUBMISSION_PORT = 2525
+SUBMISSION_PORT, INBOUND_PORT = 2525, 2526
 # A setting is a line NAME=value in .env.example, possibly commented out.
 SETTING = re.compile(r"^#? ?([A-Z][A-Z0-9_]*)=", re.MULTILINE)
 
@@ -57,8 +57,10 @@ def service_environment(
 
     urls: DATABASE_URL and REDIS_URL.
     """
-    # Another service on this machine may use the usual port.
-    submission_port = SUBMISSION_PORT if is_free(SUBMISSION_PORT) else choose_ports(1)[0]
+    # Other services on this machine may use the usual ports.
+    submission_port, inbound_port = (
+        usual if is_free(usual) else choose_ports(1)[0] for usual in (SUBMISSION_PORT, INBOUND_PORT)
+    )
     overrides = {
         **urls,
         **load_secrets(settings.data, given),
@@ -67,6 +69,7 @@ def service_environment(
         "PORT": str(settings.port),
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
+        "INBOUND_PORT": given.get("INBOUND_PORT") or str(inbound_port),
         "SUBMISSION_PORTS": given.get("SUBMISSION_PORTS") or str(submission_port),
         # Enough for a trial, and idle processes cost memory (docs/decisions/0077).
         "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
@@ -83,7 +86,7 @@ def settings_of_service(environment: Mapping[str, str]) -> dict[str, str]:
     example = REPOSITORY / ".env.example"
     named = set(SETTING.findall(example.read_text())) if example.exists() else set()
     always = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
-    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "SUBMISSION_PORTS"}
+    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "INBOUND_PORT", "SUBMISSION_PORTS"}
     return {name: value for name, value in environment.items() if name in named | always}
 
 

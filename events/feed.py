@@ -88,9 +88,14 @@ def read_entries(entries: QuerySet[FeedEntry]) -> "QuerySet[FeedEntry, Entry]":
     return entries.order_by("position").values_list("position", LOG_NUMBER)
 
 
-def load_entries(entries: Sequence[Entry], *, kinds: Collection[str] = ()) -> Iterator[PositionedEvent]:
-    """Yield the events of entries in order, without deleted ones. kinds: only these; all if empty."""
-    events = render_events([number for _, number in entries], kinds=kinds)
+def load_entries(
+    entries: Sequence[Entry], *, kinds: Collection[str] = (), is_whole: bool = False
+) -> Iterator[PositionedEvent]:
+    """Yield the events of entries in order, without deleted ones.
+
+    kinds: only these; all if empty. is_whole: with all that webhooks show of a subject.
+    """
+    events = render_events([number for _, number in entries], kinds=kinds, is_whole=is_whole)
     for position, number in entries:
         if event := events.get(number):
             yield PositionedEvent(event, position)

@@ -29,6 +29,8 @@ class EventKind(models.TextChoices):
     DOMAIN_FAILED = "domain.failed"
     SUPPRESSION_ADDED = "suppression.added"
     SUPPRESSION_REMOVED = "suppression.removed"
+    RECEIVED = "received"
+    REPLIED = "replied"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ KINDS: dict[EventKind, KindTraits] = {
     EventKind.DOMAIN_FAILED: OF_WORKSPACE,
     EventKind.SUPPRESSION_ADDED: OF_WORKSPACE,
     EventKind.SUPPRESSION_REMOVED: OF_WORKSPACE,
+    EventKind.RECEIVED: OF_WORKSPACE,
+    EventKind.REPLIED: FREQUENT,
 }
 
 EVENT_KINDS = tuple(EventKind.values)

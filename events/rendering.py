@@ -7,6 +7,7 @@ from typing import Any
 
 from events.kinds import wire_type
 from events.models import Event
+from events.subjects import UNKNOWN, SubjectDescription, describe_subjects
 from lib.datetimes import format_datetime
 
 # The columns of an email that Email.event_fields reads.
@@ -15,7 +16,10 @@ EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "
 
 @dataclass(frozen=True)
 class RenderedEvent:
-    """An event as its readers see it. is_test: a sample; only samples have a `test` member beside `data`."""
+    """An event as its readers see it. is_test: a sample; only samples have a `test` member beside `data`.
+
+    webhook_ids: the only endpoints that get it, also without a subscription; empty for all with one.
+    """
 
     id: str
     workspace_id: str
@@ -24,6 +28,7 @@ class RenderedEvent:
     data: dict[str, Any]
     number: int = 0
     is_test: bool = False
+    webhook_ids: tuple[str, ...] = ()
 
     def members(self, **more: str) -> dict[str, Any]:
         """Return the JSON members in their order. more: members before `data`, such as the cursor."""
@@ -38,21 +43,30 @@ class RenderedEvent:
         }
 
 
-def render_events(numbers: Collection[int], *, kinds: Collection[str] = ()) -> dict[int, RenderedEvent]:
+def render_events(
+    numbers: Collection[int], *, kinds: Collection[str] = (), is_whole: bool = False
+) -> dict[int, RenderedEvent]:
     """Return the events of the log with these numbers that still exist, by number.
 
-    kinds: only these; all if empty.
+    kinds: only these; all if empty. is_whole: with all that webhooks show of a subject.
     """
     events = Event.objects.filter(number__in=numbers).select_related("email")
     if kinds:
         events = events.filter(kind__in=kinds)
     columns = ("number", "id", "workspace_id", "kind", "payload", "status", "created_at", "email_id")
-    return {
-        event.number: _render(event) for event in events.only(*columns, *(f"email__{name}" for name in EMAIL_FIELDS))
-    }
+    rows = list(events.only(*columns, *(f"email__{name}" for name in EMAIL_FIELDS)))
+    subjects = describe_subjects(rows, is_whole=is_whole)
+    return {event.number: _render(event, subjects.get(event.number, UNKNOWN)) for event in rows}
 
 
-def _render(event: Event) -> RenderedEvent:
+def _render(event: Event, subject: SubjectDescription) -> RenderedEvent:
     email: Any = event.email
-    workspace_id = event.workspace_id or email.workspace_id
-    return RenderedEvent(event.id, workspace_id, event.kind, event.created_at, event.data, event.number)
+    return RenderedEvent(
+        id=event.id,
+        workspace_id=event.workspace_id or email.workspace_id,
+        kind=event.kind,
+        created_at=event.created_at,
+        data={**event.data, **subject.data},
+        number=event.number,
+        webhook_ids=subject.webhook_ids,
+    )

@@ -8,6 +8,8 @@ See docs/decisions/0029.
 import asyncio
 import logging
 import ssl
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -16,6 +18,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
+from counters.process_counts import SAVE_SECONDS, RunStep
 from counters.smtp_usage import SmtpUsage
 from delivery.bounces.replies import safe_text
 from domains.models import Domain
@@ -25,12 +28,24 @@ from inbound.models import MailReport
 from inbound.processing import process_reports
 from inbound.reports.mime import MAX_BYTES
 from inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
+from inbound.routed import MAX_RECIPIENTS, HourlyMessages, count_reply, counts, decide, is_listed, read_arrival, store
+from inbound.sessions import (
+    REPORT_BYTES,
+    InboundEnvelope,
+    InboundSession,
+    InboundSMTP,
+    announced_size,
+    receiving_memory,
+    session_limits,
+)
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
-from lib.mail.smtp_server import NOT_SUPPORTED, LimitedSMTP
+from lib.mail.smtp_server import TOO_LARGE
 from lib.outage_log import OutageLog
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
+from receiving.arrival import replies
+from receiving.arrival.routing import Decision
 
 log = logging.getLogger("postrider.inbound")
 database_outage = OutageLog(
@@ -45,34 +60,20 @@ NO_SUCH_ADDRESS = "550 5.1.1 No such address"
 ONE_RECIPIENT_ONLY = "452 4.5.3 One recipient per message"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
 DAILY_LIMIT_REACHED = "452 4.3.1 Daily message limit reached"
+STORE_THREADS = 4
+LARGE_BYTES = 1024 * 1024
 
 
-class ReportSMTP(LimitedSMTP):
-    """A session without authentication."""
-
-    def __init__(
-        self, handler: "ReportHandler", *, limiter: ConnectionLimiter, tls_context: ssl.SSLContext | None
-    ) -> None:
-        super().__init__(
-            handler,
-            limiter=limiter,
-            hostname=settings.EHLO_NAME,
-            ident="Postrider reports",
-            tls_context=tls_context,
-            auth_exclude_mechanism=("LOGIN", "PLAIN"),
-        )
-
-    async def smtp_AUTH(self, arg: str | None) -> None:  # noqa: N802
-        await self.push(NOT_SUPPORTED)
-
-
-class ReportHandler:
-    """The aiosmtpd handler. Each executor is one thread with one database connection."""
+class InboundHandler:
+    """The aiosmtpd handler. Each thread of an executor has one database connection."""
 
     def __init__(self, *, store_executor: Executor, process_executor: Executor) -> None:
         self._store_executor = store_executor
         self._process_executor = process_executor
         self._is_processing = self._is_requested = False
+        self._messages = HourlyMessages(Counter())
+        # Of large messages, one at a time is stored: the bytes are copied for the database.
+        self._large_messages = asyncio.Semaphore(1)
 
     async def handle_EHLO(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
@@ -80,21 +81,88 @@ class ReportHandler:
         session.host_name = hostname
         return [response for response in responses if not response.startswith(("250-AUTH", "250 AUTH"))]
 
-    async def handle_RCPT(  # noqa: N802
-        self, server: ReportSMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    async def handle_MAIL(  # noqa: N802
+        self, server: InboundSMTP, session: InboundSession, envelope: InboundEnvelope, address: str, options: list[str]
     ) -> str:
-        if envelope.rcpt_tos:
-            return ONE_RECIPIENT_ONLY
-        status = await self._run_query(lambda: rcpt_reply(address, peer=_peer(session)))
-        if status == ACCEPTED:
-            envelope.rcpt_tos.append(address)
-        return status
+        # Not empty, which would mean that there was no MAIL.
+        envelope.mail_from = address or "<>"
+        envelope.mail_options.extend(options)
+        envelope.announced = announced_size(options)
+        return "250 2.1.0 OK"
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
-        status = await self._run_query(lambda: store_report(session, envelope))
+    async def handle_RCPT(  # noqa: N802
+        self, server: InboundSMTP, session: InboundSession, envelope: InboundEnvelope, address: str, options: list[str]
+    ) -> str:
+        if envelope.is_report:
+            return ONE_RECIPIENT_ONLY
+        if len(envelope.recipients) >= MAX_RECIPIENTS:
+            return count_reply(replies.TOO_MANY_RECIPIENTS)
+        found: list[Decision] = []
+        sender = (envelope.mail_from or "").strip("<>")
+        reply = await self._run_query(lambda: self._decide(address, sender, _peer(session), found))
+        if reply == ACCEPTED and not found:
+            return self._add_report(envelope, address)
+        if not found:
+            return count_reply(reply)
+        return count_reply(reply if reply != ACCEPTED else await self._add_recipient(server, envelope, found[0]))
+
+    def _decide(self, address: str, sender: str, peer: str, found: list[Decision]) -> str:
+        """Return the reply to RCPT; add the decision if a workspace has the address."""
+        reply = report_reply(address)
+        if reply == ACCEPTED:
+            return reply
+        decision = decide(address, sender=sender)
+        if decision.recipient is None:
+            return role_account_reply(address, peer=peer)
+        found.append(decision)
+        return decision.reply
+
+    def _add_report(self, envelope: InboundEnvelope, address: str) -> str:
+        if envelope.recipients:
+            return count_reply(replies.OTHER_KIND)
+        if envelope.announced > REPORT_BYTES:
+            return TOO_LARGE
+        envelope.rcpt_tos.append(address)
+        return ACCEPTED
+
+    async def _add_recipient(self, server: InboundSMTP, envelope: InboundEnvelope, decision: Decision) -> str:
+        session = server.current_session()
+        peer = _peer(session)
+        if not self._messages.has_room(peer):
+            return replies.NETWORK_LIMIT
+        if session.is_listed is None:
+            session.is_listed = await is_listed(peer)
+        if session.is_listed:
+            return replies.LISTED
+        assert decision.recipient
+        if not server.assign(decision.recipient.workspace.id):
+            return replies.TOO_MANY_SESSIONS
+        envelope.recipients.append(decision.recipient)
+        envelope.rcpt_tos.append(decision.recipient.address)
+        return ACCEPTED
+
+    async def handle_DATA(  # noqa: N802
+        self, server: InboundSMTP, session: InboundSession, envelope: InboundEnvelope
+    ) -> str:
+        if envelope.recipients:
+            return await self._store_message(server, envelope)
+        # Copied, like the arrival of a message: the session may end before the thread begins.
+        source = bytes(envelope.source[:MAX_BYTES])
+        status = await self._run_query(lambda: store_report(session, envelope, source))
         if status == STORED:
             self._request_processing()
         return status
+
+    async def _store_message(self, server: InboundSMTP, envelope: InboundEnvelope) -> str:
+        arrival, recipients = read_arrival(server, envelope), envelope.recipients
+        if len(arrival.source) < LARGE_BYTES:
+            reply = await self._run_query(lambda: store(arrival, recipients))
+        else:
+            async with self._large_messages:
+                reply = await self._run_query(lambda: store(arrival, recipients))
+        if reply.startswith("250"):
+            self._messages.add(_peer(server.current_session()))
+        return count_reply(reply)
 
     async def handle_exception(self, error: Exception) -> str:
         """Reply with a temporary error. aiosmtpd's default of 500 would lose the report and expose the error text."""
@@ -127,32 +195,48 @@ async def serve(
     """
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
-        store_executor, process_executor = (stack.enter_context(_thread(name)) for name in ("store", "process"))
-        handler = ReportHandler(store_executor=store_executor, process_executor=process_executor)
-        limiter = ConnectionLimiter(limits or SessionLimits())
+        store_executor = stack.enter_context(_threads("store", STORE_THREADS))
+        process_executor = stack.enter_context(_threads("process", 1))
+        handler = InboundHandler(store_executor=store_executor, process_executor=process_executor)
+        limiter, memory = ConnectionLimiter(limits or session_limits()), receiving_memory()
         tls_context = _tls_context()
 
-        def session() -> ReportSMTP:
-            return ReportSMTP(handler, limiter=limiter, tls_context=tls_context)
+        def session() -> InboundSMTP:
+            return InboundSMTP(handler, limiter=limiter, memory=memory, tls_context=tls_context)
 
         async def save(step: Callable[[], None]) -> None:
             await loop.run_in_executor(store_executor, step)
 
-        usage = SmtpUsage("inbound", limiter)
+        usage = SmtpUsage("inbound", limiter, read_bytes=lambda: memory.used)
         async with await loop.create_server(session, host=host, port=port) as server:
             started()
-            await asyncio.gather(usage.keep_saving(save), server.serve_forever())
+            await asyncio.gather(usage.keep_saving(save), keep_saving_counts(save), server.serve_forever())
+
+
+async def keep_saving_counts(run: RunStep) -> None:
+    """Save the counts of replies from time to time, until the task is cancelled."""
+    while True:
+        await asyncio.sleep(SAVE_SECONDS)
+        await counts.save(run)
 
 
 @contextmanager
-def _thread(name: str) -> Iterator[Executor]:
-    """Yield one thread with one database connection: storing or processing a report takes about 1 ms."""
-    with ThreadPoolExecutor(1, name) as executor:
+def _threads(name: str, count: int) -> Iterator[Executor]:
+    """Yield threads with one database connection each: storing or processing a report takes about 1 ms."""
+    with ThreadPoolExecutor(count, name) as executor:
         try:
             yield executor
         finally:
-            # `connection` is resolved inside the thread, which owns its connection.
-            executor.submit(lambda: connection.close())  # noqa: PLW0108
+            all_threads = threading.Barrier(count)
+            for _ in range(count):
+                executor.submit(_close_own_connection, all_threads)
+
+
+def _close_own_connection(all_threads: threading.Barrier) -> None:
+    # `connection` is that of the thread.
+    connection.close()
+    # No thread takes the task of another one.
+    all_threads.wait()
 
 
 def _tls_context() -> ssl.SSLContext | None:
@@ -163,13 +247,11 @@ def _tls_context() -> ssl.SSLContext | None:
     return context
 
 
-def rcpt_reply(address: str, *, peer: str) -> str:
-    """Return the SMTP reply to RCPT. peer: the IP address of the client."""
+def report_reply(address: str) -> str:
+    """Return the reply to RCPT of a return path, or NO_SUCH_ADDRESS for any other address."""
     local, _, domain = address.lower().partition("@")
     if not address.isascii():
         return NO_SUCH_ADDRESS
-    if local in ROLE_ACCOUNTS:
-        return _role_account_reply(domain, peer)
     try:
         recipient_id = read_return_path(local)
     except InvalidToken:
@@ -177,15 +259,22 @@ def rcpt_reply(address: str, *, peer: str) -> str:
     return ACCEPTED if _is_return_path_domain(domain) or _is_bounce_domain_of(recipient_id, domain) else NO_SUCH_ADDRESS
 
 
-def store_report(session: Session, envelope: Envelope) -> str:
+def role_account_reply(address: str, *, peer: str) -> str:
+    """Return the reply to RCPT of postmaster or abuse, or NO_SUCH_ADDRESS. peer: the IP address of the client."""
+    local, _, domain = address.lower().partition("@")
+    if not address.isascii() or local not in ROLE_ACCOUNTS:
+        return NO_SUCH_ADDRESS
+    return _role_account_reply(domain, peer)
+
+
+def store_report(session: Session, envelope: InboundEnvelope, source: bytes) -> str:
     """Store a message; return the SMTP reply to its final dot."""
-    assert isinstance(envelope.content, bytes)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
     report = MailReport(
         recipient_id=None if local in ROLE_ACCOUNTS else read_return_path(local),  # type: ignore[misc]  # IdField is a str's
         sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
         peer=_peer(session),
-        source=envelope.content[:MAX_BYTES],
+        source=source,
     )
     if local in ROLE_ACCOUNTS and not is_acceptable(report):
         return DAILY_LIMIT_REACHED
@@ -229,7 +318,7 @@ def _reply_to_errors(act: Callable[[], str]) -> str:
         database_outage.record_failure(error, has_traceback=True)
         connection.close()
         return STORAGE_FAILED
-    if reply == STORED:
+    if reply.startswith("250 2.6.0"):
         database_outage.record_success()
     return reply
 

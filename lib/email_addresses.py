@@ -105,15 +105,19 @@ def normalize_address(address: str) -> str:
 
 
 def normalize_search(text: str) -> str:
-    """Return a text to search for in addresses and subjects; a domain after an @ is stored as A-labels."""
-    folded = normalize_address(text)
-    local, at, domain = folded.rpartition("@")
+    """Return a text to search for in normalized addresses and subjects."""
+    return with_a_labels(normalize_address(text))
+
+
+def with_a_labels(text: str) -> str:
+    """Return a text to search for in addresses; a domain after an @ is stored as A-labels."""
+    local, at, domain = text.rpartition("@")
     if not at or domain.isascii():
-        return folded
+        return text
     try:
         return f"{local}@{idna.encode(domain, uts46=True).decode()}"
     except idna.IDNAError:
-        return folded
+        return text
 
 
 def parse_address_list(text: str) -> list[Address]:

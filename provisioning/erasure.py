@@ -16,6 +16,8 @@ from emails.upkeep.retention import delete_all_emails
 from events.tasks import delete_expired as delete_expired_events
 from inbound.inbox.retention import delete_expired_mail
 from lib.ids import to_uuid
+from receiving.deletion import delete_expired_emails as delete_received_emails
+from receiving.models import ForwardTarget, InboundRoute, ReceivingUsage, SenderBlock, SharedAddress
 from streams.models import Stream
 from templates_app.models import Template, TemplateVersion
 from webhooks.models import Webhook, WebhookEvent
@@ -39,7 +41,10 @@ TABLES = (
     "workspaces_auditentry",
 )
 # At most some hundred rows per workspace.
-SMALL = (TrackingHost, Domain, Stream, Webhook, ApiKey, Membership, Invitation)
+SMALL = (
+    InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Webhook,
+    ApiKey, Membership, Invitation,
+)  # fmt: skip
 # Without Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"
 
@@ -55,6 +60,7 @@ def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
         # Another process locks some of them; the next run deletes them.
         return
     yield from _delete_webhook_events(workspace_id)
+    yield from delete_received_emails(workspace_id, -LATER)
     yield from delete_expired_mail(workspace_id, -LATER)
     yield from delete_expired_events(workspace_id, -LATER)
     for table in TABLES:

@@ -101,6 +101,13 @@ CONFIGURATION = {
     "name": "Shop",
     "domains": [{"name": "mail.example.com", "tls": "required"}],
     "webhooks": [{"url": "https://shop.example.com/events", "events": ["bounced", "complained"]}],
+    "routes": [{"name": "Support", "domain": "mail.example.com", "match": "support*"}],
+    "blocks": [{"sender": "spam.example"}],
+}
+CHECKED = {
+    "domainNames": ["mail.example.com"],
+    "routeDomains": ["mail.example.com"],
+    "blockedSenders": ["spam.example"],
 }
 LEASE = {"token": "8fK2mQ0vZr5sT7uWxYzAbCdEf"}
 WORKSPACE_ID = OpenApiParameter(
@@ -329,7 +336,7 @@ configuration = describe_view(
         "Checks the description of a workspace as `postrider apply` reads it, and changes nothing. The error "
         "lists every invalid field, including syntax errors of templates. Existing objects, limits and the addresses "
         "of webhook hosts are not checked.",
-        response(ConfigurationSerializer, "The configuration is valid.", {"domainNames": ["mail.example.com"]}),
+        response(ConfigurationSerializer, "The configuration is valid.", CHECKED),
         body=ConfigurationInput,
         bodies={"A workspace": CONFIGURATION},
     ),

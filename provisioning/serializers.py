@@ -33,6 +33,9 @@ from domains.serializers import DomainInput, DomainSettingsInput
 from domains.services import find_unaligned
 from emails.sending.transport_status import TransportStatus
 from lib.datetimes import parse_datetime, to_utc
+from lib.network.guarded_http import MAX_URL_LENGTH
+from receiving.api.serializers import MAX_WEBHOOK_IDS, BlockInput, RouteInput
+from receiving.services import MAX_BLOCKS, MAX_ROUTES
 from streams.errors import InvalidStream, TransportRouteNotAllowed
 from streams.serializers import StreamInput
 from streams.services import MAX_STREAMS, check_stream
@@ -192,6 +195,19 @@ class ConfiguredStreamInput(StreamInput):
         return attrs
 
 
+class ConfiguredRouteInput(RouteInput):
+    """A route; domain and pattern identify it."""
+
+    # Their ids are not known before they exist.
+    webhookIds = None  # type: ignore[assignment]  # so DRF removes a field
+    webhooks = EntriesField(
+        child=TextField(max_length=MAX_URL_LENGTH),
+        max_length=MAX_WEBHOOK_IDS,
+        required=False,
+        help_text="The URLs of the webhooks that get `received`; empty for all that subscribe to it.",
+    )
+
+
 class ConfigurationInput(StrictSerializer):
     """A workspace as a configuration file describes it, or a part of it."""
 
@@ -218,6 +234,12 @@ class ConfigurationInput(StrictSerializer):
     )
     webhooks = EntriesField(
         child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES, help_text="The webhook endpoints."
+    )
+    routes = EntriesField(
+        child=ConfiguredRouteInput(), required=False, max_length=MAX_ROUTES, help_text="The routes of received email."
+    )
+    blocks = EntriesField(
+        child=BlockInput(), required=False, max_length=MAX_BLOCKS, help_text="The senders that are blocked."
     )
     apiKeys = EntriesField(
         child=ConfiguredKeyInput(), required=False, max_length=MAX_ENTRIES, help_text="The API keys that exist."
@@ -247,6 +269,8 @@ class ConfigurationSerializer(serializers.Serializer[Any]):
     """The response to a valid configuration."""
 
     domainNames = TextListField(help_text="The names of the domains in lower case and ASCII, as responses have them.")
+    routeDomains = TextListField(help_text="The domains of the routes, in the same form.")
+    blockedSenders = TextListField(help_text="The blocked senders, in the same form.")
 
 
 class ManagedWorkspaceSerializer(RowSerializer[Workspace]):

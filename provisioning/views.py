@@ -215,6 +215,14 @@ class AuditViewSet(ListModelMixin, WithinWorkspaceViewSet[AuditEntry]):
     serializer_class = AuditEntrySerializer
 
 
+# Of the response: the names of a section that are stored in another form.
+STORED_NAMES = (
+    ("domainNames", "domains", "name"),
+    ("routeDomains", "routes", "domain"),
+    ("blockedSenders", "blocks", "sender"),
+)
+
+
 @schema.transports
 class TransportViewSet(ManagementViewSet[Any]):
     serializer_class = TransportSerializer
@@ -240,8 +248,9 @@ class ConfigurationViewSet(ManagementViewSet[Workspace]):
 
     @action(detail=False, methods=["post"])
     def check(self, request: Request) -> Response:
-        domains = self.valid(ConfigurationInput).get("domains", [])
-        return Response(ConfigurationSerializer({"domainNames": [domain["name"] for domain in domains]}).data)
+        values = self.valid(ConfigurationInput)
+        names = {name: [one[field] for one in values.get(section, ())] for name, section, field in STORED_NAMES}
+        return Response(ConfigurationSerializer(names).data)
 
     @action(detail=False, methods=["post"])
     def lease(self, request: Request) -> Response:

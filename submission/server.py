@@ -15,11 +15,11 @@ from django.db import connection
 
 from counters.smtp_usage import SmtpUsage
 from lib.forking import return_large_blocks
+from lib.mail.receiving_memory import ReceivingMemory
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
 from submission.handler import SubmissionHandler
 from submission.handshakes import Handshake
-from submission.memory import ReceivingMemory
 from submission.metrics import keep_saving_replies
 from submission.session import LIMITS, SubmissionSMTP
 from submission.tls import Certificate

@@ -4,7 +4,6 @@
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator
 from ipaddress import ip_address
 from typing import Any
 
@@ -12,13 +11,13 @@ from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
 from django.conf import settings
 
 from lib.email_addresses import Address as MailAddress
-from lib.mail.lines import has_long_line
+from lib.mail.receiving_memory import ReceivingMemory
+from lib.mail.smtp_data import DataRefusal, read_message, without_framing
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import LimitedSession, SessionLimits
 from lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
 from lib.network.address_guard import Address, unwrap
 from lib.network.client_address import is_trusted_proxy
-from submission.memory import ReceivingMemory
 from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
 from workspaces.models import ApiKey
@@ -40,7 +39,11 @@ COUNTED = frozenset({"AUTH", "MAIL", "RCPT", "DATA"})
 TOO_EARLY = "503 5.5.0 Wait for the reply before sending more"
 TOO_LARGE = f"552 5.3.4 A message must not exceed {MESSAGE_BYTES:,} bytes"
 LINE_TOO_LONG = f"554 5.6.0 A line must not exceed {LIMITS.line_bytes:,} bytes"
-END = b"\r\n.\r\n"
+REFUSALS = {
+    DataRefusal.TOO_LARGE: TOO_LARGE,
+    DataRefusal.LINE_TOO_LONG: LINE_TOO_LONG,
+    DataRefusal.NO_MEMORY: BUSY,
+}
 # RFC 4954, section 5: the sender's identity on another server, which has no effect here.
 AUTH_PARAMETER = re.compile(r"\s+AUTH=\S*", re.IGNORECASE)
 
@@ -173,7 +176,7 @@ class SubmissionSMTP(LimitedSMTP):
             refusal = await self._read_message(content, workspace_id)
             self._stop_arrival_check()
             if refusal is None:
-                self.current_envelope().source = _without_framing(content)
+                self.current_envelope().source = without_framing(content)
                 refusal = await self._call_handler_hook("DATA")
         except BaseException:
             # The frames of a session that ended keep their variables until the garbage collector runs.
@@ -186,36 +189,23 @@ class SubmissionSMTP(LimitedSMTP):
         await self.push(refusal)
 
     async def _read_message(self, content: bytearray, workspace_id: str) -> str | None:
-        """Append a message with the line end before it and END after it; return a refusal or None.
+        """Append a message with its framing; return a refusal or None. A session without memory for it ends."""
 
-        aiosmtpd would read it line by line, and keep an object for each line until its end.
-        """
-        # The line end of DATA is the first part of END if the message is empty (RFC 5321, section 4.1.1.4).
-        self._reader.feed_data(b"\r\n")
-        refusal = None
-        async for block in self._read_blocks():
-            if len(content) + len(block) > MESSAGE_BYTES + len(END):
-                refusal = TOO_LARGE
-            elif len(block) > self._limits.line_bytes and b"\n" not in block:
-                refusal = LINE_TOO_LONG
-            elif refusal is None and not self._memory.take(workspace_id, self._received, len(block)):
-                self._limiter.refused["memory"] += 1
-                self.end(BUSY)
-            elif refusal is None:
-                self._received += len(block)
-                content += block
-        return refusal or (LINE_TOO_LONG if has_long_line(content, self._limits.line_bytes) else None)
+        def take(count: int) -> bool:
+            has_room = self._memory.take(workspace_id, self._received, count)
+            self._received += count if has_room else 0
+            return has_room or self._end_for_memory()
 
-    async def _read_blocks(self) -> AsyncIterator[bytes]:
-        """Yield what arrives until END, in blocks of at least the size of the reader's buffer."""
-        while True:
-            try:
-                last = await self._reader.readuntil(END)
-            except asyncio.LimitOverrunError as error:
-                yield await self._reader.readexactly(error.consumed)
-            else:
-                yield last
-                return
+        line_bytes = self._limits.line_bytes
+        refusal = await read_message(
+            self._reader, content, max_bytes=MESSAGE_BYTES, take=take, max_line_bytes=line_bytes
+        )
+        return REFUSALS[refusal] if refusal else None
+
+    def _end_for_memory(self) -> bool:
+        self._limiter.refused["memory"] += 1
+        self.end(BUSY)
+        return False
 
     async def _call_handler_hook(self, command: str, *args: Any) -> Any:
         reply = await super()._call_handler_hook(command, *args)
@@ -243,15 +233,6 @@ class SubmissionSMTP(LimitedSMTP):
         client = self.client_address()
         is_near = client is not None and (client.is_loopback or is_trusted_proxy(str(client)))
         return bool(settings.SUBMISSION_ALLOW_PLAINTEXT) and is_near
-
-
-def _without_framing(content: bytearray) -> bytearray:
-    """Return a message without the line end before it, END after its last line, and transparency dots."""
-    del content[-len(b".\r\n") :]
-    if b"\r\n." in content:
-        content = content.replace(b"\r\n.", b"\r\n")
-    del content[: len(b"\r\n")]
-    return content
 
 
 def _return_credentials(

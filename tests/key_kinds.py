@@ -16,6 +16,8 @@ SENDING = {
     ("GET", "/emails"),
     ("GET", "/emails/{}"),
     ("GET", "/emails/{}/events"),
+    ("GET", "/emails/{}/attachments"),
+    ("GET", "/emails/{}/attachments/{}"),
     ("GET", "/emails/export"),
     ("GET", "/streams"),
     ("GET", "/streams/{}"),
@@ -24,11 +26,16 @@ SENDING = {
     ("POST", "/templates/{}/preview"),
     ("GET", "/domains"),
     ("GET", "/domains/{}"),
+    ("POST", "/inbound/emails"),
+    ("GET", "/inbound/emails"),
+    ("GET", "/inbound/emails/{}"),
+    ("GET", "/inbound/emails/{}/raw"),
+    ("GET", "/inbound/emails/{}/attachments/{}"),
     ("GET", "/me"),
 }
 # The operations of sending_only.
 SENDING_ONLY = {("POST", "/emails/send"), ("POST", "/emails/batch"), ("GET", "/me")}
-READING_BY_POST = {("POST", "/templates/{}/preview")}
+READING_BY_POST = {("POST", "/templates/{}/preview"), ("POST", "/inbound/routes/match")}
 # Networks that contain the address of Django's test client.
 NETWORKS = ["127.0.0.0/8"]
 # By kind: the options of make_key.

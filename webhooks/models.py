@@ -107,7 +107,10 @@ class Webhook(models.Model):
         """Return whether an event is delivered: the endpoint is older, subscribed to it, and gets its stream.
 
         An event about no email, or about an address in all streams, is about each of them (docs/decisions/0185).
+        Endpoints that an event names get it without a subscription.
         """
+        if event.webhook_ids:
+            return self.id in event.webhook_ids and event.kind in find_format(self.format).kinds
         if event.kind not in self.kinds or event.created_at < self.created_at:
             return False
         stream = event.data.get("stream", MAIN if "emailId" in event.data else None)

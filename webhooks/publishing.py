@@ -6,14 +6,14 @@ for each endpoint.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
 
-from events.feed import load_entries, read_entries
-from events.kinds import WEBHOOK_KINDS
-from events.models import FeedEntry
+from events.feed import Entry, load_entries, read_entries
+from events.kinds import WEBHOOK_KINDS, EventKind
+from events.models import Event, FeedEntry
 from events.rendering import RenderedEvent
 from lib.ids import new_id, to_uuid
 from lib.sql import run
@@ -25,6 +25,8 @@ from webhooks.sending.retries import WINDOW
 
 # Entries that are read in one transaction.
 BATCH = 1000
+# Of events with received emails, each up to 1 MiB, at a time.
+LARGE_BATCH = 8
 HAS_WORK = """
 SELECT 1 FROM events_feedhead h LEFT JOIN webhooks_feedcursor c ON c.id = 1 WHERE h.position > coalesce(c.position, 0)
 """
@@ -96,15 +98,36 @@ def _publish(after: int, until: int) -> None:
     subscribers = _subscribers(set(entries.order_by().values_list("workspace_id", flat=True).distinct()))
     if not subscribers:
         return
-    events = load_entries(list(read_entries(entries.filter(workspace_id__in=subscribers))), kinds=WEBHOOK_KINDS)
-    insert_deliveries(
-        [
-            (positioned.event, webhook.id)
-            for positioned in events
-            for webhook in subscribers[positioned.event.workspace_id]
-            if webhook.gets(positioned.event)
-        ]
-    )
+    rows = list(read_entries(entries.filter(workspace_id__in=subscribers)))
+    large = _large_events([number for _, number in rows])
+    for batch in _batches(rows, large):
+        events = load_entries(batch, kinds=WEBHOOK_KINDS, is_whole=True)
+        insert_deliveries(
+            [
+                (positioned.event, webhook.id)
+                for positioned in events
+                for webhook in subscribers[positioned.event.workspace_id]
+                if webhook.gets(positioned.event)
+            ]
+        )
+
+
+def _large_events(numbers: Sequence[int]) -> set[int]:
+    return set(Event.objects.filter(number__in=numbers, kind=EventKind.RECEIVED).values_list("number", flat=True))
+
+
+def _batches(entries: Sequence[Entry], large: Collection[int]) -> Iterator[list[Entry]]:
+    """Yield entries in order, with at most LARGE_BATCH large events in a batch."""
+    batch: list[Entry] = []
+    count = 0
+    for entry in entries:
+        batch.append(entry)
+        count += entry[1] in large
+        if count >= LARGE_BATCH:
+            yield batch
+            batch, count = [], 0
+    if batch:
+        yield batch
 
 
 def insert_deliveries(pairs: Sequence[tuple[RenderedEvent, str]]) -> list[str]:

@@ -29,10 +29,53 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "clicked": {"status": "clicked", "machine": False, "first": True, "url": "https://example.com/"},
     "unsubscribed": {"status": "delivered"},
     "complained": {"status": "delivered"},
+    "replied": {"status": "delivered", "inboundId": "inb_0Uf7m2kQ9VxHc3NwZrTb4L"},
     "scheduled": {"status": "scheduled", "scheduledFor": "2026-11-21T06:20:00.000Z"},
 }
 DOMAIN = {"domainId": "dom_0Uf7m2kQ9VxHc3NwZrTb4L", "name": "demo.example"}
 SUPPRESSION = {"suppressionId": "sup_0Uf7m2kQ9VxHc3NwZrTb4L", "email": "ada@example.com", "reason": "bounce"}
+RECEIVED: dict[str, Any] = {
+    "id": "inb_0Uf7m2kQ9VxHc3NwZrTb4L",
+    "status": "processed",
+    "routeId": None,
+    "recipient": "support@in.demo.example",
+    "tag": "",
+    "envelopeFrom": "ada@example.com",
+    "from": {"email": "ada@example.com", "name": "Ada"},
+    "to": [{"email": "support@in.demo.example", "name": ""}],
+    "cc": [],
+    "replyTo": [],
+    "subject": "A test of your webhook",
+    "date": "2026-11-20T09:12:31.000Z",
+    "messageId": "<a-test@example.com>",
+    "inReplyTo": None,
+    "references": [],
+    "text": "Hello!",
+    "textGenerated": False,
+    "replyText": "Hello!",
+    "html": "",
+    "truncated": [],
+    "headers": [
+        ["From", "Ada <ada@example.com>"],
+        ["To", "support@in.demo.example"],
+        ["Subject", "A test of your webhook"],
+        ["Message-ID", "<a-test@example.com>"],
+        ["Date", "Fri, 20 Nov 2026 09:12:31 +0000"],
+    ],
+    "attachments": [],
+    "replyToEmail": None,
+    "authentication": None,
+    "spam": None,
+    "automatic": "no",
+    "blockedReason": None,
+    "parseErrors": [],
+    "remote": {"ip": "192.0.2.7", "helo": "mx.example.com", "tls": "TLSv1.3"},
+    "size": 612,
+    "receivedAt": "2026-11-20T09:12:31.482Z",
+    "expiresAt": "2026-11-27T09:12:31.482Z",
+    "test": True,
+    "raw": None,
+}
 # Events with other members.
 OTHER_SAMPLES: dict[str, dict[str, Any]] = {
     "suppressed": {"emailId": EMAIL["emailId"], "to": EMAIL["to"], "reason": "recipient_suppressed"},
@@ -40,6 +83,7 @@ OTHER_SAMPLES: dict[str, dict[str, Any]] = {
     "domain.failed": {**DOMAIN, "status": "failed"},
     "suppression.added": SUPPRESSION,
     "suppression.removed": SUPPRESSION,
+    "received": RECEIVED,
 }
 
 

@@ -1,6 +1,6 @@
 """Webhook services: create, update, delete, rotate the secret, test and replay."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -11,13 +11,14 @@ from django.db.models.functions import Now
 
 from api.errors import InvalidFields, NotFound
 from events.models import Event
+from events.rendering import render_events
 from lib.coded_texts import CodedText
-from lib.ids import to_uuid
+from lib.ids import from_uuid, to_uuid
 from lib.sql import run
 from lib.worker import wakeup
 from lib.worker.stages import Stage
 from streams.services import existing_stream
-from webhooks.formats import STANDARD
+from webhooks.formats import STANDARD, find_format
 from webhooks.headers import MASK, unmasked
 from webhooks.models import (
     Webhook,
@@ -64,6 +65,20 @@ WITH failed AS (
 UPDATE webhooks_webhookdelivery d SET status = 'pending' FROM entry WHERE d.id = entry.delivery_id RETURNING d.id
 """  # noqa: S608 - constants
 
+# An event without an entry in the feed, or behind the cursor, has no deliveries yet.
+ENDED = """
+SELECT e.id FROM emails_event e
+  JOIN events_feedentry f ON f.workspace_id = e.workspace_id AND f.number = e.number AND f.source = 'emails'
+ WHERE e.id = ANY(%s) AND f.position <= (SELECT position FROM webhooks_feedcursor)
+   AND NOT EXISTS (
+       SELECT FROM webhooks_webhookdelivery d JOIN webhooks_pending p ON p.delivery_id = d.id WHERE d.event_id = e.id)
+"""
+EMPTY_BODIES = """
+UPDATE webhooks_webhookevent
+   SET body = jsonb_set(body::jsonb, '{data}', jsonb_build_object('id', body::jsonb->'data'->'id', 'deleted', true))
+ WHERE id = ANY(%s)
+"""
+
 
 @contextmanager
 def lock_webhooks(workspace: Workspace) -> Iterator[None]:
@@ -88,11 +103,12 @@ def create_webhook(
     """Create an endpoint; return it with its secret, which cannot be read again.
 
     streams: the only ones whose events it gets; empty for all. headers: further ones of its requests, whose values
-    are sealed. Raises InvalidFields with forbidden_target or header_masked, StreamNotFound, and PlanLimitReached at
-    20 webhooks.
+    are sealed. Raises InvalidFields with forbidden_target, header_masked or event_not_in_format, StreamNotFound, and
+    PlanLimitReached at 20 webhooks.
     """
     check_target(url)
     _check_streams(workspace, streams)
+    _check_events(events, format_=format)
     webhook = Webhook(workspace=workspace, url=url, events=list(events), streams=list(streams), format=format)
     webhook.sealed_headers = seal_headers(unmasked(headers or {}, current={}), webhook_id=webhook.id)
     secret = new_secret()
@@ -110,12 +126,13 @@ def create_webhook(
 def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
     """Change an endpoint. Disabling discards pending deliveries; enabling clears disabled_reason.
 
-    Raises InvalidFields with forbidden_target, header_masked or headers_required, StreamNotFound, and NotFound if the
-    webhook was deleted meanwhile.
+    Raises InvalidFields with forbidden_target, header_masked, headers_required or event_not_in_format,
+    StreamNotFound, and NotFound if the webhook was deleted meanwhile.
     """
     if "url" in changes:
         check_target(changes["url"])
     _check_streams(webhook.workspace, changes.get("streams", ()))
+    _check_events(changes.get("events", webhook.events), format_=changes.get("format", webhook.format))
     fields = {name: value for name, value in changes.items() if name != "headers"} | _sealed_headers(webhook, changes)
     if "active" in changes:
         fields |= {"disabled_reason": "", "failing_since": None}
@@ -215,6 +232,47 @@ def _sealed_headers(webhook: Webhook, changes: Mapping[str, Any]) -> dict[str, s
         return {}
     headers = unmasked(given, current=webhook.readable_headers)
     return {"sealed_headers": seal_headers(headers, webhook_id=webhook.id)}
+
+
+@transaction.atomic
+def redeliver_event(workspace: Workspace, event_id: str, *, webhook_ids: Sequence[str] | None) -> int:
+    """Post an event of the log again, with the same bytes and id; return the number of deliveries.
+
+    webhook_ids: the endpoints; None for all that got it, else for those that it would be delivered to now.
+    """
+    deliveries = WebhookDelivery.objects.filter(event=event_id, workspace=workspace)
+    chosen = deliveries.filter(webhook__in=webhook_ids) if webhook_ids else deliveries
+    repeated = [replay_delivery(delivery).webhook_id for delivery in chosen]
+    number = Event.objects.filter(id=event_id).values_list("number", flat=True).first()
+    event = render_events([number], is_whole=True).get(number) if number is not None else None
+    if event is None or (repeated and not webhook_ids):
+        return len(repeated)
+    others = workspace.webhooks.filter(active=True)
+    others = others.filter(id__in=webhook_ids) if webhook_ids else others
+    new = [webhook.id for webhook in others if webhook.id not in repeated and (webhook_ids or webhook.gets(event))]
+    insert_deliveries([(event, webhook_id) for webhook_id in new])
+    return len(repeated) + len(new)
+
+
+def find_ended_events(event_ids: Collection[str]) -> set[str]:
+    """Return the events whose deliveries were all made and have ended, or that have none."""
+    ids = [to_uuid(event_id, prefix="evt_") for event_id in event_ids]
+    return {from_uuid(event_id, prefix="evt_") for (event_id,) in run(ENDED, [ids])}
+
+
+def empty_bodies(event_ids: Collection[str]) -> None:
+    """Remove the data of events except for its id from their bodies; the log of the deliveries stays."""
+    run(EMPTY_BODIES, [[to_uuid(event_id, prefix="evt_") for event_id in event_ids]])
+
+
+def _check_events(events: Sequence[str], *, format_: str) -> None:
+    """Raise InvalidFields for the first event that a format with few events does not have."""
+    webhook_format = find_format(format_)
+    for index, kind in enumerate(events):
+        if webhook_format.refuses_others and kind not in webhook_format.kinds:
+            known = ", ".join(webhook_format.kinds)
+            detail = CodedText("webhooks.event_not_in_format", kind=kind, format=webhook_format.name, known=known)
+            raise InvalidFields([{"field": f"events[{index}]", "code": "event_not_in_format", "detail": detail}])
 
 
 def _check_streams(workspace: Workspace, streams: Sequence[str]) -> None:

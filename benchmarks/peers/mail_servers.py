@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def postfix_with_opendkim(files: MessageFiles, *, sink_port: int) -> Iterator[in
     configuration.write_text(OPENDKIM.format(**fields))
     command = [program("opendkim", package="opendkim"), "-f", "-x", str(configuration)]
     settings = {"smtpd_milters": f"inet:127.0.0.1:{milter}", "milter_default_action": "tempfail"}
-    with _running(command, port=milter), Postfix(routes={"*": sink_port}, settings=settings) as postfix:
+    with running(command, port=milter), Postfix(routes={"*": sink_port}, settings=settings) as postfix:
         yield postfix.port
 
 
@@ -64,44 +64,55 @@ def postfix_with_opendkim(files: MessageFiles, *, sink_port: int) -> Iterator[in
 def haraka(files: MessageFiles, *, sink_port: int) -> Iterator[int]:
     """Yield the port of a Haraka with two processes that signs and relays to a sink."""
     directory, port = files.directory / "haraka", free_port()
-    npm, node = program("npm", package="npm"), program("node", package="nodejs")
-    modules = ["Haraka", "haraka-plugin-dkim"]
-    options = ["--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund"]
-    directory.mkdir()
-    subprocess.run([npm, "install", *options, *modules], check=True, capture_output=True, env=DEBIAN)
-    shutil.copytree(directory / "node_modules/Haraka/config", directory / "config")
-    _configure_haraka(directory / "config", files, port=port, sink_port=sink_port)
-    (directory / "plugins").mkdir()
-    shutil.copy(RELAY_PLUGIN, directory / "plugins" / "sink_relay.js")
-    with _running([node, str(directory / "node_modules/Haraka/bin/haraka"), "-c", str(directory)], port=port):
-        yield port
-
-
-def _configure_haraka(config: Path, files: MessageFiles, *, port: int, sink_port: int) -> None:
     texts = {
-        "me": "haraka.example",
         "plugins": "dkim\nsink_relay",
-        "smtp.ini": f"listen=127.0.0.1:{port}\nnodes={HARAKA_PROCESSES}",
-        "log.ini": "level=error",
         "outbound.ini": "enable_tls=false\nlocal_mx_ok=true",
         "sink.json": json.dumps({"port": sink_port}),
         "dkim.ini": "[sign]\nenabled=true\n[canon]\nbody=relaxed\n[verify]\nenabled=false",
         f"dkim/{SENDER_DOMAIN}/selector": SELECTOR,
         f"dkim/{SENDER_DOMAIN}/private": files.private_key.read_text(),
     }
-    for name, text in texts.items():
+    command = install_haraka(directory, ["haraka-plugin-dkim"], RELAY_PLUGIN, texts=texts, port=port)
+    with running(command, port=port):
+        yield port
+
+
+def install_haraka(
+    directory: Path, modules: Sequence[str], plugin: Path, *, texts: Mapping[str, str], port: int
+) -> list[str]:
+    """Install a Haraka with plugins of npm and one of ours, and return the command that starts it.
+
+    texts: the files of its configuration, by their paths in it.
+    """
+    npm, node = program("npm", package="npm"), program("node", package="nodejs")
+    options = ["--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund"]
+    directory.mkdir()
+    subprocess.run([npm, "install", *options, "Haraka", *modules], check=True, capture_output=True, env=DEBIAN)
+    config = directory / "config"
+    shutil.copytree(directory / "node_modules/Haraka/config", config)
+    (directory / "plugins").mkdir()
+    shutil.copy(plugin, directory / "plugins" / plugin.name.removeprefix("haraka_"))
+    common = {
+        "me": "haraka.example",
+        "smtp.ini": f"listen=127.0.0.1:{port}\nnodes={HARAKA_PROCESSES}",
+        "log.ini": "level=error",
+    }
+    for name, text in {**common, **texts}.items():
         path = config / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n")
+    return [node, str(directory / "node_modules/Haraka/bin/haraka"), "-c", str(directory)]
 
 
 @contextmanager
-def _running(command: Sequence[str], *, port: int) -> Iterator[None]:
-    """Run a server that listens on a port, with all processes that it starts."""
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+def running(command: Sequence[str], *, port: int, **variables: str) -> Iterator[int]:
+    """Run a server that listens on a port, with all processes that it starts. Yields the id of the first."""
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables}
+    )
     try:
         wait_for(lambda: _listens(port), seconds=300, what=f"{command[0]} listens")
-        yield
+        yield process.pid
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)

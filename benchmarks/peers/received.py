@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import dkim  # type: ignore[import-untyped]
+import dkim
 
 from benchmarks.peers.messages import SENDER_DOMAIN
 from tests.stack.stack import wait_for

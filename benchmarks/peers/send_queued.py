@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django
-import dkim  # type: ignore[import-untyped]
+import dkim
 from django.conf import settings
 from django.core.mail.backends.smtp import EmailBackend
 from django.core.management import call_command

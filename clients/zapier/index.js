@@ -12,6 +12,7 @@ module.exports = {
   afterResponse: [explain],
   triggers: byKey(
     require('./triggers/event'),
+    require('./triggers/received'),
     require('./triggers/template'),
     require('./triggers/domain'),
     require('./triggers/stream'),

@@ -34,6 +34,9 @@ ERRORS: dict[str, tuple[int, int]] = {
     "template_syntax_error": (422, 1122),
     "stream_not_found": (422, 1235),
     "stream_exists": (422, 1230),
+    # https://postmarkapp.com/developer/api/overview#error-codes
+    "not_blocked": (422, 702),
+    "not_published": (422, 703),
     "not_found": (404, 404),
     "rate_limit_exceeded": (429, 429),
     "service_unavailable": (503, 100),

@@ -1,4 +1,4 @@
-"""Postmark's API: message streams and their suppressions, templates and the server. See docs/decisions/0180."""
+"""Postmark's API: message streams and their suppressions, and templates. See docs/decisions/0180."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
@@ -183,13 +183,6 @@ class PostmarkTemplateViewSet(PostmarkViewSet[Template]):
 
     def _find(self, reference: str) -> Template:
         return find_template(self.workspace, resources.template_ids(self.workspace).get(reference, reference))
-
-
-class PostmarkServerViewSet(PostmarkViewSet[Template]):
-    queryset = Template.objects.none()
-
-    def retrieve(self, request: Request) -> Response:
-        return Response(resources.server_resource(self.workspace))
 
 
 def read_fields(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,9 @@ NAMES = {
     for name in (
         *DATA, "Alias", "Attachments", "Bcc", "Bounce", "Cc", "Click", "Content", "ContentID", "ContentType",
         "Delivery", "Description", "EmailAddress", "Enabled", "From", "Headers", "HtmlBody", "HttpAuth", "HttpHeaders",
-        "ID", "IncludeContent", "InlineCss", "LayoutTemplate", "MessageStream", "MessageStreamType", "Messages", "Name",
-        "Open", "Password", "PostFirstOpenOnly", "ReplyTo", "SpamComplaint", "Subject", "SubscriptionChange",
+        "ID", "InboundDomain", "InboundHookUrl", "InboundSpamThreshold", "IncludeContent", "InlineCss",
+        "LayoutTemplate", "MessageStream", "MessageStreamType", "Messages", "Name", "Open", "Password",
+        "PostFirstOpenOnly", "RawEmailEnabled", "ReplyTo", "Rule", "SpamComplaint", "Subject", "SubscriptionChange",
         "SubscriptionManagementConfiguration", "Suppressions", "Tag", "TemplateAlias", "TemplateId", "TemplateType",
         "TextBody", "To", "TrackLinks", "TrackOpens", "Triggers", "UnsubscribeHandlingType", "Url", "Username", "Value",
     )

@@ -158,11 +158,10 @@ def template_resource(template: Template) -> Resource:
 
 
 def server_resource(workspace: Workspace) -> Resource:
+    """Return the members of the server that are not about received email."""
     return {"ID": id_number(workspace.id, prefix="ws_"), "Name": workspace.name, "ApiTokens": [], "Color": "Blue",
-            "SmtpApiActivated": False, "RawEmailEnabled": False, "DeliveryType": "Live", "TrackOpens": True,
-            "TrackLinks": "HtmlAndText", "ServerLink": f"{settings.PUBLIC_URL}/dashboard/", "InboundAddress": "",
-            "InboundHash": "", "InboundDomain": "", "InboundSpamThreshold": 0, "InboundHookUrl": "",
-            "BounceHookUrl": "",
+            "SmtpApiActivated": False, "DeliveryType": "Live", "TrackOpens": True,
+            "TrackLinks": "HtmlAndText", "ServerLink": f"{settings.PUBLIC_URL}/dashboard/", "BounceHookUrl": "",
             "OpenHookUrl": "", "DeliveryHookUrl": "", "ClickHookUrl": "", "PostFirstOpenOnly": False,
             "IncludeBounceContentInHook": False, "EnableSmtpApiErrorHooks": False}  # fmt: skip
 

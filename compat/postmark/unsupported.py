@@ -3,14 +3,12 @@
 # Paths by the methods that are absent. The account API (servers, domains, sender signatures) is absent, too.
 ABSENT = {
     ("GET",): (
-        "/messages/inbound", "/messages/inbound/:id/details", "/messages/outbound/:id/dump",
+        "/messages/outbound/:id/dump",
         "/messages/outbound/clicks", "/messages/outbound/opens", "/stats/outbound/clicks/browserFamilies",
         "/stats/outbound/clicks/location", "/stats/outbound/clicks/platforms", "/stats/outbound/opens/emailClients",
         "/stats/outbound/opens/platforms", "/stats/outbound/opens/readTimes", "/stats/outbound/tracked",
     ),
-    ("PUT",): ("/messages/inbound/:id/bypass", "/messages/inbound/:id/retry", "/server", "/templates/push"),
-    ("DELETE",): ("/triggers/inboundRules/:id",),
-    ("GET", "POST"): ("/triggers/inboundRules",),
+    ("PUT",): ("/templates/push",),
 }  # fmt: skip
 # Of an endpoint that differs, and of an absent one.
 NOTES = {
@@ -23,11 +21,14 @@ NOTES = {
     "GET /bounces/:id": "also deferrals and spam complaints, by the number of their webhook",
     "GET /bounces/:id/dump": "the reply of the mail host: the source is not stored",
     "GET /deliveryStats": "one count of all bounced emails; `InactiveMails` counts to 10,000",
-    "GET /server": "the name of the workspace; other settings have their defaults",
+    "GET /server": "the name of the workspace, and what is received; other settings have their defaults",
+    "PUT /server": "`InboundHookUrl`, `InboundDomain`, `RawEmailEnabled` and `InboundSpamThreshold`",
     "GET /messages/outbound/:id/details": "without the source",
     "GET /messages/outbound/opens/:id": "the first open of each recipient, without its program and place",
     "GET /messages/outbound/clicks/:id": "the first click on each link, without its program and place",
-    "GET /messages/inbound": "Postrider does not receive email for applications",
+    "GET /messages/inbound": "without the content of attachments; `tag` matches nothing",
+    "PUT /messages/inbound/:id/retry": "also a message that was delivered",
+    "POST /triggers/inboundRules": "an address or a domain",
     "POST /templates": "translated; layouts are 501",
     "PUT /templates/:id": "translated; layouts are 501",
     "POST /templates/validate": "layouts are 501",

@@ -8,11 +8,13 @@ from django.urls import URLPattern, re_path
 from compat.postmark.bounces import PostmarkBounceViewSet
 from compat.postmark.bulk import PostmarkBulkViewSet
 from compat.postmark.management import (
-    PostmarkServerViewSet,
     PostmarkStreamViewSet,
     PostmarkSuppressionViewSet,
     PostmarkTemplateViewSet,
 )
+from compat.postmark.receiving.messages import PostmarkInboundViewSet
+from compat.postmark.receiving.rules import PostmarkInboundRuleViewSet
+from compat.postmark.receiving.server import PostmarkServerViewSet
 from compat.postmark.stats import PostmarkStatsViewSet
 from compat.postmark.views import PostmarkEmailViewSet, PostmarkMessageViewSet
 from compat.postmark.webhooks import PostmarkWebhookViewSet
@@ -66,7 +68,13 @@ urlpatterns = [
     postmark_path(STREAM, PostmarkStreamViewSet.as_view({"get": "retrieve", "patch": "partial_update"})),
     postmark_path(f"{STREAM}/archive", PostmarkStreamViewSet.as_view({"post": "archive"})),
     postmark_path(f"{STREAM}/unarchive", PostmarkStreamViewSet.as_view({"post": "unarchive"})),
-    postmark_path("server", PostmarkServerViewSet.as_view({"get": "retrieve", "put": "absent"})),
+    postmark_path("messages/inbound", PostmarkInboundViewSet.as_view({"get": "list"})),
+    postmark_path("messages/inbound/<pk>/details", PostmarkInboundViewSet.as_view({"get": "details"})),
+    postmark_path("messages/inbound/<pk>/bypass", PostmarkInboundViewSet.as_view({"put": "bypass"})),
+    postmark_path("messages/inbound/<pk>/retry", PostmarkInboundViewSet.as_view({"put": "retry"})),
+    postmark_path("triggers/inboundRules", PostmarkInboundRuleViewSet.as_view({"get": "list", "post": "create"})),
+    postmark_path("triggers/inboundRules/<number>", PostmarkInboundRuleViewSet.as_view({"delete": "destroy"})),
+    postmark_path("server", PostmarkServerViewSet.as_view({"get": "retrieve", "put": "update"})),
     postmark_path("webhooks", PostmarkWebhookViewSet.as_view({"get": "list", "post": "create"})),
     postmark_path("webhooks/<number>", PostmarkWebhookViewSet.as_view(ONE_OBJECT)),
     postmark_path("stats/outbound", PostmarkStatsViewSet.as_view({"get": "overview"})),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compat.postmark.names import shown_id
+from compat.postmark.receiving.format import RECEIVED_BODY
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from lib.ids import id_number, uuid_text
 from streams.models import MAIN
@@ -29,6 +30,8 @@ BOUNCE_TYPE_NAMES = (
 )  # fmt: skip
 # Types and codes of events whose reason does not matter.
 EVENT_BOUNCE_TYPES = {"complained": (COMPLAINT, 100001), "deferred": ("Transient", 2)}
+# A received email has no record type.
+RECEIVED = "received"
 # The record type of an event and the name of its time.
 # https://postmarkapp.com/developer/webhooks/webhooks-overview
 RECORDS = {
@@ -111,4 +114,12 @@ def _bounce(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-FORMAT = WebhookFormat("postmark", "Postmark", RECORDS.keys(), _payload)
+# At Postmark, 403 ends the attempts: https://postmarkapp.com/developer/webhooks/webhooks-overview.
+FORMAT = WebhookFormat(
+    "postmark",
+    "Postmark",
+    (*RECORDS, RECEIVED),
+    _payload,
+    large={RECEIVED: RECEIVED_BODY},
+    final_statuses=frozenset({403}),
+)

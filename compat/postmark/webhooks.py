@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.errors import NotFound
+from compat.catch_all import RECEIVED
 from compat.drafts import as_object, rename_fields
 from compat.postmark.names import OUTBOUND, read_id, shown_id
 from compat.postmark.resources import Resource
@@ -55,7 +56,8 @@ class PostmarkWebhookChanges(WebhookChanges):
 
 
 class PostmarkWebhookViewSet(PostmarkViewSet[Webhook]):
-    queryset = Webhook.objects.filter(format=FORMAT.name)
+    # The endpoint of received emails is a setting of the server.
+    queryset = Webhook.objects.filter(format=FORMAT.name).exclude(events=[RECEIVED])
     id_prefix = "wh_"
 
     def list(self, request: Request) -> Response:

@@ -7,7 +7,8 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compat.drafts import read_choice, rename_fields
+from compat.drafts import as_object, read_choice, rename_fields
+from compat.errors import invalid_field
 from compat.resend.resources import Resource
 from compat.resend.views import ResendViewSet
 from domains.models import Domain
@@ -30,10 +31,12 @@ RECORDS = {
     "ReturnPath": "SPF",
     "Tracking": "Tracking",
     "TrackingCAA": "TrackingCAA",
+    "Receiving": "Receiving",
 }
 # Their names are complete.
 COMPLETE_NAMES = frozenset({"Tracking", "TrackingCAA"})
 # Fields with the values of ours. https://resend.com/docs/api-reference/domains/update-domain
+CAPABILITIES = {"enabled": True, "disabled": False}
 SWITCHES = {"open_tracking": "openTracking", "click_tracking": "clickTracking"}
 
 
@@ -45,7 +48,7 @@ def domain_item(domain: Domain) -> Resource:
         "status": domain.status if domain.last_checked_at else "not_started",
         "created_at": format_datetime(domain.created_at),
         "region": REGION,
-        "capabilities": {"sending": "enabled", "receiving": "disabled"},
+        "capabilities": {"sending": "enabled", "receiving": "enabled" if domain.receiving else "disabled"},
     }
 
 
@@ -63,7 +66,7 @@ def domain_resource(domain: Domain) -> Resource:
 
 
 class ResendDomainViewSet(ResendViewSet[Domain]):
-    queryset = Domain.objects.select_related("tracking_host").prefetch_related("dkim_keys")
+    queryset = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
     sending_actions = frozenset({"list", "retrieve"})
     object_name, id_prefix = "domain", "dom_"
     item, delete_object = staticmethod(domain_item), staticmethod(delete_domain)
@@ -96,6 +99,11 @@ def _read_changes(body: Mapping[str, Any]) -> dict[str, Any]:
     if "tracking_subdomain" in body:
         subdomain = body["tracking_subdomain"]
         fields["tracking"] = None if subdomain is None else {"subdomain": subdomain}
+    capabilities = as_object(body.get("capabilities"), "capabilities")
+    if read_choice(capabilities.get("sending"), CAPABILITIES, field="capabilities") is False:
+        raise invalid_field("capabilities", "A domain can always send. Delete it to stop sending.")
+    receiving = read_choice(capabilities.get("receiving"), CAPABILITIES, field="capabilities")
+    fields |= {} if receiving is None else {"receiving": receiving}
     changes: dict[str, Any] = DomainSettingsInput().run_validation(fields)
     return changes
 

@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from compat.resend.errors import error_message
 from emails.accept.idempotency import StoredResponse
+from emails.listing.attachments import LINK_LIFETIME, attachment_url, id_of
 from emails.models import Attachment, Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -80,15 +83,17 @@ def last_event(email: Email) -> str:
 
 
 def attachment_resource(email: Email, attachment: Attachment) -> Resource:
-    """Return an attachment, whose bytes cannot be downloaded."""
+    """Return an attachment with a URL that is valid for an hour."""
+    expires_at = timezone.now() + LINK_LIFETIME
     return {
-        "object": "attachment",
-        "id": f"{uuid_text(email.id)}.{attachment.position}",
+        "id": uuid_text(id_of(email, attachment), prefix="att_"),
         "filename": attachment.filename,
         "size": attachment.size,
         "content_type": attachment.content_type,
         "content_disposition": "inline" if attachment.cid else "attachment",
         "content_id": attachment.cid,
+        "download_url": attachment_url(email, attachment, expires_at=expires_at),
+        "expires_at": format_datetime(expires_at),
     }
 
 

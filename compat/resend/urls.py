@@ -6,6 +6,7 @@ from django.urls import path, re_path
 
 from compat.resend.api_keys import ResendApiKeyViewSet
 from compat.resend.domains import ResendDomainViewSet
+from compat.resend.receiving.views import ResendReceivedViewSet
 from compat.resend.suppressions import ResendSuppressionViewSet
 from compat.resend.templates import ResendTemplateViewSet
 from compat.resend.topics import ResendTopicViewSet
@@ -21,10 +22,18 @@ urlpatterns = [
     path("emails", ResendEmailViewSet.as_view({"post": "send", "get": "list"})),
     path("emails/batch", ResendEmailViewSet.as_view({"post": "batch"})),
     # Not ids.
-    re_path("^(?:emails/(?:metrics|receiving)|domains/claim)$", ResendEmailViewSet.as_view(ABSENT)),
+    re_path("^(?:emails/metrics|domains/claim)$", ResendEmailViewSet.as_view(ABSENT)),
+    path("emails/receiving", ResendReceivedViewSet.as_view({"get": "list"})),
+    path("emails/receiving/<str:pk>", ResendReceivedViewSet.as_view({"get": "retrieve"})),
+    path("emails/receiving/<str:pk>/attachments", ResendReceivedViewSet.as_view({"get": "attachments"})),
+    path(
+        "emails/receiving/<str:pk>/attachments/<str:attachment>",
+        ResendReceivedViewSet.as_view({"get": "attachment"}),
+    ),
     path("emails/<str:pk>", ResendEmailViewSet.as_view({"get": "retrieve", "patch": "update"})),
     path("emails/<str:pk>/cancel", ResendEmailViewSet.as_view({"post": "cancel"})),
     path("emails/<str:pk>/attachments", ResendEmailViewSet.as_view({"get": "attachments"})),
+    path("emails/<str:pk>/attachments/<str:attachment>", ResendEmailViewSet.as_view({"get": "attachment"})),
     path("domains", ResendDomainViewSet.as_view(MANY)),
     path("domains/<str:pk>", ResendDomainViewSet.as_view(ONE)),
     path("domains/<str:pk>/verify", ResendDomainViewSet.as_view({"post": "verify"})),

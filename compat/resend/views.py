@@ -6,16 +6,19 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.errors import NotFound
 from api.parser import MAX_BODY_BYTES
 from compat.drafts import read_drafts
 from compat.errors import invalid_field
 from compat.resend import requests, resources
+from compat.resend.attachment_pages import attachment_page
 from compat.resend.errors import render_error
 from compat.resend.topic_ids import TopicReader, email_topic
 from compat.views import DialectViewSet, R, cursor_page
-from emails.models import Attachment, Email
+from emails.listing.attachments import find_attachment, list_attachments
+from emails.models import Email
 from emails.sending.scheduling import cancel_email, reschedule_email
-from lib.ids import uuid_text
+from lib.ids import from_any_spelling, uuid_text
 
 
 class ResendViewSet(DialectViewSet[R]):
@@ -23,18 +26,21 @@ class ResendViewSet(DialectViewSet[R]):
 
     object_name: its name in responses.
     item: returns an object as in a list.
+    time_column: the order of a list.
     delete_object: deletes one.
     """
 
     provider = "resend"
     render_error = staticmethod(render_error)
     object_name: ClassVar[str]
+    time_column: ClassVar[str] = "created_at"
     item: "ClassVar[staticmethod[[Any], resources.Resource]]"
     delete_object: "ClassVar[staticmethod[[Any], object]]"
 
     def list(self, request: Request, **_: Any) -> Response:
         anchors = {name: self._anchor(name) for name in ("after", "before")}
-        rows, has_more = cursor_page(self.get_queryset(), limit=requests.read_limit(request), **anchors)
+        limit = requests.read_limit(request)
+        rows, has_more = cursor_page(self.get_queryset(), limit=limit, time=self.time_column, **anchors)
         return Response(resources.list_resource(rows, self.item, has_more=has_more))
 
     def destroy(self, request: Request, pk: str) -> Response:
@@ -56,7 +62,7 @@ class ResendEmailViewSet(ResendViewSet[Email]):
     queryset = Email.objects.prefetch_related("recipients")
     object_name, item = "email", staticmethod(resources.email_item)
     sending_only_actions = frozenset({"send", "batch"})
-    sending_actions = frozenset({"send", "batch", "list", "retrieve", "update", "cancel", "attachments"})
+    sending_actions = frozenset({"send", "batch", "list", "retrieve", "update", "cancel", "attachments", "attachment"})
     accepting_actions = frozenset({"send", "batch", "update"})
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
 
@@ -95,7 +101,13 @@ class ResendEmailViewSet(ResendViewSet[Email]):
 
     def attachments(self, request: Request, pk: str) -> Response:
         email = self.find(pk)
-        files = Attachment.objects.filter(content=email.content_id).defer("data") if email.content_id else []
-        return Response(
-            resources.list_resource(files, lambda attachment: resources.attachment_resource(email, attachment))
-        )
+        entries = [resources.attachment_resource(email, file) for file in list_attachments(email)]
+        page, has_more = attachment_page(request, entries)
+        return Response(resources.list_resource(page, lambda entry: entry, has_more=has_more))
+
+    def attachment(self, request: Request, pk: str, attachment: str) -> Response:
+        email = self.find(pk)
+        file = find_attachment(email, from_any_spelling(attachment, prefix="att_"))
+        if file is None:
+            raise NotFound
+        return Response({"object": "attachment", **resources.attachment_resource(email, file)})

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from compat.resend.receiving.resources import received_data
 from delivery.bounces.reasons import FailureReason
 from events.kinds import wire_type
 from lib.ids import uuid_text
 from webhooks.formats import WebhookFormat
 
+RECEIVED = "received"
 SUPPRESSED = "recipient_suppressed"
 # Resend's type of each event of a recipient.
 # https://resend.com/docs/dashboard/webhooks/event-types
@@ -21,6 +23,7 @@ TYPES = {
     "clicked": "email.clicked",
     "complained": "email.complained",
     "unsubscribed": "suppression.added",
+    RECEIVED: "email.received",
 }
 # Of a bounce, by its reason; the others are General.
 # https://resend.com/docs/dashboard/emails/email-bounces
@@ -41,6 +44,8 @@ def resend_type(kind: str) -> str:
 def _payload(event: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
+    if kind == RECEIVED:
+        return {"type": TYPES[RECEIVED], "created_at": event["createdAt"], "data": received_data(data)}
     is_suppressed = kind == "failed" and data.get("reason") == SUPPRESSED
     return {
         "type": "email.suppressed" if is_suppressed else resend_type(kind),

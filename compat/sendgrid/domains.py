@@ -15,7 +15,7 @@ from domains.verify import verify_domain
 
 
 class SendGridDomainViewSet(SendGridViewSet[Domain]):
-    queryset = Domain.objects.prefetch_related("dkim_keys")
+    queryset = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
     sending_actions = frozenset({"list", "retrieve"})
     id_prefix = "dom_"
 

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.errors import NotFound
+from compat.catch_all import RECEIVED
 from compat.errors import invalid_field
 from compat.sendgrid.resources import Resource
 from compat.sendgrid.unsupported import ABSENT_EVENTS, REFUSED_SETTINGS
@@ -27,7 +28,8 @@ SETTINGS = {name: kind for kind, name in EVENTS.items() if name != "spamreport"}
 
 
 class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
-    queryset = Webhook.objects.filter(format=FORMAT.name)
+    # The endpoints of inbound parse have settings of their own.
+    queryset = Webhook.objects.filter(format=FORMAT.name).exclude(events=[RECEIVED])
     id_prefix = "wh_"
 
     def list_all(self, request: Request) -> Response:
@@ -102,7 +104,9 @@ class SendGridEventWebhookViewSet(SendGridViewSet[Webhook]):
         for name in REFUSED_SETTINGS:
             if self.body.get(name):
                 raise invalid_field(name, "OAuth is not supported; verify the signature of the events instead.")
-        return [event for name, event in SETTINGS.items() if self.body.get(name, event in current) is True]
+        others = [event for event in current if event not in SETTINGS.values()]
+        chosen = [event for name, event in SETTINGS.items() if self.body.get(name, event in current) is True]
+        return chosen + others
 
     def _is_active(self, *, default: bool) -> Any:
         return self.body.get("enabled", default)

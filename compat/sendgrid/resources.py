@@ -16,7 +16,15 @@ from workspaces.models import ApiKey
 
 Resource = dict[str, Any]
 # https://www.twilio.com/docs/sendgrid/api-reference/domain-authentication
-RECORD_NAMES = {"DKIM": "dkim", "SPF": "subdomain_spf", "DMARC": "dmarc", "ReturnPath": "mail_server"}
+RECORD_NAMES = {
+    "DKIM": "dkim",
+    "SPF": "subdomain_spf",
+    "DMARC": "dmarc",
+    "ReturnPath": "mail_server",
+    "Tracking": "links",
+    "TrackingCAA": "links_caa",
+    "Receiving": "inbound_mx",
+}
 # https://www.twilio.com/docs/sendgrid/api-reference/api-key-permissions
 SENDING_SCOPES = frozenset(
     {

@@ -23,13 +23,19 @@ class SendGridStatsViewSet(SendGridViewSet[Email]):
     queryset = Email.objects.none()
 
     def list(self, request: Request) -> Response:
-        if request.query_params.get("aggregated_by", "day") != "day":
-            raise endpoint_absent("Statistics are available by day only.")
-        first = _date(request, "start_date")
-        last = _date(request, "end_date") if "end_date" in request.query_params else datetime.now(UTC).date()
-        if not 0 <= (last - first).days < MAX_DAYS:
-            raise invalid_field("start_date", f"The range must have 1 to {MAX_DAYS} days.")
+        first, last = read_days(request)
         return Response([day_resource(day) for day in read_outcomes(self.workspace, first=first, last=last)])
+
+
+def read_days(request: Request) -> tuple[date, date]:
+    """Return the first and the last day of a query. Raises InvalidFields, and NotFound for other periods."""
+    if request.query_params.get("aggregated_by", "day") != "day":
+        raise endpoint_absent("Statistics are available by day only.")
+    first = _date(request, "start_date")
+    last = _date(request, "end_date") if "end_date" in request.query_params else datetime.now(UTC).date()
+    if not 0 <= (last - first).days < MAX_DAYS:
+        raise invalid_field("start_date", f"The range must have 1 to {MAX_DAYS} days.")
+    return first, last
 
 
 def day_resource(day: DayOutcomes) -> Resource:

@@ -7,7 +7,6 @@ The endpoints are those about sending, templates, suppressions, domains, webhook
 ABSENT = {
     ("GET",): (
         "/v3/categories", "/v3/categories/stats", "/v3/categories/stats/sums", "/v3/messages", "/v3/scopes/requests",
-        "/v3/user/webhooks/parse/stats",
         "/v3/whitelabel/domains/default", "/v3/whitelabel/links/default",
     ),
     ("POST",): (
@@ -20,14 +19,14 @@ ABSENT = {
         "/v3/scopes/requests/:id", "/v3/whitelabel/domains/:id/ips/:ip",
     ),
     ("GET", "POST"): (
-        "/v3/user/webhooks/parse/settings", "/v3/whitelabel/ips",
+        "/v3/whitelabel/ips",
         "/v3/whitelabel/links",
     ),
     ("GET", "DELETE"): (
         "/v3/whitelabel/domains/subuser", "/v3/whitelabel/ips/:id", "/v3/whitelabel/links/subuser",
     ),
     ("GET", "PATCH", "DELETE"): (
-        "/v3/user/webhooks/parse/settings/:hostname", "/v3/whitelabel/links/:id",
+        "/v3/whitelabel/links/:id",
     ),
 }  # fmt: skip
 # Settings of events that do not exist here: an unsubscribe from a group is the event `unsubscribe`.
@@ -75,6 +74,8 @@ NOTES = {
     "PATCH /v3/user/webhooks/event/settings/signed": "events are always signed",
     "PATCH /v3/user/webhooks/event/settings/signed/:id": "events are always signed",
     "POST /v3/user/webhooks/event/test": "posts to the URL of the settings only",
-    "GET /v3/user/webhooks/parse/settings": "Postrider does not receive email for applications",
+    "GET /v3/user/webhooks/parse/settings": "the routes `*` with one endpoint of the format `sendgrid`",
+    "POST /v3/user/webhooks/parse/settings": "`spam_check` needs a spam filter of the operator",
+    "GET /v3/user/webhooks/parse/stats": "by day; of all routes",
     "GET /v3/stats": "by day; each email counts once; `blocks`, `deferred`, `unsubscribes` and drops are 0",
 }

@@ -8,6 +8,7 @@ from compat.sendgrid.batches import SendGridBatchViewSet, SendGridScheduledSendV
 from compat.sendgrid.domains import SendGridDomainViewSet
 from compat.sendgrid.event_webhook import SendGridEventWebhookViewSet
 from compat.sendgrid.groups import SendGridGroupSuppressionViewSet, SendGridGroupViewSet
+from compat.sendgrid.receiving.settings import SendGridParseViewSet
 from compat.sendgrid.stats import SendGridStatsViewSet
 from compat.sendgrid.suppressions import LISTS, SendGridSuppressionViewSet
 from compat.sendgrid.templates import SendGridTemplateViewSet
@@ -29,6 +30,7 @@ TEMPLATE = "v3/templates/<str:reference>"
 VERSION = f"{TEMPLATE}/versions/<str:version>"
 DOMAINS = "v3/whitelabel/domains"
 EVENT_WEBHOOK = "v3/user/webhooks/event"
+PARSE = "v3/user/webhooks/parse"
 
 urlpatterns = [
     path("v3/mail/send", SendGridMailViewSet.as_view({"post": "send"})),
@@ -87,5 +89,8 @@ urlpatterns = [
         SendGridEventWebhookViewSet.as_view({"get": "retrieve", "patch": "update", "delete": "destroy"}),
     ),
     path(f"{EVENT_WEBHOOK}/test", SendGridEventWebhookViewSet.as_view({"post": "test"})),
+    path(f"{PARSE}/settings", SendGridParseViewSet.as_view(MANY)),
+    path(f"{PARSE}/settings/<str:hostname>", SendGridParseViewSet.as_view(CHANGEABLE)),
+    path(f"{PARSE}/stats", SendGridParseViewSet.as_view({"get": "stats"})),
     re_path("", SendGridMailViewSet.as_view(dict.fromkeys(("get", "post", "put", "patch", "delete"), "absent"))),
 ]

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from compat.sendgrid.receiving.format import RECEIVED_BODY
 from delivery.bounces.reasons import RECIPIENT_FAULTS
 from lib.ids import uuid_text
 from webhooks.formats import WebhookFormat
@@ -26,6 +27,8 @@ EVENTS = {
     "unsubscribed": "unsubscribe",
     "complained": "spamreport",
 }
+# Posted as by the inbound parse webhook.
+RECEIVED = "received"
 KEY_PURPOSE = b"postrider sendgrid event webhook"
 # Order of the group of P-256 (FIPS 186-4, section D.1.2.3).
 GROUP_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -83,4 +86,12 @@ def _details(kind: str, data: dict[str, Any]) -> dict[str, Any]:
     return {"url": data.get("url")} if kind == "clicked" else {}
 
 
-FORMAT = WebhookFormat("sendgrid", "SendGrid", EVENTS.keys(), _payload, _signature_headers, verification_key)
+FORMAT = WebhookFormat(
+    "sendgrid",
+    "SendGrid",
+    (*EVENTS, RECEIVED),
+    _payload,
+    _signature_headers,
+    verification_key,
+    large={RECEIVED: RECEIVED_BODY},
+)

@@ -40,6 +40,7 @@ CATEGORIES = {
     "templates": AuditCategory(_("Templates"), ("template_",)),
     "domains": AuditCategory(_("Domains"), ("domain_",)),
     "webhooks": AuditCategory(_("Webhooks"), ("webhook_",)),
+    "receiving": AuditCategory(_("Receiving"), ("route_", "sender_", "inbound_", "forward_")),
     "streams": AuditCategory(_("Streams"), ("stream_",)),
     "suppressions": AuditCategory(_("Suppressions"), ("suppression_",)),
     "members": AuditCategory(_("Members"), ("member_", "invitation_")),

@@ -20,8 +20,10 @@ from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
 from emails.models import Email
+from events.kinds import EventKind
 from lib.datetimes import parse_datetime
 from lib.worker.stages import Stage
+from receiving.models import ReceivedEmail
 from webhooks.models import PendingDelivery, WebhookDelivery
 from webhooks.sending.post import HEADERS
 from webhooks.services import replay_delivery
@@ -62,6 +64,7 @@ class DeliverySection(ScopedAdmin):
             body=_format_json(delivery.event.body),
             attempts=[_describe_attempt(attempt) for attempt in reversed(delivery.attempts)],
             email_id=_find_email(request, delivery),
+            received_id=_find_received(request, delivery),
             next_at=pending.due_at if pending else None,
             tone=DELIVERY_TONES[delivery.status],
             replay_url=self.url("replay", delivery.id),
@@ -107,6 +110,14 @@ def _find_email(request: HttpRequest, delivery: WebhookDelivery) -> str | None:
         return str(emails.get(id=json.loads(delivery.event.body)["data"]["emailId"]))
     except (Email.DoesNotExist, ValueError, KeyError, TypeError):
         return None
+
+
+def _find_received(request: HttpRequest, delivery: WebhookDelivery) -> str | None:
+    """Return the id of the event's received email in the workspace; None for another event, and if it is deleted."""
+    if delivery.kind != EventKind.RECEIVED:
+        return None
+    emails = rows_in_workspace(current_workspace(request), ReceivedEmail.objects.all())
+    return emails.filter(event_id=delivery.event_id).values_list("id", flat=True).first()
 
 
 def _format_json(body: str) -> str:

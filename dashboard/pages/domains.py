@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
@@ -21,7 +22,7 @@ from dashboard.ui.scoping import ScopedAdmin
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
-from domains.records import DnsRecord, find_tracking_error, list_records, list_warnings
+from domains.records import DnsRecord, find_receiving_error, find_tracking_error, list_records, list_warnings
 from domains.services import change_domain, delete_domain, is_dns_optional, register_domain, rotate_dkim_key
 from domains.verify import verify_domain
 from lib.translation import translate
@@ -36,13 +37,18 @@ PURPOSES = {
     "ReturnPath": gettext_lazy("Receives bounces under your own name"),
     "Tracking": gettext_lazy("Gives the links in your emails your own name"),
     "TrackingCAA": gettext_lazy("Permits the certificate for the links"),
+    "Receiving": gettext_lazy("Brings email to addresses of the domain here"),
 }
+STOPPED = gettext_lazy("Email to addresses of this domain is refused now.")
+# Pages and actions of a domain.
+PAGES = ("verify", "zone", "tls", "tracking", "receiving", "rotate", "delete")
 # A text of a TXT record has at most 255 bytes; a longer value consists of several.
 TXT_BYTES = 255
 
 
 def zone_line(record: DnsRecord) -> str:
-    value = f"{record.value}." if record.type == "CNAME" else record.value
+    values = {"CNAME": f"{record.value}.", "MX": f"{record.priority} {record.value}."}
+    value = values.get(record.type, record.value)
     if record.type == "TXT":
         escaped = record.value.replace("\\", "\\\\").replace('"', '\\"')
         value = " ".join(f'"{escaped[at : at + TXT_BYTES]}"' for at in range(0, len(escaped), TXT_BYTES))
@@ -99,6 +105,9 @@ class DomainSection(ScopedAdmin):
         gettext_lazy("Add the domain you send from, then publish its DNS records."),
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tracking_host", "receiving_domain")
+
     def page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:
         return super().page(request, template, tones=DOMAIN_TONES, **context)
 
@@ -110,6 +119,7 @@ class DomainSection(ScopedAdmin):
             self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
             self.post_route("<str:object_id>/tls/", "tls", self.tls_view),
             self.route("<str:object_id>/tracking/", "tracking", self.tracking_view),
+            self.route("<str:object_id>/receiving/", "receiving", self.receiving_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
@@ -130,9 +140,10 @@ class DomainSection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
-        host = domain.links_host
-        regions = ("checked", "state", "records", "links")
-        refresh = refresh_of(domain.status, host and host.status, domain.last_checked_at, regions=regions)
+        host, receiving = domain.links_host, domain.receiving
+        regions = ("checked", "state", "records", "links", "receiving")
+        statuses = (domain.status, host and host.status, receiving and receiving.status)
+        refresh = refresh_of(*statuses, domain.last_checked_at, regions=regions)
         return refresh.unchanged(request) or self.page(
             request,
             "dashboard/domains/detail.html",
@@ -144,10 +155,10 @@ class DomainSection(ScopedAdmin):
             purposes=PURPOSES,
             host=host,
             host_error=host and translate(find_tracking_error(host) or ""),
+            receiving=receiving,
+            receiving_error=receiving and translate(find_receiving_error(receiving) or ""),
             is_dns_optional=is_dns_optional(),
-            urls={
-                name: self.url(name, domain.id) for name in ("verify", "zone", "tls", "tracking", "rotate", "delete")
-            },
+            urls={name: self.url(name, domain.id) for name in PAGES},
         )
 
     def zone_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -182,6 +193,31 @@ class DomainSection(ScopedAdmin):
         self.log_change(request, domain, "Changed links and tracking.")
         messages.success(request, _("The settings were saved. They apply to new emails."))
         return redirect(self.url("change", domain.id))
+
+    def receiving_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Begin to receive the email of a domain, or end it, after a confirmation."""
+        domain = self.find(request, object_id)
+        back = self.url("change", domain.id)
+        if request.method != "POST":
+            return self._confirm_receiving(request, domain, back)
+        wanted = request.POST.get("receiving") == "on"
+        if try_action(request, lambda: change_domain(domain, {"receiving": wanted})):
+            self.log_change(request, domain, f"Set receiving to {wanted}.")
+            text = _("Publish the MX record below. Email is received once it is found.") if wanted else STOPPED
+            messages.success(request, text)
+        return redirect(back)
+
+    def _confirm_receiving(self, request: HttpRequest, domain: Domain, back: str) -> HttpResponse:
+        if domain.receiving:
+            lead = _("Email to addresses of this domain is refused from now on. Received emails and routes stay.")
+            confirmation = Confirmation(lead, _("Stop receiving"), back, about=domain.name, is_danger=True)
+            return self.confirm(request, _("Stop receiving"), confirmation, hidden=[("receiving", "off")])
+        lead = _(
+            "All email to addresses of this domain comes here once its MX record names this service. If people have "
+            "mailboxes at the domain, use a subdomain such as in.%(name)s instead."
+        ) % {"name": domain.name}
+        confirmation = Confirmation(lead, _("Receive email"), back, about=domain.name)
+        return self.confirm(request, _("Receive email"), confirmation, hidden=[("receiving", "on")])
 
     def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)

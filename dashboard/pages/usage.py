@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.receiving import uses_receiving
+from receiving.arrival.usage import read_usage
 from workspaces.models import Workspace
 from workspaces.plans import MAX_KEYS
 from workspaces.quota import Quota, read_quota
@@ -18,10 +20,10 @@ from workspaces.services import usage_history
 
 @dataclass(frozen=True)
 class PlanLimitRow:
-    """One row of the plan limits; used is None if usage is not counted."""
+    """One row of the plan limits; used is a number, a text, or None if usage is not counted."""
 
     name: str
-    used: int | None
+    used: int | str | None
     limit: str
 
 
@@ -38,7 +40,7 @@ def usage(request: HttpRequest) -> dict[str, Any]:
             [date_format(usage.month, "M Y") for usage in history],
             [ChartSeries(_("Used"), [usage.used for usage in history], "--color-primary-600")],
         ),
-        "limits": _plan_limits(workspace, quota),
+        "limits": [*_plan_limits(workspace, quota), *(_receiving_limits(workspace) if uses_receiving(request) else ())],
         "unit": _("recipients") if settings.QUOTA_UNIT == "recipient" else _("emails"),
     }
 
@@ -57,3 +59,19 @@ def _plan_limits(workspace: Workspace, quota: Quota) -> list[PlanLimitRow]:
         PlanLimitRow(_("API keys"), workspace.api_keys.filter(revoked_at=None).count(), str(MAX_KEYS)),
         PlanLimitRow(_("Email retention"), None, days),
     ]
+
+
+def _receiving_limits(workspace: Workspace) -> list[PlanLimitRow]:
+    use = read_usage(workspace)
+    storage = _("unlimited") if use.storage_bytes is None else _megabytes(use.storage_bytes)
+    daily = number_format(use.daily_messages, force_grouping=True)
+    return [
+        PlanLimitRow(_("Emails received today (UTC)"), use.messages, daily),
+        PlanLimitRow(_("Storage of received emails"), _megabytes(use.stored_bytes), storage),
+    ]
+
+
+def _megabytes(size: int) -> str:
+    megabytes = size / 10**6
+    number = number_format(megabytes, decimal_pos=0 if megabytes >= 10 else 1, force_grouping=True)
+    return _("%(number)s\N{NO-BREAK SPACE}MB") % {"number": number}

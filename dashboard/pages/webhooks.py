@@ -63,6 +63,8 @@ EVENT_LABELS = {
     "domain.failed": gettext_lazy("The verification of a domain failed"),
     "suppression.added": gettext_lazy("A suppression was added"),
     "suppression.removed": gettext_lazy("A suppression was removed"),
+    "received": gettext_lazy("An email was received"),
+    "replied": gettext_lazy("A recipient answered"),
 }
 
 

@@ -3,9 +3,10 @@
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from domains.models import Domain, TrackingHost
+from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.models import Entrance, Recipient
 from emails.states import EmailStatus
+from receiving.states import ReceivedStatus
 from suppressions.models import Suppression
 from webhooks.models import WebhookDeliveryStatus
 from workspaces.models import ApiKey, AuditEntry, Membership
@@ -30,6 +31,8 @@ DOMAIN_TONES = {
     "failed": "danger",
     "temporary_failure": "danger",
 }
+# Status of a received email → variant.
+RECEIVED_TONES = {"stored": "warning", "processed": "success", "blocked": "danger", "unreadable": "warning"}
 # Webhook delivery status → variant.
 DELIVERY_TONES = {"pending": "warning", "succeeded": "success", "exhausted": "danger", "discarded": "neutral"}
 
@@ -56,6 +59,8 @@ TRANSLATED_VALUES = (
     Domain.DomainStatus,
     Domain.TlsPolicy,
     TrackingHost.HostStatus,
+    ReceivingDomain.ReceivingStatus,
+    ReceivedStatus,
     WebhookDeliveryStatus,
     Suppression.Reason,
     ApiKey.Scope,
@@ -76,6 +81,10 @@ WORDS = (
     gettext_noop("format"),
     gettext_noop("limited"),
     gettext_noop("name"),
+    gettext_noop("match"),
+    gettext_noop("priority"),
+    gettext_noop("action"),
+    gettext_noop("domain"),
     gettext_noop("sample_data"),
     gettext_noop("strict_variables"),
     gettext_noop("subject"),

@@ -13,13 +13,20 @@ from django.utils.translation import gettext_lazy
 
 from dashboard.auth.passwords import has_password
 from dashboard.ui.current_workspace import current_workspace, is_owner, workspaces_of
+from dashboard.ui.receiving import uses_receiving
 from dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"
+# The sections under one item.
+RECEIVING = ("receiving_receivedemail", "receiving_inboundroute", "receiving_senderblock")
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     streams = _item(_("Streams"), "campaign", "streams_stream_changelist", key="n")
+    received = {
+        **_item(_("Received"), "mark_email_unread", "receiving_receivedemail_changelist", key="r"),
+        "active": request.path.startswith(tuple(reverse(f"dashboard:{name}_changelist") for name in RECEIVING)),
+    }
     inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")
     return [
         {
@@ -29,6 +36,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "active": request.path == reverse("dashboard:index"),
                 },
                 _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
+                *([received] if uses_receiving(request) else []),
                 *([inbox] if settings.DELIVERY_TRANSPORT == "inbox" else []),
             ]
         },
@@ -70,6 +78,10 @@ STAFF_SECTIONS = {
         "emails_email": "mail",
         "domains_domain": "dns",
         "domains_trackinghost": "link",
+        "domains_receivingdomain": "move_to_inbox",
+        "receiving_receivedemail": "mark_email_unread",
+        "receiving_inboundroute": "rule",
+        "receiving_receivingusage": "data_usage",
         "streams_stream": "campaign",
         "webhooks_webhook": "webhook",
         "webhooks_webhookdelivery": "outbox",

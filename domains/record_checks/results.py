@@ -77,6 +77,29 @@ class HostCheck:
         return _messages(check for check in (self.name, self.proof, self.owner, self.authority) if check)
 
 
+@dataclass(frozen=True)
+class ReceivingCheck:
+    """The check of a receiving domain.
+
+    mx: whether email for the name comes to this service. owner: whether the workspace may receive it.
+    advice: a warning about the name.
+    """
+
+    receiving_id: str
+    mx: RecordCheck
+    owner: RecordCheck = RecordCheck(RecordStatus.VALID)
+    advice: RecordCheck = RecordCheck(RecordStatus.VALID)
+
+    @property
+    def decisive(self) -> RecordCheck:
+        """The first check that is not valid, or a valid one."""
+        return self.mx if self.mx.status is not RecordStatus.VALID else self.owner
+
+    def messages(self) -> list[CodedText]:
+        """Return the errors and notes of all checks."""
+        return _messages([self.mx, self.owner, self.advice])
+
+
 def _messages(checks: Iterable[RecordCheck]) -> list[CodedText]:
     return [text for check in checks for text in (check.error, check.note) if isinstance(text, CodedText)]
 
@@ -102,8 +125,8 @@ def from_json(
     return VerificationResult(keys=keys, **checks)
 
 
-def host_to_json(check: HostCheck) -> dict[str, Any]:
-    """Return the stored form of the check of a tracking host."""
+def host_to_json(check: HostCheck | ReceivingCheck) -> dict[str, Any]:
+    """Return the stored form of the check of a tracking host or a receiving domain."""
     return {
         name: _check_to_json(value) if isinstance(value, RecordCheck) else value for name, value in vars(check).items()
     }
@@ -118,6 +141,19 @@ def host_from_json(stored: Mapping[str, Any], messages: Iterable[Mapping[str, An
         name: _check_from_json(value, by_text) if isinstance(value, dict) else value for name, value in stored.items()
     }
     return HostCheck(**values)
+
+
+def receiving_from_json(
+    stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None
+) -> ReceivingCheck | None:
+    """Return the check that `host_to_json` stored; None before the first check."""
+    if not stored:
+        return None
+    by_text = {message: message for message in map(restore_text, messages or ())}
+    values: dict[str, Any] = {
+        name: _check_from_json(value, by_text) if isinstance(value, dict) else value for name, value in stored.items()
+    }
+    return ReceivingCheck(**values)
 
 
 def _check_to_json(check: RecordCheck) -> dict[str, Any]:

@@ -43,6 +43,11 @@ class Draft(SendOptions):
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
     envelope: frozenset[str] | None = None
+    # Until complete_draft (emails.accept.answers): whether answers are matched, and the received email to answer.
+    reply_tracking: bool = field(default=False, kw_only=True)
+    answers: str | None = field(default=None, kw_only=True)
+    # The domain of the addresses in Reply-To, one for each recipient (emails.sending.reply_address); None without them.
+    reply_domain: str | None = field(default=None, kw_only=True)
     # A request need not name it.
     stream: str | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 

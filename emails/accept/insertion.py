@@ -44,13 +44,15 @@ class NewRecipient:
 class SharedFields(SendOptions):
     """The columns whose values several emails can share. Without scheduled_for they are sent immediately.
 
-    reply_to: addresses separated by commas. content_id: of a stored content, or of the one that the email brings.
+    reply_to: addresses separated by commas. reply_domain: of reply addresses in their place. content_id: of a stored
+    content, or of the one that the email brings.
     rank: the priority of the stream, for the queue.
     """
 
     sender: str
     from_domain: str
     reply_to: str | None
+    reply_domain: str | None = None
     scheduled_for: datetime | None = None
     content_id: str | None = None
     template_version_id: str | None = None

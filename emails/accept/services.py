@@ -10,6 +10,7 @@ from django.db import transaction
 
 from api.errors import NotFound, Problem, problem_members
 from domains.services import check_sending_domain
+from emails.accept.answers import complete_draft
 from emails.accept.batches import join_batches
 from emails.accept.checks import check_bulk, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
@@ -56,9 +57,10 @@ def send_email(
     """Accept one email and notify the workers.
 
     limits: of the API key; NO_LIMITS for the dashboard.
-    Raises the errors of check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
+    Raises the errors of complete_draft and check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
     IdempotencyKeyReuse.
     """
+    draft = complete_draft(workspace, draft, limits)
     email = check_draft(workspace, draft, limits)
     is_checked = suppressed is not SuppressionPolicy.ACCEPT and not limits.is_test
     addressed = list(draft.field_addresses()) if is_checked else []
@@ -76,6 +78,7 @@ def send_email(
 
 def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> NewEmail:
     """Run send_email and roll it back; return the email that would be sent. Raises the same errors."""
+    draft = complete_draft(workspace, draft, limits)
     email = check_draft(workspace, draft, limits)
     addressed = [] if limits.is_test else list(draft.field_addresses())
     with transaction.atomic():

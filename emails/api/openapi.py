@@ -19,6 +19,7 @@ from emails.api.serializers import (
     EmailSerializer,
     EventSerializer,
     RescheduledSerializer,
+    SentAttachmentsSerializer,
     StatsSerializer,
     TimelineSerializer,
 )
@@ -30,6 +31,9 @@ from emails.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReuse,
     InvalidIdempotencyKey,
+    ReceivedEmailNotFound,
+    ReceivingNotActive,
+    ReplyTrackingConflict,
     TooManyAttachments,
     TooManyRecipients,
 )
@@ -51,6 +55,8 @@ from workspaces.errors import (
     WorkspaceSuspended,
 )
 
+BYTES = {"type": "string", "format": "binary"}
+ATTACHMENT = OpenApiParameter("attachment_id", str, OpenApiParameter.PATH, description="The id of the attachment.")
 LIMITED = (DomainNotAllowed, TemplateNotAllowed, StreamNotAllowed)
 IDEMPOTENCY = (InvalidIdempotencyKey, IdempotencyKeyReuse, IdempotencyInProgress)
 ACCEPTING = (
@@ -66,6 +72,7 @@ ACCEPTING = (
     QuotaExceeded,
 )
 TEMPLATE = (TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables, TemplateOutputTooLarge)
+ANSWERING = (ReplyTrackingConflict, ReceivingNotActive, ReceivedEmailNotFound)
 REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -99,12 +106,20 @@ refine_schema(
     anyOf=[
         {
             "title": f"With {name}",
-            "required": [name, "subject"],
+            "required": ["to", name, "subject"],
             "properties": {name: SOME_TEXT, "subject": SOME_TEXT},
         }
         for name in ("html", "text")
     ]
-    + [{"title": "With a template", "required": ["templateId"], "properties": {"templateId": SOME_TEXT}}],
+    + [{"title": "With a template", "required": ["to", "templateId"], "properties": {"templateId": SOME_TEXT}}]
+    + [
+        {
+            "title": f"An answer with {name}",
+            "required": ["inReplyToId", name],
+            "properties": {"inReplyToId": SOME_TEXT, name: SOME_TEXT},
+        }
+        for name in ("html", "text", "templateId")
+    ],
 )
 refine_schema(BatchInput, properties={"recipients": {"maxItems": MAX_BATCH}})
 refine_schema(
@@ -141,7 +156,7 @@ emails_schema = keyed_view(
             ),
             response(DryRunSerializer, "The request passed the dry run.", examples.DRY_RUN),
         ],
-        problems=[*ACCEPTING, *TEMPLATE, TooManyRecipients, TooManyAttachments, AttachmentsTooLarge],
+        problems=[*ACCEPTING, *TEMPLATE, *ANSWERING, TooManyRecipients, TooManyAttachments, AttachmentsTooLarge],
         body=SendInput,
         bodies=examples.SEND,
         parameters=[IDEMPOTENCY_KEY],
@@ -193,6 +208,21 @@ emails_schema = keyed_view(
         "Returns the events of an email, oldest first.",
         response(TimelineSerializer, "The timeline.", examples.TIMELINE),
         answers_many=True,
+    ),
+    attachments=Operation(
+        "listEmailAttachments",
+        "List an email's attachments",
+        "Returns the attached files and inline images of an email with URLs for an hour; none once its content is "
+        "deleted.",
+        response(SentAttachmentsSerializer, "The files.", examples.ATTACHMENTS),
+        answers_many=True,
+    ),
+    attachment=Operation(
+        "getEmailAttachment",
+        "Get an attachment of an email",
+        "Returns the bytes of an attachment.",
+        response(BYTES, "The file.", "Hello", media_type="application/octet-stream"),
+        parameters=[ATTACHMENT],
     ),
     resend=Operation(
         "resendEmail",

@@ -158,3 +158,17 @@ CSV_ROW = (
 CSV = "".join(",".join(f'"{cell}"' for cell in row) + "\r\n" for row in (COLUMNS, CSV_ROW))
 
 STATS = {"waiting": 12, "active": 4, "delayed": 250, "completed": 48_211, "failed": 96, "paused": 0}
+
+ATTACHMENTS = {
+    "data": [
+        {
+            "id": "att_0Uf7m2kQ8JsDp6YeGiUa1X",
+            "filename": "invoice.pdf",
+            "contentType": "application/pdf",
+            "size": 48213,
+            "contentId": None,
+            "url": "https://mail.example.com/attachments/AZr3b7Qe0mX1cVbNq8RtYzAZr3b7Qe0mX1cVbNq8RtYzAZr3b7Qe0mX1cVb",
+            "urlExpiresAt": "2026-11-20T10:12:31.000Z",
+        }
+    ]
+}

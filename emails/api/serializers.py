@@ -19,9 +19,11 @@ from api.fields import (
 from emails.accept.insertion import NewEmail
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
+from emails.sending.reply_address import reply_address
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
+from lib.ids import to_uuid
 from suppressions.errors import RecipientSuppressed
 
 WARNINGS = "Parts of the request that were accepted but may be mistakes."
@@ -46,13 +48,21 @@ class RecipientSerializer(SentTimesSerializer):
     )
     status = serializers.ChoiceField(EmailStatus.choices, source="state")
     errorMessage = serializers.CharField(allow_null=True, help_text="The last delivery error; null if there is none.")
+    replyAddress = serializers.SerializerMethodField(
+        "get_reply_address", help_text="The address in Reply-To, with `replyTracking`; absent without it."
+    )
+    optional_fields = frozenset({"replyAddress"})
 
     class Meta:
         model = Recipient
-        fields = ("email", "type", "status", "sentAt", "deliveredAt", "errorMessage", "reason")
+        fields = ("email", "type", "status", "sentAt", "deliveredAt", "errorMessage", "reason", "replyAddress")
         extra_kwargs = help_texts(
             reason="The classified reason of a bounce or failure, such as `unknown_user`; null without one."
         )
+
+    def get_reply_address(self, recipient: Recipient) -> str | None:
+        domain = recipient.email.reply_domain
+        return reply_address(to_uuid(recipient.id), domain=domain) if domain else None
 
 
 class AttachmentSerializer(RowSerializer[Attachment]):
@@ -148,6 +158,22 @@ class EventSerializer(RowSerializer[Event]):
 
 class TimelineSerializer(serializers.Serializer[Any]):
     locals()["data"] = EventSerializer(many=True, help_text="The events, oldest first.")
+
+
+class SentAttachmentSerializer(serializers.Serializer[Any]):
+    """A file of a sent email."""
+
+    id = serializers.CharField()
+    filename = serializers.CharField(help_text="The name of the file, without a path.")
+    contentType = serializers.CharField(help_text="The media type of the file.")
+    size = CountField(help_text="The size after decoding, in bytes.")
+    contentId = serializers.CharField(allow_null=True, help_text="The Content-ID of an inline image.")
+    url = serializers.CharField(help_text="Where the file can be downloaded without a key, until `urlExpiresAt`.")
+    urlExpiresAt = UtcDateTimeField(help_text="The end of the URL.")
+
+
+class SentAttachmentsSerializer(serializers.Serializer[Any]):
+    locals()["data"] = SentAttachmentSerializer(many=True, help_text="The attached files and inline images.")
 
 
 class WarningSerializer(serializers.Serializer[Any]):

@@ -12,11 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from api.errors import NotFound
 from api.parser import MAX_BODY_BYTES
 from api.transfers import FileResponse, csv_file
 from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.rules.emails import BatchInput, SendInput
 from emails.accept.services import check_email, resend_email, send_bulk, send_email
+from emails.api.attachments import describe_attachments, sent_file_response
 from emails.api.inputs import RescheduleInput, ResendInput
 from emails.api.openapi import emails_schema, queue_schema
 from emails.api.pagination import EmailPagination
@@ -31,6 +33,7 @@ from emails.api.serializers import (
     StatsSerializer,
     TimelineSerializer,
 )
+from emails.listing.attachments import find_attachment
 from emails.listing.export import export_lines, is_truncated
 from emails.listing.filters import EmailFilters
 from emails.models import Attachment, Email
@@ -74,11 +77,25 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
     sending_only_actions = frozenset({"send", "batch"})
     sending_actions = frozenset(
-        {"send", "batch", "resend", "destroy", "partial_update", "list", "retrieve", "events", "export"}
+        {
+            "send",
+            "batch",
+            "resend",
+            "destroy",
+            "partial_update",
+            "list",
+            "retrieve",
+            "events",
+            "export",
+            "attachments",
+            "attachment",
+        }
     )
 
     def get_queryset(self) -> Any:
         emails = super().get_queryset()
+        if self.action in {"attachments", "attachment"}:
+            return emails.select_related("content")
         if self.action == "retrieve":
             return emails.select_related("content", "template_version").prefetch_related(
                 "recipients", ATTACHMENTS_WITHOUT_DATA
@@ -131,6 +148,18 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     def events(self, request: Request, pk: str) -> Response:
         email = self.get_object()
         return Response(TimelineSerializer({"data": with_webhook_status(email.events.all())}).data)
+
+    @action(detail=True)
+    def attachments(self, request: Request, pk: str) -> Response:
+        return Response(describe_attachments(self.get_object()))
+
+    @action(detail=True, url_path="attachments/(?P<attachment_id>[^/]+)")
+    def attachment(self, request: Request, pk: str, attachment_id: str) -> FileResponse:
+        email = self.get_object()
+        file = find_attachment(email, attachment_id)
+        if file is None:
+            raise NotFound
+        return sent_file_response(request, email, file)
 
     def partial_update(self, request: Request, pk: str) -> Response:
         email = self.get_object()

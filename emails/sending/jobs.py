@@ -48,6 +48,7 @@ class SendJob(SendOptions):
     from_domain: str
     sender: Address
     reply_to: tuple[Address, ...]
+    reply_domain: str | None
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
     subject: str

@@ -20,7 +20,9 @@ from emails.models import Recipient
 from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.queue import EmailClaim
+from emails.sending.reply_address import reply_address
 from emails.sending.return_path import return_path
+from lib.email_addresses import Address
 from lib.ids import to_uuid
 from streams.models import MAIN, Stream
 from templates_app.services import RenderedContent
@@ -68,7 +70,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         sender=job.sender,
         to=job.to,
         cc=job.cc,
-        reply_to=job.reply_to,
+        reply_to=_reply_to(job),
         subject=content.subject,
         html=_personalized_html(job, content),
         text=_personalized_text(job, content),
@@ -89,6 +91,13 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         transport=job.claim.handed_to or job.transport,
         is_pinned=bool(job.claim.handed_to),
     )
+
+
+def _reply_to(job: SendJob) -> tuple[Address, ...]:
+    """Return the addresses of Reply-To; with reply tracking, that of this recipient's answers."""
+    if not job.reply_domain:
+        return job.reply_to
+    return (Address(job.sender.name, reply_address(job.claim.key, domain=job.reply_domain)),)
 
 
 def is_large(job: SendJob) -> bool:

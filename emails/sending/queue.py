@@ -37,7 +37,7 @@ QUEUE = SharedLeaseQueue(
     last_rank=LAST_RANK,
     columns=("workspace_id", "since", "lost", "handed_to", "rank"),
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
-    claim_changes=", handed_to = coalesce(handed_to, %(unassigned)s)",
+    claim_changes=f"stage = {Stage.LEASED}, handed_to = coalesce(handed_to, %(unassigned)s), ",
 )
 # handed_to of a claimed entry to which no named transport is assigned yet; NULL stands for the only one.
 UNASSIGNED = ""

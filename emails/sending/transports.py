@@ -11,6 +11,7 @@ from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.direct import DirectTransport
 from delivery.transports.interface import Transport
+from delivery.transports.own_receiver import OwnReceiverTransport
 from delivery.transports.relay import RelayTransport, inbox_transport
 from delivery.transports.router import TransportRouter
 from delivery.transports.simulator import SimulatorTransport
@@ -18,6 +19,7 @@ from delivery.transports.smtp.mx import Routes
 from delivery.transports.smtp.smtp_url import parse_smtp_url
 from delivery.transports.source_addresses import usable_addresses
 from delivery.transports.transports_file import DEFAULT, TransportSpec
+from emails.sending.received_domains import ReceivedDomains
 from lib.network.address_guard import Address, Guard
 from lib.network.resolver import Resolver
 
@@ -53,7 +55,12 @@ def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
     routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
-    return DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    direct = DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    # The domains that this installation receives need no address in DNS.
+    host, port = settings.RECEIVING_SERVER
+    return OwnReceiverTransport(
+        direct, host=host, port=port, ehlo_name=ehlo_name, is_received=ReceivedDomains().includes
+    )
 
 
 def _own_addresses() -> frozenset[Address]:

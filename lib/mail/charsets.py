@@ -46,6 +46,27 @@ def decode_leniently(data: bytes, charset: str = "") -> str:
     return UNENCODABLE.sub("", _first_decoded(data, (find_codec(charset), "utf-8", "latin-1")) or "")
 
 
+def decode_tolerantly(data: bytes, charset: str = "") -> str:
+    """Decode text of a received message. Never raises.
+
+    By its charset if that is known and fast, else as UTF-8, else as windows-1252, which programs without a charset use,
+    with a replacement for each byte that has no character.
+    """
+    name = codec_name(charset)
+    known = (find_codec(charset), SUPERSETS.get(name, "utf-8")) if name and name not in SLOW else ("utf-8",)
+    text = _first_decoded(data, (*known, "utf-8"))
+    if text is None:
+        text = data.decode("windows-1252", "replace")
+    # Most texts have no such characters, which a search finds a hundred times as fast as their replacement.
+    return without_unencodable(text)
+
+
+def without_unencodable(text: str) -> str:
+    """Return a text without NUL and surrogates."""
+    plain = text.replace("\0", "")
+    return plain if plain.isascii() or not UNENCODABLE.search(plain) else UNENCODABLE.sub("", plain)
+
+
 def decode_strictly(data: bytes, charset: str) -> str:
     """Decode text by its charset, or as UTF-8 if that is unknown or ASCII.
 

@@ -193,12 +193,16 @@ class MimePart:
         return self.content_fields.get(name, "").partition(";")[0].strip().lower()
 
     def _from_base64(self) -> bytes:
-        body = memoryview(self.source)[self.start : max(self.end, self.start)]
-        for end, added in BASE64_ENDS[: 2 if self.policy.is_strict else 3]:
-            with suppress(binascii.Error):
-                data = binascii.a2b_base64(b"".join((body, end)) if end else body)
-                return data[: len(data) - added]
-        raise MalformedMime("A part is not valid base64")
+        return decode_base64(memoryview(self.source)[self.start : max(self.end, self.start)], self.policy)
+
+
+def decode_base64(body: bytes | memoryview, policy: MimePolicy) -> bytes:
+    """Return a body without base64. Raises MalformedMime."""
+    for end, added in BASE64_ENDS[: 2 if policy.is_strict else 3]:
+        with suppress(binascii.Error):
+            data = binascii.a2b_base64(b"".join((body, end)) if end else body)
+            return data[: len(data) - added]
+    raise MalformedMime("A part is not valid base64")
 
 
 class _MessageReader:
@@ -257,6 +261,9 @@ class _MessageReader:
         if body == limit < len(self._source):
             name = "The header of a part" if start else "The header"
             self._policy.refuse(f"{name} is longer than {self._policy.max_header_bytes:,} bytes")
+            # Once, not for each part: the search may go to the end.
+            if not start and (empty := END_OF_HEADER.search(self._source, limit)):
+                body = empty.end()
         return end, body
 
     def _next_part(self, delimiter: Delimiter | None) -> MimePart | None:

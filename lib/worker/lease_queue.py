@@ -101,7 +101,8 @@ RETURNING {self.claim_columns}"""
 class SharedLeaseQueue(LeaseQueue):
     """A lease queue whose ready rows are divided among groups, such as workspaces.
 
-    Due rows become ready first; only ready rows are claimed. timed: the stages that end at due_at.
+    Due rows become ready first; only ready rows are claimed. timed: the stages that end at due_at. A queue without
+    stages has another condition for ready rows.
     """
 
     group: str
@@ -109,10 +110,11 @@ class SharedLeaseQueue(LeaseQueue):
     # tenth claim takes some if there are any, and at most `last_share` of the CTE `shares`.
     rank: str = ""
     last_rank: int = 0
-    timed: tuple[Stage, ...]
+    timed: tuple[Stage, ...] = ()
     condition: str = f"stage = {Stage.LEASED}"
-    # Further changes of claimed rows, in SQL that begins with a comma.
-    claim_changes: str = ""
+    # The condition of ready rows, and the changes of claimed ones, in SQL that ends with a comma.
+    ready: str = f"stage = {Stage.READY}"
+    claim_changes: str = f"stage = {Stage.LEASED}, "
 
     @property
     def ready_groups(self) -> str:
@@ -128,7 +130,7 @@ class SharedLeaseQueue(LeaseQueue):
     def _first_row(self, after: str) -> str:
         return f"""
         SELECT {self.group}, due_at FROM {self.table}
-         WHERE stage = {Stage.READY} AND {self.group} > {after} ORDER BY {self.group}, {self._order} LIMIT 1"""
+         WHERE {self.ready} AND {self.group} > {after} ORDER BY {self.group}, {self._order} LIMIT 1"""
 
     @property
     def _order(self) -> str:
@@ -152,13 +154,13 @@ class SharedLeaseQueue(LeaseQueue):
          GROUP BY place, {self._order} ORDER BY min(turn), {self._order} LIMIT shares.share"""
         picked = f"""
     SELECT row.place FROM shares CROSS JOIN LATERAL ({rows}) row LIMIT %(limit)s"""
-        return self.claim_sql(picked, changes=f"stage = {Stage.LEASED}{self.claim_changes}, ")
+        return self.claim_sql(picked, changes=self.claim_changes)
 
     def _rows_of_share(self, columns: str, *, limit: str, rank: str = "") -> str:
         condition = f" AND {self.rank} {rank}" if rank else ""
         return f"""
         SELECT {columns} FROM {self.table}
-         WHERE stage = {Stage.READY} AND {self.group} = shares.{self.group}{condition}
+         WHERE {self.ready} AND {self.group} = shares.{self.group}{condition}
          ORDER BY {self._order} LIMIT {limit} FOR UPDATE SKIP LOCKED"""
 
     def due_rows(self, columns: str = "stage", *, condition: str = "true") -> str:

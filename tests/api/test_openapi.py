@@ -36,6 +36,7 @@ PROJECT = (
     "webhooks.",
     "analytics.",
     "provisioning.",
+    "receiving.",
 )
 
 

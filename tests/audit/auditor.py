@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -48,14 +48,18 @@ SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, r.finished_at, e.st
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
 """
 EVENTS = """
-SELECT v.id, v.email_id, v.recipient_id, v.kind, v.payload, e.workspace_id
-  FROM emails_event v JOIN emails_email e ON e.id = v.email_id ORDER BY v.number
+SELECT v.id, v.email_id, v.recipient_id, v.kind, v.payload, coalesce(v.workspace_id, e.workspace_id) AS workspace_id
+  FROM emails_event v LEFT JOIN emails_email e ON e.id = v.email_id ORDER BY v.number
 """
 DELIVERIES = """
 SELECT d.event_id, d.status, w.url, w.workspace_id, d.kind, d.is_test
   FROM webhooks_webhookdelivery d JOIN webhooks_webhook w ON w.id = d.webhook_id
 """
 USAGE = "SELECT workspace_id, sum(used)::int AS used FROM workspaces_usage GROUP BY 1"
+RECEIVED = """
+SELECT e.id, e.workspace_id, m.message_id, e.recipient, e.status, e.event_id
+  FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
+"""
 EMAILS = "SELECT id, workspace_id, status FROM emails_email"
 MESSAGE_ID = re.compile(rb"^message-id:\s*<([0-9A-Za-z_]+)@", re.IGNORECASE | re.MULTILINE)
 # Emails to the staff, such as those about a paused transport; they belong to no workspace.
@@ -72,14 +76,16 @@ class DatabaseSnapshot:
     events: list[Any]
     deliveries: list[Any]
     usage: dict[str, int]
+    received: list[Any] = field(default_factory=list)
 
     @classmethod
     def read(cls, url: str) -> "DatabaseSnapshot":
         with psycopg.connect(url, row_factory=namedtuple_row) as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            tables = [connection.execute(sql).fetchall() for sql in (EMAILS, RECIPIENTS, EVENTS, DELIVERIES, USAGE)]
-        *rest, usage = tables
-        return cls(*rest, usage={wire_id(row.workspace_id, "ws_"): row.used for row in usage})
+            statements = (EMAILS, RECIPIENTS, EVENTS, DELIVERIES, USAGE, RECEIVED)
+            *rest, usage, received = [connection.execute(sql).fetchall() for sql in statements]
+        used = {wire_id(row.workspace_id, "ws_"): row.used for row in usage}
+        return cls(*rest, usage=used, received=received)
 
 
 def audit(url: str, ledger: Ledger, *, grace_seconds: float) -> list[str]:
@@ -100,6 +106,7 @@ def find_violations(snapshot: DatabaseSnapshot, ledger: Ledger, *, grace_seconds
     yield from _check_quota(snapshot, ledger)
     yield from _check_webhooks(snapshot, ledger)
     yield from _check_bounces(snapshot, ledger)
+    yield from _check_received(snapshot, ledger)
     yield from _check_isolation(snapshot, ledger)
 
 
@@ -279,6 +286,25 @@ def _check_bounces(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
     for recipient_id in ledger.reports:
         if bounces[recipient_id] != 1:
             yield f"an acknowledged bounce of {recipient_id} has {bounces[recipient_id]} events"
+
+
+def _check_received(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
+    """A message that the receiver acknowledged with a 250 is one received email of its workspace, with one event.
+
+    Hosts repeat a message until it is acknowledged, so that no other message is stored.
+    """
+    found, events = defaultdict(list), Counter()
+    for event in snapshot.events:
+        if event.kind == "received":
+            events[event.id, event.workspace_id, event.payload["id"]] += 1
+    for row in snapshot.received:
+        key = row.event_id, row.workspace_id, wire_id(row.id, "inb_")
+        found[row.message_id, row.recipient].append((wire_id(row.workspace_id, "ws_"), row.status, events.pop(key, 0)))
+    for key, message in ledger.received.items():
+        if found[key] != [(message.workspace, "processed", 1)]:
+            yield f"the acknowledged message {' to '.join(key)} of {message.workspace} became {found[key]}"
+    yield from (f"a message was never acknowledged: {key}, {found[key]}" for key in found.keys() - ledger.received)
+    yield from (f"the event {wire_id(event, 'evt_')} is of no received email" for event, *_ in events)
 
 
 def _check_isolation(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:

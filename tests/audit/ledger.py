@@ -1,8 +1,10 @@
 """Ledger of the requests and answers that were observed outside the service."""
 
+import hashlib
 import threading
 import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -74,6 +76,21 @@ class WebhookRequest:
     clock_skew_seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class AcknowledgedMessage:
+    """A message to an address of a workspace that the receiver acknowledged with a 250.
+
+    digest: the SHA-256 of its source, in hexadecimal. answers: the id of the email that it answers; empty if none.
+    """
+
+    message_id: str
+    recipient: str
+    workspace: str
+    size: int
+    digest: str
+    answers: str = ""
+
+
 @dataclass
 class Ledger:
     """All observations outside the service, written by several threads."""
@@ -85,6 +102,8 @@ class Ledger:
     requests: list[WebhookRequest] = field(default_factory=list)
     # Recipient ids whose bounce the service acknowledged with a 250.
     reports: set[str] = field(default_factory=set)
+    # By Message-ID and recipient.
+    received: dict[tuple[str, str], AcknowledgedMessage] = field(default_factory=dict)
     # A word per workspace that occurs in all its emails.
     markers: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -94,6 +113,15 @@ class Ledger:
         with self.lock:
             self.accepted.append(email)
         return email
+
+    def record_received(
+        self, source: bytes, *, message_id: str, recipients: Mapping[str, str], answers: str = ""
+    ) -> None:
+        """Record a message. recipients: the workspaces of its acknowledged addresses."""
+        digest = hashlib.sha256(source).hexdigest()
+        for address, workspace in recipients.items():
+            message = AcknowledgedMessage(message_id, address, workspace, len(source), digest, answers)
+            self.received[message_id, address] = message
 
     def record_cancelled(self, email: AcceptedEmail) -> None:
         email.cancelled_at = time.time()

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--bulk", type=int, default=100, help="recipients of the largest batches; 0: no large batches")
     parser.add_argument("--two-transports", action="store_true", help="send by two transports that fail in turn")
+    parser.add_argument("--receiving", action="store_true", help="deliver email to workspaces instead of sending it")
     parser.add_argument("--upgrade-from", metavar="COMMIT", help="instead of faults: upgrade from this commit")
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the database before the upgrade")
     options = parser.parse_args()
@@ -38,7 +39,7 @@ def main() -> int:
     # Each stack has a separate Redis; the settings require a URL for the commands before it starts.
     os.environ.update(generate_secrets(), MODE="embedded", REDIS_URL="redis://127.0.0.1")
     # Needs the packages of .venv.
-    from tests.chaos.run import run
+    from tests.chaos.run import run, run_receiving
     from tests.chaos.upgrade import run_upgrade
 
     # On SIGTERM, still stop the started processes and unmount the disk.
@@ -49,13 +50,16 @@ def main() -> int:
         print("\n".join([*violations[:40], f"{len(violations)} violations"]))
         return 1 if violations else 0
     print(f"seed {options.seed}, logs in {logs}", flush=True)
-    report = run(
-        logs,
-        seed=options.seed,
-        seconds=options.minutes * 60,
-        bulk=options.bulk,
-        has_two_transports=options.two_transports,
-    )
+    if options.receiving:
+        report = run_receiving(logs, seed=options.seed, seconds=options.minutes * 60)
+    else:
+        report = run(
+            logs,
+            seed=options.seed,
+            seconds=options.minutes * 60,
+            bulk=options.bulk,
+            has_two_transports=options.two_transports,
+        )
     print(report)
     return 1 if report.violations else 0
 

@@ -153,11 +153,14 @@ class FaultInjector:
         self.database = replace(restarted, temporary_directory=server_directory)
 
     def _restart(self, name: str, number: signal.Signals, **variables: str) -> None:
+        self._end(name, number)
+        self.scenario.stack.start(name, **variables)
+
+    def _end(self, name: str, number: signal.Signals) -> None:
         process = self.scenario.stack.processes.pop(name)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         process.wait(90)
-        self.scenario.stack.start(name, **variables)
 
     @staticmethod
     def _freeze(pids: list[int], seconds: float) -> None:

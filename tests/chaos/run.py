@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -23,12 +24,19 @@ from tests.chaos.callers import Caller
 from tests.chaos.chaos import SETTINGS, FaultInjector
 from tests.chaos.disk import Disk
 from tests.chaos.feed_reader import FeedReader
+from tests.chaos.mail_hosts import MailHost
+from tests.chaos.received_view import find_violations_of_views
+from tests.chaos.receiving_faults import RECEIVERS, ReceivingFaultInjector
 from tests.chaos.stream_reader import StreamReader
 from tests.stack.scenario import Scenario, running_scenario
+from tests.stack.stack import free_port
 
 CALLERS = 3
+HOSTS = 5
 # The longest time without progress while the queues are emptied after the faults.
 SETTLE_SECONDS = 300.0
+# More than a run receives.
+RECEIVING = {"RECEIVING_DAILY_LIMIT": "999999999", "RECEIVING_STORAGE": "999999999999"}
 # A word with a digit: an address, an id or a number.
 NUMBERED = re.compile(r"\S*\d\S*")
 
@@ -55,26 +63,56 @@ class ChaosReport:
 
 def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0, has_two_transports: bool = False) -> ChaosReport:
     """Run with a separate PostgreSQL and Redis; see `Caller` for bulk."""
+    with _running_injector(logs, seed, has_two_transports=has_two_transports) as injector:
+        callers = [Caller(injector.scenario, random.Random(seed * 1000 + number), bulk) for number in range(CALLERS)]
+        return _run_until_idle(injector, callers, seed=seed, seconds=seconds)
+
+
+def run_receiving(logs: Path, *, seed: int, seconds: float) -> ChaosReport:
+    """Let mail hosts deliver to two receivers while faults are injected, instead of callers of the API."""
+    with _running_injector(logs, seed, **RECEIVING) as started:
+        scenario = started.scenario
+        ports = int(scenario.stack.environment["INBOUND_PORT"]), free_port()
+        injector = ReceivingFaultInjector(scenario, started.random, started.database, started.disk, ports=ports)
+        injector.start_receiver(RECEIVERS[1])
+        hosts = [MailHost(scenario, random.Random(seed * 1000 + number), ports=ports) for number in range(HOSTS)]
+        try:
+            report = _run_until_idle(injector, hosts, seed=seed, seconds=seconds)
+        finally:
+            # It may have been started again.
+            started.database = injector.database
+        sizes = {**report.sizes, "acknowledged messages": len(scenario.ledger.received)}
+        return replace(report, sizes=sizes, violations=[*report.violations, *find_violations_of_views(scenario)])
+
+
+@contextmanager
+def _running_injector(logs: Path, seed: int, **options: Any) -> Iterator[FaultInjector]:
+    """Yield the injector of a scenario with a separate PostgreSQL, two workers and two beats."""
     with _database_directory() as (directory, disk):
         database = replace(postgres.start(directory, settings=SETTINGS), temporary_directory=directory)
         previous_url = os.environ.get("DATABASE_URL")
         os.environ["DATABASE_URL"] = database.url
         injector = None
         try:
-            with running_scenario(logs, has_two_transports=has_two_transports) as scenario:
+            with running_scenario(logs, **options) as scenario:
                 scenario.stack.start("worker-2", "beat", "beat-2")
                 injector = FaultInjector(scenario, random.Random(seed), database, disk)
-                feed = FeedReader(scenario, random.Random(seed - 1))
-                stream = StreamReader(scenario, random.Random(seed - 2))
-                callers = [Caller(scenario, random.Random(seed * 1000 + number), bulk) for number in range(CALLERS)]
-                _run_threads(injector, [feed, stream, *callers], seconds)
-                report = _finish(scenario, injector, callers, seed)
-                found = [*feed.find_violations(), *stream.find_violations(), *feed.find_timeline_violations()]
-                return replace(report, violations=[*report.violations, *found])
+                yield injector
         finally:
             (injector.database if injector else database).stop()
             if previous_url is not None:
                 os.environ["DATABASE_URL"] = previous_url
+
+
+def _run_until_idle(injector: FaultInjector, callers: Sequence[Caller], *, seed: int, seconds: float) -> ChaosReport:
+    """Run the callers and the readers of the feed beside the faults; audit when the queues are empty."""
+    scenario = injector.scenario
+    feed = FeedReader(scenario, random.Random(seed - 1))
+    stream = StreamReader(scenario, random.Random(seed - 2))
+    _run_threads(injector, [feed, stream, *callers], seconds)
+    report = _finish(scenario, injector, callers, seed)
+    found = [*feed.find_violations(), *stream.find_violations(), *feed.find_timeline_violations()]
+    return replace(report, violations=[*report.violations, *found])
 
 
 @contextmanager
@@ -101,7 +139,7 @@ def _run_threads(injector: FaultInjector, callers: Sequence[Caller | FeedReader]
         thread.join()
 
 
-def _finish(scenario: Scenario, injector: FaultInjector, callers: list[Caller], seed: int) -> ChaosReport:
+def _finish(scenario: Scenario, injector: FaultInjector, callers: Sequence[Caller], seed: int) -> ChaosReport:
     violations = [party.error for party in (injector, *callers) if party.error]
     scenario.receiver.statuses = [200]
     recipients = sum(len(email.addresses) for email in scenario.ledger.accepted)

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from tests.chaos.run import run
+from tests.chaos.run import run, run_receiving
 
 pytestmark = [pytest.mark.stack, pytest.mark.alone]
 
@@ -13,4 +13,10 @@ pytestmark = [pytest.mark.stack, pytest.mark.alone]
 @pytest.mark.parametrize("seconds", [25, pytest.param(600, marks=pytest.mark.long)])
 def test_every_guarantee_holds_in_a_chaos_run(tmp_path, seconds, has_two_transports):
     report = run(tmp_path, seed=secrets.randbelow(10**6), seconds=seconds, has_two_transports=has_two_transports)
+    assert report.violations == [], str(report)
+
+
+@pytest.mark.parametrize("seconds", [30, pytest.param(600, marks=pytest.mark.long)])
+def test_every_guarantee_of_receiving_holds_in_a_chaos_run(tmp_path, seconds):
+    report = run_receiving(tmp_path, seed=secrets.randbelow(10**6), seconds=seconds)
     assert report.violations == [], str(report)

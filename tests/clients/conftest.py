@@ -15,11 +15,15 @@ from tests.stack.stack import Stack, running_stack
 
 @dataclass(frozen=True)
 class Service:
-    """The running service. spent_key: an API key of a workspace with an exhausted quota."""
+    """The running service.
+
+    spent_key: an API key of a workspace with an exhausted quota. test_key: a test key of the demo workspace.
+    """
 
     stack: Stack
     spent_key: str
     management_key: str
+    test_key: str
 
     @property
     def environment(self) -> dict[str, str]:
@@ -30,6 +34,7 @@ class Service:
             "POSTRIDER_API_KEY": self.stack.key,
             "SPENT_API_KEY": self.spent_key,
             "MANAGEMENT_KEY": self.management_key,
+            "TEST_API_KEY": self.test_key,
         }
 
     def received(self, recipient: str) -> bytes | None:
@@ -43,7 +48,14 @@ def service(tmp_path_factory: Any) -> Any:
     with running_stack(tmp_path_factory.mktemp("clients"), TRACKING_HOST="mail.service.example") as stack:
         stack.start("inbox", "worker", "beat", "web")
         management_key = json.loads(stack.manage("create_management_key", "--name", "test"))["key"]
-        yield Service(stack, spent_key=_spent_key(stack), management_key=management_key)
+        yield Service(stack, _spent_key(stack), management_key, _test_key(stack))
+
+
+def _test_key(stack: Stack) -> str:
+    with Postrider(stack.key, base_url=stack.url) as client:
+        workspace = client.me().workspace.id
+    options = ["--workspace", workspace, "--name", "simulations", "--scope", "sending_access", "--test"]
+    return str(json.loads(stack.manage("create_api_key", *options))["key"])
 
 
 def _spent_key(stack: Stack) -> str:
@@ -70,6 +82,13 @@ def _spent_key(stack: Stack) -> str:
 @pytest.fixture
 def client(service: Service) -> Any:
     with Postrider(service.stack.key, base_url=service.stack.url) as client:
+        yield client
+
+
+@pytest.fixture
+def test_client(service: Service) -> Any:
+    """Return a client with a test key, which simulates received emails."""
+    with Postrider(service.test_key, base_url=service.stack.url) as client:
         yield client
 
 

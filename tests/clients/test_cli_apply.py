@@ -75,6 +75,8 @@ class Shop:
             client.templates.list(),
             client.streams.list(),
             client.webhooks.list(),
+            client.inbound.routes.list(),
+            client.inbound.blocks.list(),
             keys,
         )
         workspace = client.workspaces.get(self.workspace_id)
@@ -267,6 +269,86 @@ def test_the_headers_of_a_webhook_are_compared_by_name_and_never_shown(shop):
     assert entry["headers"] == {"Authorization": "${WEBHOOK_HEADER_1}", "X-Team": "${WEBHOOK_HEADER_2}"}
     assert "Set WEBHOOK_HEADER_1 to the header Authorization" in result.errors
     assert shop.apply("--dry-run", WEBHOOK_HEADER_1="Bearer a", WEBHOOK_HEADER_2="b").code == 0
+
+
+ROUTES = """\
+webhooks:
+  - url: https://example.com/inbound
+    events: [bounced]
+routes:
+  - name: Support
+    domain: shared
+    match: "*+Support"
+    webhooks: [https://example.com/inbound]
+    storeDays: 3
+  - name: Everything else
+    domain: shared
+    match: "*"
+    priority: 900
+    action: discard
+blocks:
+  - sender: Bücher.example
+  - sender: Eve@example.com
+"""
+
+
+def test_routes_and_blocked_senders_follow_the_file(shop):
+    client = shop.client
+    assert shop.plan(text=ROUTES) == [
+        ("create", "webhook", "https://example.com/inbound"),
+        ("create", "route", "*+Support@shared"),
+        ("create", "route", "*@shared"),
+        ("create", "blocked sender", "xn--bcher-kva.example"),
+        ("create", "blocked sender", "eve@example.com"),
+    ]
+    shop.apply("--yes")
+    before = shop.state()
+    assert shop.apply("--yes").json["changes"] == []
+    assert shop.state() == before
+    (support, other), (webhook,) = client.inbound.routes.list(), client.webhooks.list()
+    assert (support.webhook_ids, support.store_days, support.match) == ([webhook.id], 3, "*+support")
+    assert (other.action, other.priority) == ("discard", 900)
+    client.inbound.routes.update(support.id, webhook_ids=[], store_days=None)
+    client.inbound.routes.create(name="By hand", domain="shared", match="*+hand")
+    client.inbound.blocks.create("mallory.example")
+    plan = json.loads(shop.apply("--dry-run").output)
+    assert [(one["name"], one["fields"]) for one in plan["changes"]] == [
+        (
+            "*+Support@shared",
+            {"webhooks": {"from": [], "to": ["https://example.com/inbound"]}, "storeDays": {"from": None, "to": 3}},
+        )
+    ]
+    assert [one["name"] for one in plan["unmanaged"]] == ["mallory.example", "*+hand@shared"]
+    shop.apply("--yes", "--prune")
+    assert shop.plan("--prune") == []
+    assert client.inbound.routes.get(support.id).webhook_ids == [webhook.id]
+    assert [one.sender for one in client.inbound.blocks.list()] == ["eve@example.com", "xn--bcher-kva.example"]
+
+
+def test_the_initial_file_has_routes_and_blocked_senders(shop):
+    shop.apply("--yes", text=ROUTES)
+    shop.path.unlink()
+    shop.apply("--init")
+    written = yaml.safe_load(shop.path.read_text())
+    assert [one["match"] for one in written["routes"]] == ["*+support", "*"]
+    assert written["routes"][0]["webhooks"] == ["https://example.com/inbound"]
+    assert [one["sender"] for one in written["blocks"]] == ["xn--bcher-kva.example", "eve@example.com"]
+    assert shop.plan("--prune") == []
+
+
+def test_a_route_names_a_webhook_of_the_workspace(shop):
+    text = ROUTES.replace("    webhooks: [https://example.com/inbound]", "    webhooks: ['https://example.com/no?t=x']")
+    result = shop.apply("--yes", text=text)
+    assert (result.code, "has no webhook https://example.com/no." in result.errors) == (1, True), result.errors
+    assert list(shop.client.inbound.routes.list()) == []
+
+
+def test_a_domain_receives_only_if_the_service_has_a_name_for_it(shop):
+    text = f"domains:\n  - name: {uuid4().hex}.example\n    receiving: false\n"
+    assert shop.apply("--yes", text=text).code == 0
+    assert shop.plan() == []
+    result = shop.apply("--yes", text=text.replace("false", "true"))
+    assert (result.code, "RECEIVING_MX" in result.errors) == (5, True), result.errors
 
 
 def test_the_kind_of_a_stream_is_not_changed(shop):

@@ -115,6 +115,8 @@ def test_every_option_of_the_command_is_in_the_guide(run):
         "ConfiguredTemplateInput",
         "ConfiguredStreamInput",
         "ConfiguredWebhookInput",
+        "ConfiguredRouteInput",
+        "BlockInput",
         "ConfiguredKeyInput",
     ],
 )

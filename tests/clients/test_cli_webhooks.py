@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
 
 import pytest
-from postrider_client import new_webhook_secret, verify_webhook
+from postrider_client import WebhookVerificationError, new_webhook_secret, verify_webhook
 from standardwebhooks import Webhook
 
 from tests.clients.faulty import relay
@@ -84,6 +84,38 @@ def test_requests_are_verified_with_the_printed_secret_and_are_those_of_webhooks
     printed = next(line for line in run.lines if line["id"] == headers["webhook-id"])
     assert (printed["statusCode"], printed["error"]) == (200, None)
     assert printed["milliseconds"] >= 0
+
+
+def test_a_simulated_email_is_forwarded_as_its_webhook(cli, client, service, receiver):
+    webhook = client.webhooks.create(url=receiver.url, events=["received"])
+    address = client.inbound.get().address
+    simulate = ("--simulate", address, "--test-key", service.test_key)
+    with cli.started("webhooks", "listen", "--forward-to", receiver.url, "--type", "received", *simulate) as run:
+        simulated = lambda: re.search(r"Simulated (inb_\w+) to", run.errors)  # noqa: E731
+        received_id = wait_for(simulated, seconds=60, what="the simulation")[1]
+        about = lambda: [one for one in list(receiver.received) if received_id.encode() in one[1]]  # noqa: E731
+        wait_for(lambda: len(about()) == 2, seconds=60, what="the webhook and its copy")
+        run.interrupt()
+    client.webhooks.delete(webhook.id)
+    one, other = (without_links(json.loads(body)) for _, body in about())
+    assert one == other
+    assert (one["event"], one["data"]["text"].strip(), one["data"]["test"]) == ("received", "Hello!", True)
+    secret = re.search(r"Webhook secret: (whsec_\S+)", run.errors)[1]
+    # The copy is signed with the printed secret.
+    assert [is_signed(body, headers, secret) for headers, body in about()].count(True) == 1
+
+
+def without_links(event):
+    """Return an event without the download, which ends at another time in a webhook."""
+    return {**event, "data": {name: value for name, value in event["data"].items() if name != "raw"}}
+
+
+def is_signed(body, headers, secret):
+    try:
+        verify_webhook(body, headers, secret)
+    except WebhookVerificationError:
+        return False
+    return True
 
 
 def test_failed_requests_are_shown_and_do_not_end_the_program(cli, client, receiver):

@@ -64,15 +64,22 @@ def test_the_packed_library_works_in_an_empty_project_as_a_module_and_as_commonj
 
 def test_the_types_of_the_packed_library_are_found_and_correct(javascript, project):
     program = (
-        'import { Postrider, QuotaExceededError, type Accepted } from "postrider";\n'
+        'import { Postrider, QuotaExceededError, verifyWebhook, type Accepted, type ReceivedEvent } from "postrider";\n'
         "const client = new Postrider();\n"
         "export async function send(): Promise<Accepted> {\n"
         "  for await (const email of client.emails.list({ status: 'bounced' })) void email.sentAt?.length;\n"
         "  // @ts-expect-error - an email needs a sender\n"
         '  await client.emails.send({ to: "ada@example.com" });\n'
+        '  await client.emails.send({ from: "a@b.c", inReplyToId: "inb_x", text: "t" });\n'
+        "  // @ts-expect-error - an email that answers none needs a recipient\n"
+        '  await client.emails.send({ from: "a@b.c", text: "t" });\n'
+        "  for await (const { id } of client.inbound.emails.list({ status: 'processed' }))\n"
+        "    void (await client.inbound.emails.get(id)).replyToEmail?.fromRecipient;\n"
         '  const email = { from: "a@b.c", to: ["d@e.f"], subject: "s", text: "t", scheduledFor: new Date() };\n'
         "  return client.emails.send(email);\n"
         "}\n"
+        "export const text = async (body: string, headers: Headers): Promise<string> =>\n"
+        '  (await verifyWebhook<ReceivedEvent>(body, headers, "whsec_")).data.text;\n'
         "export const end = (error: QuotaExceededError): number => error.resetsAt.getTime();\n"
     )
     for name in ("module.mts", "common.cts"):

@@ -14,6 +14,7 @@ from typing_extensions import assert_type
 
 from postrider_client import Postrider
 from postrider_client.answers import Accepted, BatchAccepted, Domain, Email, FeedEvent
+from postrider_client.inbound_answers import ReceivedEmail, ReceivedItem, Route
 from postrider_client.listing import Page
 from postrider_client.workspace_answers import ManagedKey, ManagedWorkspace
 
@@ -27,6 +28,11 @@ for event in client.events.list(types=["delivered"]):
     assert_type(event, FeedEvent)
 for domain in client.domains.list():
     assert_type(domain, Domain)
+for received in client.inbound.emails.list(status="processed"):
+    assert_type(received, ReceivedItem)
+assert_type(client.inbound.emails.get("x"), ReceivedEmail)
+assert_type(client.inbound.emails.raw("x"), bytes)
+assert_type(client.inbound.routes.match("x").route, Optional[Route])
 page = client.workspaces.list(limit=1).fetch()
 assert_type(page, Page[ManagedWorkspace])
 assert_type(client.workspaces.delete("x").deletes_at is None, bool)
@@ -42,6 +48,7 @@ from typing_extensions import assert_type
 
 from postrider_client import AsyncPostrider
 from postrider_client.answers import Accepted, BatchAccepted, Domain, Email, FeedEvent
+from postrider_client.inbound_answers import ReceivedEmail, ReceivedItem
 from postrider_client.listing import Page
 from postrider_client.workspace_answers import ManagedKey, ManagedWorkspace
 
@@ -60,6 +67,10 @@ async def use() -> None:
             assert_type(event, FeedEvent)
         async for domain in client.domains.list():
             assert_type(domain, Domain)
+        async for received in client.inbound.emails.list(status="processed"):
+            assert_type(received, ReceivedItem)
+        assert_type(await client.inbound.emails.get("x"), ReceivedEmail)
+        assert_type(await client.inbound.emails.raw("x"), bytes)
         assert_type(await client.workspaces.list(limit=1).fetch(), Page[ManagedWorkspace])
         key = await client.workspaces.keys.create("x", name="n", scope="read_only", idempotency_key="k")
         assert_type(key, ManagedKey)

@@ -44,11 +44,28 @@ TOPIC = {
     "id": "string", "name": "string", "description": "string", "default_subscription": "string", "visibility": "string",
     "created_at": "string",
 }  # fmt: skip
+RECEIVED_ATTACHMENT = {
+    "id": "string", "filename": "string", "content_type": "string", "content_id": "string",
+    "content_disposition": "string", "size": "integer",
+}  # fmt: skip
+RECEIVED = {
+    "id": "string", "to": ["string"], "from": "string", "subject": "string", "message_id": "string", "bcc": ["string"],
+    "cc": ["string"], "reply_to": ["string"], "created_at": "string", "attachments": [RECEIVED_ATTACHMENT],
+}  # fmt: skip
+DOWNLOAD = {**RECEIVED_ATTACHMENT, "download_url": "string", "expires_at": "string"}
 RESEND: dict[str, Shape] = {
+    "GET /emails/receiving": {**LIST, "data": [RECEIVED]},
+    "GET /emails/receiving/:received": {
+        "object": "string", **RECEIVED, "html": "string", "text": "string", "headers": {},
+    },
+    "GET /emails/receiving/:received/attachments": {**LIST, "data": [DOWNLOAD]},
+    "GET /emails/receiving/:received/attachments/:attachment": {"object": "string", **DOWNLOAD},
     "POST /emails": {"id": "string"},
     "POST /emails/batch": {"data": [{"id": "string"}]},
     "GET /emails": {**LIST, "data": [EMAIL]},
     "GET /emails/:email": EMAIL,
+    "GET /emails/:with_file/attachments": {**LIST, "data": [DOWNLOAD]},
+    "GET /emails/:with_file/attachments/:file": {"object": "string", **DOWNLOAD},
     "PATCH /emails/:email": REFERENCE,
     "POST /emails/:email/cancel": REFERENCE,
     "POST /domains": DOMAIN,
@@ -136,7 +153,41 @@ TRACKED = {
     "RecordType": "string", "Client": PROGRAM, "OS": PROGRAM, "Platform": "string", "UserAgent": "string", "Geo": {},
     "MessageID": "string", "ReceivedAt": "string", "Tag": "string", "Recipient": "string", "MessageStream": "string",
 }  # fmt: skip
+INBOUND_ADDRESS = {"Email": "string", "Name": "string", "MailboxHash": "string"}
+INBOUND_MESSAGE = {
+    **dict.fromkeys(
+        ("From", "FromName", "To", "Cc", "Bcc", "ReplyTo", "OriginalRecipient", "Subject", "Date", "MailboxHash",
+         "MessageID", "Status", "MessageStream"), "string"
+    ), "FromFull": INBOUND_ADDRESS, "ToFull": [INBOUND_ADDRESS], "CcFull": [INBOUND_ADDRESS],
+    "BccFull": [INBOUND_ADDRESS],
+    "Tag:": "string",
+    "Attachments": [
+        {"Name": "string", "ContentID": "string?", "Content": "string", "ContentType": "string",
+         "ContentLength:": "integer"}
+    ],
+}  # fmt: skip
+INBOUND_RULE = {"Rule": "string", "ID": "integer"}
+POSTMARK_SERVER = {
+    "ID": "integer", "Name": "string", "ApiTokens": ["string"], "ServerLink": "string", "Color": "string",
+    "SmtpApiActivated": "boolean", "RawEmailEnabled": "boolean", "DeliveryType": "string",
+    "InboundAddress": "string", "InboundHookUrl": "string?", "BounceHookUrl": "string?", "OpenHookUrl": "string?",
+    "DeliveryHookUrl": "string?", "ClickHookUrl": "string?", "PostFirstOpenOnly": "boolean",
+    "InboundDomain": "string?", "InboundHash": "string", "InboundSpamThreshold": "integer",
+    "TrackOpens": "boolean", "TrackLinks": "string", "IncludeBounceContentInHook": "boolean",
+    "EnableSmtpApiErrorHooks": "boolean",
+}  # fmt: skip
 POSTMARK: dict[str, Shape] = {
+    "GET /messages/inbound": {"TotalCount": "string", "InboundMessages": [INBOUND_MESSAGE]},
+    "GET /messages/inbound/:received/details": {
+        **INBOUND_MESSAGE, "TextBody": "string", "HtmlBody": "string", "StrippedTextReply": "string",
+        "Headers": [{"Name": "string", "Value": "string"}], "BlockedReason": "string",
+    },
+    "PUT /messages/inbound/:blocked/bypass": DONE,
+    "PUT /messages/inbound/:received/retry": DONE,
+    "GET /triggers/inboundRules?count=10&offset=0": {"TotalCount": "integer", "InboundRules": [INBOUND_RULE]},
+    "POST /triggers/inboundRules": INBOUND_RULE,
+    "DELETE /triggers/inboundRules/:rule": DONE,
+    "PUT /server": POSTMARK_SERVER,
     "POST /email": SENT,
     "POST /email/batch": [SENT],
     "POST /email/withTemplate": SENT,
@@ -162,15 +213,7 @@ POSTMARK: dict[str, Shape] = {
         "AllContentIsValid": "boolean", "Subject": SECTION, "HtmlBody": SECTION, "TextBody": SECTION,
         "SuggestedTemplateModel": {},
     },
-    "GET /server": {
-        "ID": "integer", "Name": "string", "ApiTokens": ["string"], "ServerLink": "string", "Color": "string",
-        "SmtpApiActivated": "boolean", "RawEmailEnabled": "boolean", "DeliveryType": "string",
-        "InboundAddress": "string", "InboundHookUrl": "string?", "BounceHookUrl": "string?", "OpenHookUrl": "string?",
-        "DeliveryHookUrl": "string?", "ClickHookUrl": "string?", "PostFirstOpenOnly": "boolean",
-        "InboundDomain": "string?", "InboundHash": "string", "InboundSpamThreshold": "integer",
-        "TrackOpens": "boolean", "TrackLinks": "string", "IncludeBounceContentInHook": "boolean",
-        "EnableSmtpApiErrorHooks": "boolean",
-    },
+    "GET /server": POSTMARK_SERVER,
     "GET /messages/outbound": {"TotalCount": "integer", "Messages": [MESSAGE]},
     "GET /messages/outbound/:email/details": {
         **MESSAGE, "TextBody": "string?", "HtmlBody": "string?", "Body": "string", "MessageEvents": [],
@@ -263,7 +306,16 @@ KEY = {"id": "string", "public_key": "string"}
 GROUPS = "/v3/asm/groups"
 GROUP = {"id": "integer", "name": "string", "description": "string", "is_default": "boolean"}
 COUNTED_GROUP = {**GROUP, "unsubscribes": "integer"}
+PARSE = "/v3/user/webhooks/parse"
+PARSE_SETTING = {"url": "string", "hostname": "string", "spam_check": "boolean", "send_raw": "boolean"}
 SENDGRID: dict[str, Shape] = {
+    f"GET {PARSE}/settings": {"result": [PARSE_SETTING]},
+    f"POST {PARSE}/settings": PARSE_SETTING,
+    f"GET {PARSE}/settings/:hostname": PARSE_SETTING,
+    f"PATCH {PARSE}/settings/:hostname": PARSE_SETTING,
+    f"GET {PARSE}/stats?start_date=2026-01-01&end_date=2026-01-02": [
+        {"date": "string", "stats": [{"metrics": {"received": "integer"}}]}
+    ],
     "POST /v3/mail/batch": BATCH,
     "GET /v3/mail/batch/:open_batch": BATCH,
     f"POST {SENDS}": CLOSED_BATCH,
@@ -336,10 +388,14 @@ DIFFERENCES: dict[str, set[tuple[str, str, str]]] = {
         # A domain without a host for its links.
         *((line, ".tracking_subdomain", "null") for line in ("POST /domains", "GET /domains/:resend_domain")),
         ("GET /emails/:email", ".topic_id", "extra"),
+        # In Resend's library for Node.
+        ("GET /emails/receiving", ".data[].received_for", "extra"),
+        *(("GET /emails/receiving/:received", f".{name}", "extra") for name in ("received_for", "raw")),
         # The sender belongs to the email.
         ("GET /templates/:template", ".from", "null"),
     },
-    "postmark": set(),
+    # The published type of the total is a text, and a number in all examples.
+    "postmark": {("GET /messages/inbound", ".TotalCount", "is int")},
     "sendgrid": {
         # The name of the list in requests without page_size.
         (f"GET {TEMPLATES}", ".templates", "extra"),

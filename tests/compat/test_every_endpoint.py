@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
+from domains.receiving.services import active_cache
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Recipient
 from events.kinds import EventKind
-from lib.ids import from_any_spelling
+from lib.ids import from_any_spelling, uuid_text
 from tests.compat.conftest import Dialect
 from tests.compat.test_tables import PLACEHOLDER, table
 from tests.conftest import Account, make_domain, make_key
 from tests.conventions.test_foreign_objects import all_rows
+from tests.receiving.builders import make_route, receive, receive_for
 from webhooks.models import Webhook
 from webhooks.services import create_webhook, send_test
 
@@ -21,6 +23,8 @@ pytestmark = pytest.mark.django_db
 
 HOOK = "https://hooks.example.com/events"
 RESEND_MAIL = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
+INLINE = {"filename": "a.png", "content": "QQ==", "content_id": "a"}
+WITH_FILE = {**RESEND_MAIL, "html": '<img src="cid:a">', "attachments": [INLINE]}
 POSTMARK_MAIL = {"From": "hi@alice.example", "To": "ada@example.com", "Subject": "Hi", "TextBody": "Hi"}
 POSTMARK_TEMPLATED = {
     "From": "hi@alice.example",
@@ -38,6 +42,8 @@ SENDGRID_MAIL = {
 STREAM = "/message-streams/:stream"
 EVENT_WEBHOOK = "/v3/user/webhooks/event"
 SETTINGS = f"{EVENT_WEBHOOK}/settings"
+PARSE = "/v3/user/webhooks/parse"
+PARSE_SETTING = {"hostname": "old-parse.example", "url": f"{HOOK}/5", "send_raw": False}
 GLOBAL = "/v3/asm/suppressions/global"
 GROUPS = "/v3/asm/groups"
 SENDS = "/v3/user/scheduled_sends"
@@ -62,7 +68,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "GET /emails/:email": None,
         "PATCH /emails/:email": {"scheduled_at": "in 2 hours"},
         "POST /emails/:email/cancel": None,
-        "GET /emails/:email/attachments": None,
+        "GET /emails/:with_file/attachments": None,
+        "GET /emails/:with_file/attachments/:file": None,
+        "GET /emails/receiving": None,
+        "GET /emails/receiving/:received": None,
+        "GET /emails/receiving/:received/attachments": None,
+        "GET /emails/receiving/:received/attachments/:attachment": None,
         "POST /domains": {"name": "new.example"},
         "GET /domains": None,
         "GET /domains/:resend_domain": None,
@@ -121,6 +132,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "DELETE /templates/:template": None,
         "POST /templates/validate": {"Subject": "Hi", "TextBody": "Hi"},
         "GET /server": None,
+        "PUT /server": {"InboundHookUrl": f"{HOOK}/inbound", "InboundDomain": "parse.example", "RawEmailEnabled": True},
+        "GET /messages/inbound": None,
+        "GET /messages/inbound/:received/details": None,
+        "PUT /messages/inbound/:blocked/bypass": None,
+        "PUT /messages/inbound/:received/retry": None,
+        "GET /triggers/inboundRules?count=10&offset=0": None,
+        "POST /triggers/inboundRules": {"Rule": "new.example"},
+        "DELETE /triggers/inboundRules/:rule": None,
         "GET /messages/outbound": None,
         "GET /messages/outbound/:email/details": None,
         "GET /messages/outbound/opens/:email": None,
@@ -214,6 +233,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
         f"GET {SETTINGS}/signed/:event_webhook": None,
         f"PATCH {SETTINGS}/signed/:event_webhook": {"enabled": True},
         f"POST {EVENT_WEBHOOK}/test": {"url": HOOK},
+        f"GET {PARSE}/settings": None,
+        f"POST {PARSE}/settings": {"hostname": "parse.example", "url": f"{HOOK}/parse", "send_raw": True},
+        f"GET {PARSE}/settings/:hostname": None,
+        f"PATCH {PARSE}/settings/:hostname": {"send_raw": True},
+        f"DELETE {PARSE}/settings/:hostname": None,
+        f"GET {PARSE}/stats?start_date=2026-01-01&end_date=2026-01-02": None,
         "GET /v3/stats?start_date=2026-01-01&end_date=2026-01-02": None,
     },
 }
@@ -261,8 +286,31 @@ def webhook_event(own: Objects) -> Any:
     return own.made("resend", "GET /webhooks/:resend_webhook/events")["data"][0]["id"]
 
 
+# With an attachment that has a Content-ID.
+MESSAGE = (
+    b"From: Ada <ada@example.com>\r\nTo: hi@alice.example\r\nSubject: Hi\r\nMessage-ID: <1@example.com>\r\n"
+    b"Content-Type: multipart/mixed; boundary=m\r\n\r\n--m\r\n\r\nHi\r\n--m\r\nContent-Type: text/html\r\n\r\n<p>Hi\r\n"
+    b"--m\r\nContent-Type: image/png; name=a.png\r\nContent-ID: <a>\r\n\r\n1\r\n--m--\r\n"
+)
+
+
+def received(own: Objects, *, sender: str = "ada@example.com") -> str:
+    """Receive a message for alice.example; return its id as a UUID."""
+    email = receive(MESSAGE.replace(b"ada@example.com", sender.encode()), "hi@alice.example")
+    return uuid_text(email.id, prefix="inb_")
+
+
+def blocked(own: Objects) -> str:
+    own.made("postmark", "POST /triggers/inboundRules", {"Rule": "blocked@example.com"})
+    return received(own, sender="blocked@example.com")
+
+
 MAKERS: dict[str, Callable[[Objects], Any]] = {
     "email": lambda own: own.made("resend", "POST /emails", RESEND_MAIL | {"scheduled_at": "in 1 hour"})["id"],
+    # Not a name, but the end of `cid:a`.
+    "a": lambda _: ":a",
+    "with_file": lambda own: own.made("resend", "POST /emails", WITH_FILE)["id"],
+    "file": lambda own: own.made("resend", "GET /emails/:with_file/attachments")["data"][0]["id"],
     "template": lambda own: own.made("postmark", "POST /templates", POSTMARK_TEMPLATE)["Alias"],
     "sendgrid_template": lambda own: f"d-{own['template']}",
     "version": lambda own: own.made("sendgrid", f"GET {TEMPLATES}/:sendgrid_template")["versions"][0]["id"],
@@ -270,6 +318,11 @@ MAKERS: dict[str, Callable[[Objects], Any]] = {
     "sendgrid_domain": lambda own: own.made("sendgrid", f"POST {DOMAINS}", {"domain": "old.example"})["id"],
     "resend_webhook": lambda own: own.made("resend", "POST /webhooks", RESEND_WEBHOOK)["id"],
     "event": webhook_event,
+    "received": received,
+    "blocked": blocked,
+    "attachment": lambda own: own.made("resend", "GET /emails/receiving/:received")["attachments"][0]["id"],
+    "rule": lambda own: own.made("postmark", "POST /triggers/inboundRules", {"Rule": "old.example"})["ID"],
+    "hostname": lambda own: own.made("sendgrid", f"POST {PARSE}/settings", PARSE_SETTING)["hostname"],
     "postmark_webhook": lambda own: own.made("postmark", "POST /webhooks", POSTMARK_WEBHOOK)["ID"],
     "event_webhook": lambda own: own.made("sendgrid", f"POST {SETTINGS}", EVENT_SETTINGS)["id"],
     "api_key": lambda own: own.made("resend", "POST /api-keys", {"name": "Old"})["id"],
@@ -288,10 +341,15 @@ MAKERS: dict[str, Callable[[Objects], Any]] = {
 
 
 @pytest.fixture
-def own(alice: Account, monkeypatch: pytest.MonkeyPatch) -> Objects:
+def own(alice: Account, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Objects:
+    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "in.demo.example", ["mx.demo.example"]
+    active_cache.clear()
     # No worker checks domains, so the requests do not wait for the result.
     monkeypatch.setattr("domains.verify.MAX_WAIT_SECONDS", 0)
-    make_domain(alice.workspace, "alice.example")
+    receive_for(make_domain(alice.workspace, "alice.example"))
+    make_route(alice.workspace)
+    for name in ("parse.example", "old-parse.example"):
+        make_domain(alice.workspace, name)
     create_webhook(alice.workspace, url=HOOK, events=["opened"], format="sendgrid")
     return Objects(make_key(alice.workspace, "workspace_admin"))
 

@@ -154,7 +154,7 @@ class TestErrors:
     def test_malformed_json_and_absent_endpoints(self, postmark):
         raw = postmark.client.post("/compat/postmark/email", b"{", "application/json", headers=postmark.headers)
         assert error(raw) == (422, 402)
-        absent = postmark.get("/triggers/inboundRules")
+        absent = postmark.get("/messages/outbound/opens")
         assert error(absent) == (501, 501)
         assert "/docs/migrate/postmark." in absent.json()["Message"]
 

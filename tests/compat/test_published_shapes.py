@@ -19,7 +19,7 @@ CALLS = [(dialect, request) for dialect, shapes in SHAPES.items() for request in
 # Objects that lists have.
 LISTED = (
     "email", "bounced", "complained", "unsubscribed", "sendgrid_template", "resend_webhook", "postmark_webhook",
-    "event_webhook", "paused_batch", "api_key", "topic", "stream", "left",
+    "event_webhook", "paused_batch", "api_key", "topic", "stream", "left", "received", "rule", "hostname",
 )  # fmt: skip
 # Of SendGrid's published pattern.
 MAX_TEMPLATE_ID = 36
@@ -85,7 +85,6 @@ def _is_undescribed(own: Objects, dialect: str, line: str) -> bool:
 
 UNDESCRIBED = {
     "resend": {
-        "GET /emails/:email/attachments",  # without download_url: a file cannot be downloaded
         "POST /webhooks/:resend_webhook/signing-secret/rotate",
         *(f"GET /webhooks/:resend_webhook/events{path}" for path in ("", "/:event", "/:event/attempts")),
         "POST /webhooks/:resend_webhook/events/:event/replay",

@@ -36,6 +36,10 @@ SERIES = [
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
+    ('postrider_inbound_oldest_seconds{instance="web1"}', "0x9 330x50"),
+    ('postrider_inbound_messages_total{instance="web1",reply="no_memory"}', "0+2x60"),
+    ('postrider_inbound_messages_total{instance="web2",reply="no_memory"}', "0+2x60"),
+    ('postrider_inbound_messages_total{instance="web1",reply="stored"}', "0+10x60"),
 ]
 # Time, alert, and the labels and values of its text; None if the alert must not fire.
 EXPECTED = [
@@ -49,6 +53,10 @@ EXPECTED = [
     ("14m", "PostriderEventsLate", {"labels": {"reader": "feed"}, "value": "1m 30s"}),
     ("12m", "PostriderTransportPaused", None),
     ("20m", "PostriderTransportPaused", {"labels": {"transport": "own"}}),
+    ("13m", "PostriderReceivedNotRead", None),
+    ("16m", "PostriderReceivedNotRead", {"value": "5m 30s"}),
+    ("10m", "PostriderReceivingRefused", None),
+    ("50m", "PostriderReceivingRefused", {}),
     ("10m", "PostriderDeferrals", None),
     ("50m", "PostriderDeferrals", {}),
 ]

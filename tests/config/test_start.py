@@ -70,6 +70,7 @@ INVALID = [
     ({"DELIVERY_TRANSPORT": "smtp"}, "SMTP_URL: The URL must begin with smtp:// or smtps://"),
     ({"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": "smtp://u:secret-password@h?tls=none"}, "never sent without TLS"),
     ({"DELIVERY_TRANSPORT": "anymail", "ANYMAIL_BACKEND": "nothing.Backend"}, "nothing.Backend cannot be used"),
+    ({"RECEIVING_STORAGE": str(2**50 + 1)}, "RECEIVING_STORAGE must be a whole number from 0 to 1125899906842624"),
     ({"DELIVERY_TRANSPORT": "pigeon"}, "DELIVERY_TRANSPORT must be one of inbox, smtp, direct, anymail"),
     ({"DELIVERY_MAX_AGE": "a day"}, "DELIVERY_MAX_AGE must be a whole number"),
     ({"DELIVERY_RETRY_SECONDS": "60,x"}, "DELIVERY_RETRY_SECONDS must be a comma-separated list"),
@@ -122,6 +123,11 @@ def test_only_untrusted_signups_are_suspended_by_default(changes, percentages):
     read = "from config.settings import *; print(COMPLAINT_WARN_PERCENT, COMPLAINT_PAUSE_PERCENT, "
     run = start("-c", f"{read}BOUNCE_WARN_PERCENT, BOUNCE_PAUSE_PERCENT)", **changes)
     assert run.stdout.strip() == percentages
+
+
+def test_a_number_of_bytes_may_be_large():
+    read = "from config.settings import *; print(RECEIVING_STORAGE)"
+    assert start("-c", read, RECEIVING_STORAGE=str(2**50)).stdout == f"{2**50}\n"
 
 
 class TestTransportsFile:

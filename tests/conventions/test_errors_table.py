@@ -14,15 +14,17 @@ from django.utils import timezone
 
 from api.errors import Problem
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from domains.models import TrackingHost
+from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.api.views import EmailViewSet
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
+from receiving.models import Message, ReceivedEmail
 from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_account, make_key
-from tests.conventions.test_foreign_objects import call
+from tests.conventions.test_foreign_objects import call, received_by
 from tests.emails.builders import claim_entries
 from workspaces.api import authentication
+from workspaces.key_limits import read_limits
 from workspaces.models import ApiKey, Usage, Workspace
 
 SECRETS = ("hunter2", "10.1.2.3")
@@ -262,6 +264,74 @@ def _(caller: Caller):
     caller.settings.TRACKING_HOST = "localhost"
     domain = caller.workspace.domains.get()
     return caller.api.patch(f"/domains/{domain.id}", {"tracking": {"subdomain": "links"}})
+
+
+def receiving_domain(workspace: Workspace, name: str = "alice.example") -> None:
+    domain = Domain.objects.get_or_create(workspace=workspace, name=name)[0]
+    ReceivingDomain.objects.create(
+        domain=domain, workspace=workspace, name=name, status="active", proven_at=timezone.now()
+    )
+
+
+@row(409, "receiving_domain_taken", "domain")
+def _(caller: Caller):
+    caller.settings.RECEIVING_MX = ["mx.service.example"]
+    receiving_domain(make_account("other").workspace)
+    return caller.api.patch(f"/domains/{caller.workspace.domains.get().id}", {"receiving": True})
+
+
+@row(422, "receiving_unavailable")
+def _(caller: Caller):
+    caller.settings.EHLO_NAME = "localhost"
+    return caller.api.patch(f"/domains/{caller.workspace.domains.get().id}", {"receiving": True})
+
+
+@row(422, "receiving_not_active", "field", "domain")
+def _(caller: Caller):
+    caller.settings.RECEIVING_DOMAIN = ""
+    return caller.send(replyTracking=True)
+
+
+@row(422, "reply_tracking_conflict", "field")
+def _(caller: Caller):
+    return caller.send(replyTracking=True, replyTo="support@alice.example")
+
+
+@row(422, "received_email_not_found", "field")
+def _(caller: Caller):
+    return caller.send(inReplyToId=f"inb_{'0' * 22}")
+
+
+@row(409, "not_blocked", "emailStatus")
+def _(caller: Caller):
+    received = received_by(caller.workspace)
+    ReceivedEmail.objects.update(status="processed")
+    return caller.api.post(f"/inbound/emails/{received.id}/bypass")
+
+
+@row(409, "not_published", "emailStatus")
+def _(caller: Caller):
+    received = received_by(caller.workspace)
+    ReceivedEmail.objects.update(event_id=None)
+    return caller.api.post(f"/inbound/emails/{received.id}/redeliver")
+
+
+@row(409, "not_forwarded", "reason")
+def _(caller: Caller):
+    received = received_by(caller.workspace)
+    Message.objects.update(automatic="list")
+    return caller.api.post(f"/inbound/emails/{received.id}/forward", {"to": "grace@example.org"})
+
+
+@row(403, "test_key_required")
+def _(caller: Caller):
+    return caller.api.post("/inbound/emails", {"recipient": "a@alice.example", "raw": "Subject: Hi\n\nHi"})
+
+
+@row(422, "recipient_refused", "reply")
+def _(caller: Caller):
+    key = make_key(caller.workspace, "sending_access", limits=read_limits(is_test=True))
+    return Api(key).post("/inbound/emails", {"recipient": "a@alice.example", "raw": "Subject: Hi\n\nHi"})
 
 
 @row(409, "alias_taken")

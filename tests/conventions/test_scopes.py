@@ -1,7 +1,8 @@
 """Scopes: every operation under /v1 against docs/specification.md, Authentication.
 
 `sending_only`: send, batch, /v1/me. `sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list,
-detail, events, export), templates and their preview, domains, /v1/me. `read_only`: every GET, and preview.
+detail, events, export), templates and their preview, domains, simulated received emails,
+/v1/me. `read_only`: every GET, and preview.
 `full_access` and `workspace_admin`: all.
 """
 
@@ -38,6 +39,16 @@ FULL = {
     ("POST", "/webhooks/{}/test"),
     ("POST", "/webhooks/{}/rotate-secret"),
     ("POST", "/webhooks/{}/deliveries/{}/replay"),
+    ("POST", "/inbound/routes"),
+    ("PATCH", "/inbound/routes/{}"),
+    ("DELETE", "/inbound/routes/{}"),
+    ("POST", "/inbound/routes/match"),
+    ("POST", "/inbound/blocks"),
+    ("DELETE", "/inbound/blocks/{}"),
+    ("DELETE", "/inbound/emails/{}"),
+    ("POST", "/inbound/emails/{}/bypass"),
+    ("POST", "/inbound/emails/{}/forward"),
+    ("POST", "/inbound/emails/{}/redeliver"),
 }
 CALLS = sorted(calls_of_v1() - PUBLIC)
 

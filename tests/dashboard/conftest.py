@@ -1,4 +1,5 @@
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
 from typing import Any
@@ -12,6 +13,9 @@ from dashboard.auth import throttle
 from emails.models import Content, Email, Recipient
 from events.models import Event
 from inbound.inbox.models import CaughtMail
+from lib.ids import new_id
+from receiving import content
+from receiving.models import Message, ReceivedEmail
 from tests.conftest import Account
 from tests.dashboard.browser import CHROMIUM, Visit, chromium
 from workspaces.models import User, Workspace
@@ -56,6 +60,67 @@ def make_caught(workspace: Workspace | None, source: bytes | None = None, **fiel
         **fields,
     }
     return CaughtMail.objects.create(workspace=workspace, **values)
+
+
+# The columns of make_received that belong to the message; all others are those of the received email.
+SHARED_COLUMNS = {"subject", "sender", "size", "is_test", "received_at"}
+MESSAGE_COLUMNS = {field.attname for field in Message._meta.fields} - SHARED_COLUMNS
+RECEIVED = b"From: Ada <ada@example.com>\r\nSubject: Where is it?\r\n\r\nWhere is my order?\r\n"
+
+
+def verdicts(result: str, *, domain: str = "example.com", policy: str | None = None) -> dict[str, Any]:
+    """Return the verdicts about a message. result: of all checks."""
+    return {
+        "result": result,
+        "spf": {"result": result, "domain": domain},
+        "dkim": [{"result": result, "domain": domain, "selector": "s1"}],
+        "dmarc": {"result": result if policy else "none", "policy": policy, "domain": domain},
+        "arc": {"result": "none"},
+    }
+
+
+def make_received(
+    workspace: Workspace, source: bytes = RECEIVED, *, attachments: Sequence[dict[str, Any]] = (), **fields: Any
+) -> ReceivedEmail:
+    """Create a received email as a worker records it. attachments: their fields; data: their bytes."""
+    columns: dict[str, Any] = {
+        "envelope_from": "ada@example.com",
+        "remote_ip": "192.0.2.7",
+        "helo": "mx.example.com",
+        "tls": "TLSv1.3",
+        "trace": "Received: from mx.example.com by mx.demo.example (Postrider) with ESMTPS\r\n",
+        "addresses": {"from": [{"email": "ada@example.com", "name": "Ada"}], "to": [], "cc": [], "replyTo": []},
+        "text": "Where is my order?\n\n> Thank you!",
+        "reply_text": "Where is my order?",
+        "html": "<h1>Where is my order?</h1>",
+        "message_id": "<one@example.com>",
+        "headers": [["From", "Ada <ada@example.com>"], ["Subject", "Where is it?"]],
+        "authentication": verdicts("pass", policy="reject"),
+        "read_at": datetime.now(UTC),
+        **{name: value for name, value in fields.items() if name in MESSAGE_COLUMNS},
+    }
+    entries = []
+    for attachment in attachments:
+        data = attachment.get("data", b"a file")
+        entry = {"id": new_id("att_"), "filename": "a.txt", "contentType": "text/plain", "contentId": None}
+        entry |= {"inline": False, "method": None, "sha256": "", **attachment}
+        entry |= {"size": len(data), "start": len(source), "end": len(source) + len(data), "encoding": "binary"}
+        entry.pop("data", None)
+        source += data
+        entries.append(entry)
+    values = {
+        "recipient": "support@alice.example",
+        "sender": "ada@example.com",
+        "subject": "Where is it?",
+        "status": "processed",
+        "store_days": 7,
+        "expires_at": datetime.now(UTC) + timedelta(days=7),
+        **{name: value for name, value in fields.items() if name not in MESSAGE_COLUMNS},
+    }
+    message = Message.objects.create(
+        content_id=content.put(source), sha256=b"", size=len(source), attachments=entries, **columns
+    )
+    return ReceivedEmail.objects.create(workspace=workspace, message=message, size=len(source), **values)
 
 
 def shown_text(response: Any) -> str:

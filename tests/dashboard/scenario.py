@@ -5,10 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 from counters import counters
-from domains.models import Domain
+from domains.models import Domain, ReceivingDomain
 from domains.services import new_selector
 from emails.models import Attachment, Content, Email
 from events.models import Event
+from lib.ids import new_id
+from receiving.models import InboundRoute, SenderBlock
+from receiving.services import block_sender
 from streams.models import Stream
 from streams.services import create_stream
 from suppressions.models import Suppression
@@ -16,13 +19,14 @@ from suppressions.services import suppress_address
 from templates_app import services as templates
 from templates_app.models import Template
 from tests.conftest import Account, make_domain, make_key
-from tests.dashboard.conftest import make_caught, make_email
+from tests.dashboard.conftest import make_caught, make_email, make_received, verdicts
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.services import create_webhook, send_test
 from workspaces.models import ApiKey, AuditEntry, Membership, Usage, User, Workspace
 from workspaces.services import issue_api_key
 
 STATUSES = ("delivered", "opened", "clicked", "bounced", "failed", "queued", "sent", "scheduled", "cancelled")
+FORGED = verdicts("fail", policy="reject")
 SUBJECTS = ("Your receipt", "Reset your password", "Welcome aboard", "Invoice 2026-118", "Your order has left")
 
 
@@ -39,10 +43,12 @@ def fill_workspace(account: Account) -> dict[str, Any]:
         workspace=workspace, month=(now.date().replace(day=1) - timedelta(days=1)).replace(day=1), used=9_311
     )
     webhook, _ = create_webhook(workspace, url="https://shop.example/hooks/mail", events=["delivered", "bounced"])
+    domain = checked_domain(workspace)
     return {
         "emails_email": failed_email(workspace),
+        **make_receiving(workspace, domain),
         "inbox_caughtmail": make_caught(workspace, subject="Your receipt"),
-        "domains_domain": checked_domain(workspace),
+        "domains_domain": domain,
         "templates_app_template": make_template(
             workspace, "Receipt", "Your order {{order}}", "<h1>Hello {{name}}</h1>"
         ),
@@ -86,6 +92,7 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     type(template.version).objects.filter(id=template.version_id).update(subject=text)
     return {
         "emails_email": email,
+        **receive_hostile(workspace, text, source),
         "inbox_caughtmail": make_caught(workspace, source, subject=text, sender=text, recipient=text[:254]),
         "domains_domain": domain,
         "templates_app_template": template,
@@ -97,6 +104,82 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
         ),
         "workspaces_apikey": issue_api_key(workspace, name=text[:100], scope=ApiKey.Scope.READ_ONLY)[0],
         "workspaces_membership": add_member(workspace),
+    }
+
+
+def make_receiving(workspace: Workspace, domain: Domain) -> dict[str, Any]:
+    """Let a domain receive, with a route, a blocked sender, and received emails in several states."""
+    ReceivingDomain.objects.create(
+        domain=domain, workspace=workspace, name=domain.name, status="active", proven_at=datetime.now(UTC)
+    )
+    route = InboundRoute.objects.create(
+        workspace=workspace, name="Newsletter", domain=domain.name, match="support*", literals=7, spam_above=8
+    )
+    answered = Email.objects.filter(workspace=workspace).order_by("created_at").first()
+    blocked = {"status": "blocked", "blocked_reason": "not_authenticated", "recipient": "support@alice.example"}
+    make_received(workspace, subject="Your receipt", authentication=FORGED, **blocked)
+    make_received(workspace, subject="Your receipt", status="unreadable", authentication=None)
+    email = make_received(
+        workspace,
+        subject="Your receipt",
+        route_id=route.id,
+        tag="shop",
+        **answer_to(answered),
+        event_id=new_id("evt_"),
+    )
+    return {
+        "receiving_receivedemail": email,
+        "receiving_inboundroute": route,
+        "receiving_senderblock": block_sender(workspace, sender="spam.example")[0],
+    }
+
+
+def answer_to(email: Email | None) -> dict[str, Any]:
+    """Return the columns of a received email that answers a sent one."""
+    if email is None:
+        return {}
+    recipient = email.recipients.get()
+    return {
+        "reply_email_id": email.id,
+        "reply_recipient_id": recipient.id,
+        "reply_address": recipient.address,
+        "reply_matched_by": "address",
+        "is_from_recipient": True,
+    }
+
+
+def receive_hostile(workspace: Workspace, text: str, source: bytes) -> dict[str, Any]:
+    """Receive an email with the same text in every field that its sender can set."""
+    address = {"email": text[:320], "name": text}
+    attachment = {"filename": text[:255], "contentType": text[:100], "contentId": text}
+    email = make_received(
+        workspace,
+        source,
+        attachments=[attachment],
+        recipient=text[:320],
+        tag=text[:64],
+        sender=text[:320],
+        subject=text,
+        status="blocked",
+        blocked_reason="spam",
+        authentication=verdicts("fail", domain=text),
+        addresses={"from": [address], "to": [address], "cc": [address], "replyTo": [address]},
+        headers=[[f"X-{text}", text]],
+        text=text,
+        reply_text=text,
+        envelope_from=text[:320],
+        helo=text[:255],
+        tls=text[:16],
+        message_id=text,
+        parse_errors=[text],
+        **{**answer_to(make_email(workspace, subject=text)), "reply_address": text[:254]},
+    )
+    return {
+        "receiving_receivedemail": email,
+        "receiving_inboundroute": InboundRoute.objects.create(
+            workspace=workspace, name=text[:100], domain="shared", match="*", literals=0
+        ),
+        "receiving_senderblock": SenderBlock.objects.create(workspace=workspace, sender=text[:254]),
     }
 
 

@@ -4,6 +4,8 @@ from django.db.models.functions import Now
 from domains.models import DkimKey, Domain
 from emails.models import Attachment, Email
 from inbound.inbox.models import CaughtMail
+from receiving.models import SHARED, InboundRoute, ReceivedEmail, SenderBlock
+from receiving.services import block_sender, create_route
 from streams.models import Stream
 from streams.services import create_stream
 from suppressions.models import Suppression
@@ -11,7 +13,7 @@ from suppressions.services import suppress_address
 from templates_app.models import Template
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain, make_key
-from tests.dashboard.conftest import make_caught, make_email, signed_in
+from tests.dashboard.conftest import make_caught, make_email, make_received, signed_in
 from tests.dashboard.routes import NOT_A_PAGE, POST_ONLY, ROUTES
 from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
 from webhooks.services import create_webhook, send_test
@@ -48,6 +50,18 @@ def bobs(bob, settings):
         "suppressions_suppression": suppression.id,
         "emails_email": email.id,
         "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
+        "receiving_receivedemail": make_received(
+            bob.workspace,
+            subject="Bob's secret plan",
+            text="secret",
+            html="secret",
+            status="blocked",
+            attachments=[{"filename": "secret.txt", "data": b"secret"}],
+        ).id,
+        "receiving_inboundroute": create_route(
+            bob.workspace, values={"name": "Bob's secret plan", "match": "secret", "domain": SHARED}
+        ).id,
+        "receiving_senderblock": block_sender(bob.workspace, sender="secret@bob.example")[0].id,
         "domains_domain": make_domain(bob.workspace, "bobs-secret.example").id,
         "workspaces_apikey": ApiKey.objects.get().id,
         "workspaces_membership": str(bob.workspace.memberships.get().pk),
@@ -67,6 +81,7 @@ def test_every_route_with_an_object_is_covered(bobs):
 def rows_of(account) -> list[str]:
     """Return all rows of a workspace as text, to detect any change."""
     kinds = [ApiKey, Domain, Email, CaughtMail, Template, Webhook, Stream, Suppression, WebhookDelivery]
+    kinds += [InboundRoute, ReceivedEmail, SenderBlock]
     found = [repr(sorted(kind.objects.filter(workspace=account.workspace).values_list())) for kind in kinds]
     return [*found, repr(list(WebhookSecret.objects.values_list("id", "expires_at"))), repr(DkimKey.objects.count())]
 
@@ -130,6 +145,8 @@ def test_no_page_shows_data_of_another_workspace(owner, bobs, name):
         ("suppressions", "workspace__name=bob"),
         ("emails", "workspace__name=bob"),
         ("inbox", "source__contains=x"),
+        ("received", "message__text__contains=secret"),
+        ("received", "workspace__name=bob"),
         ("keys", "_to_field=secret_hash"),
         ("emails", "utm_source=newsletter"),
     ],
@@ -140,6 +157,7 @@ def test_parameters_other_than_the_filters_are_ignored(owner, alice, path, query
     make_email(alice.workspace)
     suppress_address(alice.workspace, address="ada@example.com", reason="manual")
     make_caught(alice.workspace)
+    make_received(alice.workspace)
     everything = owner.get(f"/dashboard/{path}/")
     response = owner.get(f"/dashboard/{path}/?{query}")
     assert (response.status_code, response.context["listing"].rows) == (200, everything.context["listing"].rows)
@@ -147,10 +165,11 @@ def test_parameters_other_than_the_filters_are_ignored(owner, alice, path, query
 
 
 @pytest.mark.parametrize(
-    "path", ["emails", "suppressions", "keys", "domains", "templates", "webhooks", "inbox", "audit"]
+    "path",
+    ["emails", "suppressions", "keys", "domains", "templates", "webhooks", "inbox", "audit", "received", "routes"],
 )
 def test_nul_in_a_query_is_ignored(owner, path):
-    for name in ("reason", "search", "status", "tag", "from", "to", "p", "x"):
+    for name in ("reason", "search", "status", "tag", "from", "to", "p", "x", "recipient", "routeId", "after"):
         for value in ("%00", "bounce%00"):
             assert owner.get(f"/dashboard/{path}/?{name}={value}").status_code == 200, name
 

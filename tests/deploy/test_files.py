@@ -146,3 +146,35 @@ def test_values_reach_kubernetes_without_their_quotes(manifests):
     (config,) = by_kind(manifests, "ConfigMap").values()
     assert config["data"]["SYSTEM_FROM"] == "Postrider <no-reply@mail.example.com>"
     assert config["data"]["RATE_LIMIT"] == "50/s burst 100"
+
+
+def test_workers_reach_the_receiver_in_compose():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    host, _, port = services["worker"]["environment"]["RECEIVING_SERVER"].partition(":")
+    assert services[host]["command"] == ["inbound"]
+    assert services[host]["environment"]["INBOUND_PORT"] == port
+    assert {*services[host]["networks"]} & {*services["worker"]["networks"]}
+    # The rest of the environment stays.
+    assert services["migrate"]["environment"].items() <= services["worker"]["environment"].items()
+
+
+def test_workers_reach_the_receiver_in_kubernetes(manifests):
+    (config,) = by_kind(manifests, "ConfigMap").values()
+    name, _, port = config["data"]["RECEIVING_SERVER"].partition(":")
+    (service_port,) = by_kind(manifests, "Service")[name]["spec"]["ports"]
+    assert service_port["port"] == int(port)
+    (container,) = by_kind(manifests, "Deployment")[name]["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["inbound"]
+    (container_port,) = container["ports"]
+    assert container_port == {"name": service_port["targetPort"], "containerPort": int(config["data"]["INBOUND_PORT"])}
+    assert by_kind(manifests, "NetworkPolicy")[name]["spec"]["ingress"] == [
+        {"ports": [{"port": container_port["name"]}]}
+    ]
+
+
+def test_workers_reach_the_receiver_on_debian(tmp_path):
+    source = copy_source(tmp_path / "source")
+    run(source / "deploy" / "make-env", tmp_path / "env", "mail.example.com")
+    settings = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if line[:1].isupper())
+    assert settings["RECEIVING_SERVER"] == f"127.0.0.1:{settings['INBOUND_PORT']}"
+    assert settings["INBOUND_HOST"] == "0.0.0.0"

@@ -34,7 +34,7 @@ from delivery.transports.transports_file import RouteSpec, Transports, Transport
 from doctor.diagnosis import DoctorOptions, Verdict
 from doctor.installation import check_database_tls
 from doctor.table import CHECKS, run_checks
-from domains.models import Domain, TrackingHost
+from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.models import QueueEntry
 from emails.sending.transport_status import drain_transport, send_reports
 from lib.ids import new_id
@@ -55,6 +55,7 @@ ZONES = {
     "example.com": {"TXT": ['"v=spf1 ip4:127.0.0.1 -all"']},
     "bounce.example.com": {"MX": [f"10 {HOST}."]},
     "gmail.com": {"MX": [f"5 {HOST}."]},
+    "inbound.example.com": {"MX": [f"10 {HOST}."]},
 }
 PROXIES = [ip_network("127.0.0.0/8")]
 
@@ -131,6 +132,7 @@ def configure(settings, monkeypatch, *, dns, public_port, smtp_port):
     settings.DELIVERY_TRANSPORT, settings.DELIVERY_ALLOW_PRIVATE_NETWORKS = "direct", True
     settings.DIRECT_SMTP_PORT, settings.DNS_SERVERS = smtp_port, [dns.address]
     settings.SUBMISSION_ALLOW_PLAINTEXT = False
+    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "inbound.example.com", [HOST]
 
 
 def configure_provider(settings, monkeypatch, provider, *, roles):
@@ -224,6 +226,32 @@ def use_other_certificate(installation):
 def lose_target_of_hosts(installation):
     TrackingHost.objects.create(workspace=Workspace.objects.first(), name="links.alice.example")
     installation.settings.TRACKING_HOST = "gone.example.com"
+
+
+def receive_for_alice():
+    domain = Domain.objects.get(name="alice.example")
+    ReceivingDomain.objects.create(
+        domain=domain, workspace=domain.workspace, name=domain.name, status="active", proven_at=timezone.now()
+    )
+
+
+def receive_without_a_name(installation):
+    receive_for_alice()
+    installation.settings.RECEIVING_MX, installation.settings.EHLO_NAME = [], "localhost"
+
+
+def receive_at_a_closed_port(installation):
+    receive_for_alice()
+    installation.settings.DIRECT_SMTP_PORT = free_port()
+
+
+def lose_mail_host(installation):
+    receive_for_alice()
+    installation.settings.RECEIVING_MX = [HOST, "gone.example.com"]
+
+
+def share_a_domain_without_mx(installation):
+    installation.settings.RECEIVING_DOMAIN = "in.example.com"
 
 
 def stop_proxy(installation):
@@ -403,6 +431,15 @@ FAULTS = [
     (forward_no_scheme, "proxy", "does not mark requests as https", "X-Forwarded-Proto to https"),
     (forward_no_client, "proxy", "addresses of clients", "X-Forwarded-For"),
     (lose_target_of_hosts, "tracking_hosts", "has no usable address", "correct TRACKING_HOST"),
+    (receive_without_a_name, "receiving", "no name for MX records", "Set RECEIVING_MX"),
+    (receive_at_a_closed_port, "receiving", "cannot be reached on port", "open incoming port 25"),
+    (lose_mail_host, "receiving", "gone.example.com has no usable address", "correct RECEIVING_MX"),
+    (
+        share_a_domain_without_mx,
+        "receiving_domain",
+        "receive nothing",
+        f"Publish an MX record at in.example.com with preference 10 and the value {HOST}",
+    ),
     (block_port_25, "port_25", "on port 25", "open outgoing port 25"),
     (forget_ehlo_name, "ehlo_name", "EHLO_NAME is localhost", "Set EHLO_NAME"),
     (use_unknown_ehlo_name, "ehlo_name", "mx9.example.com has no address", "Publish an A record"),
@@ -426,7 +463,10 @@ FAULTS = [
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
 # Checks whose faults have tests below and in test_static_files.
-OTHER_CHECKS = {"alignment", "database", "database_tls", "submission_plaintext", "static_files", "disk", "backups"}
+OTHER_CHECKS = {
+    "alignment", "database", "database_tls", "receiving_domains", "submission_plaintext", "static_files", "disk",
+    "backups",
+}  # fmt: skip
 
 
 def test_every_check_has_a_planted_fault():
@@ -441,6 +481,25 @@ def test_each_planted_fault_is_found_with_its_remedy(installation, plant, check,
     assert message in diagnosis.message
     assert remedy in diagnosis.remedy
     assert "secret-password" not in diagnosis.message + diagnosis.remedy
+
+
+def test_receiving_works_while_all_mx_records_lead_here(installation):
+    receive_for_alice()
+    installation.dns.put("alice.example", {"MX": [f"10 {HOST}."]})
+    installation.dns.put("in.example.com", {"MX": [f"10 {HOST}."]})
+    installation.settings.RECEIVING_DOMAIN = "in.example.com"
+    diagnoses = diagnose()
+    names = ("receiving", "receiving_domain", "receiving_domains")
+    assert {name: diagnoses[name].verdict for name in names} == dict.fromkeys(names, Verdict.OK)
+    assert f"{HOST} can be reached on port" in diagnoses["receiving"].message
+
+
+def test_a_receiving_domain_that_leads_elsewhere_is_a_warning(installation):
+    receive_for_alice()
+    installation.dns.put("alice.example", {"MX": ["5 mx.other.example.", f"10 {HOST}."]})
+    diagnosis = diagnose()["receiving_domains"]
+    assert (diagnosis.verdict, "1 of 1" in diagnosis.message) == (Verdict.WARNING, True)
+    assert "mx.other.example" in diagnosis.message
 
 
 @pytest.mark.parametrize(

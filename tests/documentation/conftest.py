@@ -48,6 +48,7 @@ class SampleRunner:
     programs: Path
     libraries: Path
     management_key: str
+    test_key: str
 
     def environment(self, home: Path) -> dict[str, str]:
         return {
@@ -57,6 +58,7 @@ class SampleRunner:
             "POSTRIDER_URL": self.stack.url,
             "POSTRIDER_API_KEY": self.stack.key,
             "POSTRIDER_MANAGEMENT_KEY": self.management_key,
+            "POSTRIDER_TEST_API_KEY": self.test_key,
             "DJANGO_SETTINGS_MODULE": "settings",
         }
 
@@ -89,7 +91,7 @@ class SampleRunner:
 def stack(tmp_path_factory: Any) -> Any:
     # The simulator's deferred address is delivered after two waits.
     with running_stack(tmp_path_factory.mktemp("samples"), DELIVERY_RETRY_SECONDS="1,1,1") as stack:
-        stack.start("inbox", "worker", "beat", "web")
+        stack.start("inbox", "inbound", "worker", "beat", "web")
         yield stack
 
 
@@ -114,4 +116,6 @@ def runner(stack: Stack, libraries: Path, tmp_path_factory: Any) -> SampleRunner
     curl.chmod(0o755)
     program("jq", package="jq")
     management_key = json.loads(stack.manage("create_management_key", "--name", "samples"))["key"]
-    return SampleRunner(stack, programs, libraries, management_key)
+    options = ("--workspace", stack.call("GET", "/me").body["workspace"]["id"], "--name", "samples")
+    test_key = json.loads(stack.manage("create_api_key", *options, "--scope", "sending_access", "--test"))["key"]
+    return SampleRunner(stack, programs, libraries, management_key, test_key)

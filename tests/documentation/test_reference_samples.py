@@ -23,6 +23,8 @@ OPERATIONS = [operation for page in reference_pages() for operation in page.oper
 LANGUAGES = [language for _, language, _ in RENDERERS]
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 STREAMS = {"streamEvents"}
+# They need a test key.
+SIMULATING = {"simulateReceivedEmail"}
 
 
 def tomorrow() -> str:
@@ -38,6 +40,12 @@ def created(stack: Stack, path: str, **body: Any) -> str:
 
 def new_email(stack: Stack) -> list[str]:
     return [str(stack.send(scheduledFor=tomorrow()).body["id"])]
+
+
+def new_sent_file(stack: Stack) -> list[str]:
+    files = [{"filename": "a.txt", "content": "QQ=="}]
+    email = str(stack.send(scheduledFor=tomorrow(), attachments=files).body["id"])
+    return [email, stack.call("GET", f"/emails/{email}/attachments").body["data"][0]["id"]]
 
 
 def new_stream(stack: Stack) -> list[str]:
@@ -98,16 +106,92 @@ from workspaces.models import Membership, User
 for email, role in (("{owner}", "owner"), ("{member}", "member")):
     Membership.objects.create(workspace_id="{workspace}", user=User.objects.create(email=email), role=role)
 """
+
+
+def new_route(stack: Stack, **fields: Any) -> list[str]:
+    # A workspace has at most 100, and with one of them, the shared address accepts no other label.
+    delete_all(stack, "/inbound/routes")
+    return [created(stack, "/inbound/routes", **{"name": "All", "domain": "shared", "match": "*", **fields})]
+
+
+def new_block(stack: Stack) -> list[str]:
+    return [created(stack, "/inbound/blocks", sender=f"{uuid4().hex}.example")]
+
+
+def as_tester(stack: Stack) -> Stack:
+    """Return the stack with a test key of the workspace."""
+    options = ("--workspace", stack.call("GET", "/me").body["workspace"]["id"], "--name", "simulations")
+    answer = stack.manage("create_api_key", *options, "--scope", "sending_access", "--test")
+    return replace(stack, key=json.loads(answer)["key"])
+
+
+def inbound_address(stack: Stack) -> str:
+    return str(stack.call("GET", "/inbound").body["address"])
+
+
+def new_received(stack: Stack, **route: Any) -> list[str]:
+    """Receive an email with a file; return its id."""
+    new_route(stack, **route)
+    received = created(as_tester(stack), "/inbound/emails", recipient=inbound_address(stack), raw=MESSAGE)
+    is_read = lambda: stack.call("GET", f"/inbound/emails/{received}").body["status"] != "stored"  # noqa: E731
+    wait_for(is_read, seconds=60, what="the reading")
+    return [received]
+
+
+def new_blocked(stack: Stack) -> list[str]:
+    return new_received(stack, requireAuthenticated=True)
+
+
+def new_received_file(stack: Stack) -> list[str]:
+    (received,) = new_received(stack)
+    return [received, stack.call("GET", f"/inbound/emails/{received}").body["attachments"][0]["id"]]
+
+
+def new_forwardable(stack: Stack) -> list[str]:
+    """Receive an email at a domain that can send, with a target that has agreed; return its id."""
+    workspace = stack.call("GET", "/me").body["workspace"]["id"]
+    stack.manage("shell", "-c", LET_FORWARD.format(workspace=workspace))
+    new_route(stack, domain="demo.example")
+    body = {"recipient": "support@demo.example", "envelopeFrom": "ada@example.com", "raw": MESSAGE}
+    tester = as_tester(stack)
+    replies: list[Any] = []
+    # A domain is received within a second.
+    is_stored = lambda: replies.append(tester.call("POST", "/inbound/emails", body)) or replies[-1].status == 202  # noqa: E731
+    wait_for(is_stored, seconds=30, what="the domain is received")
+    received = str(replies[-1].body["id"])
+    is_read = lambda: stack.call("GET", f"/inbound/emails/{received}").body["status"] != "stored"  # noqa: E731
+    wait_for(is_read, seconds=60, what="the reading")
+    return [received]
+
+
+LET_FORWARD = """
+from django.utils import timezone
+from domains.models import Domain, ReceivingDomain
+from receiving.models import ForwardTarget
+now, domain = timezone.now(), Domain.objects.get(name="demo.example", workspace_id="{workspace}")
+values = dict(workspace_id="{workspace}", name=domain.name, status="active", proven_at=now)
+ReceivingDomain.objects.get_or_create(domain=domain, defaults=values)
+target = dict(workspace_id="{workspace}", address="grace@example.org")
+ForwardTarget.objects.get_or_create(**target, defaults=dict(confirmed_at=now))
+"""
+MESSAGE = "From: ada@example.com\r\nContent-Disposition: attachment; filename=a.txt\r\nSubject: Hi\r\n\r\nHello\r\n"
 MANAGEMENT = "/v1/admin/"
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
 IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{": new_email,
+    "/v1/emails/{id}/attachments/{": new_sent_file,
     "/v1/streams/{": new_stream,
     "/v1/templates/{": new_template,
     "/v1/webhooks/{": new_webhook,
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
     "/v1/domains/{": new_domain,
     "/v1/suppressions/{": new_suppression,
+    "/v1/inbound/routes/{": new_route,
+    "/v1/inbound/blocks/{": new_block,
+    "/v1/inbound/emails/{": new_received,
+    "/v1/inbound/emails/{id}/bypass": new_blocked,
+    "/v1/inbound/emails/{id}/forward": new_forwardable,
+    "/v1/inbound/emails/{id}/attachments/{": new_received_file,
     "/v1/admin/workspaces/{": new_workspace,
     "/v1/admin/workspaces/{workspace_id}/api-keys/{": new_key,
     "/v1/admin/workspaces/{workspace_id}/invitations/{": new_invitation,
@@ -131,6 +215,7 @@ def restore(stack: Stack, operation: str) -> None:
     delete_streams(stack)
     delete_all(stack, "/suppressions")
     delete_all(stack, "/webhooks")
+    delete_all(stack, "/inbound/routes")
     delete_all(stack, "/templates", name="welcome")
     if operation != "createTemplate":
         created(stack, "/templates", name="W", alias="welcome", subject="Hi {{name}}", htmlContent="<p>{{name}}</p>")
@@ -155,7 +240,10 @@ def runnable(operation: ReferenceOperation, language: str, stack: Stack) -> str:
     assert re.search(f"{pattern}\\b", sample.text), sample.text
     ids = iter(ids_for(stack, operation.path))
     real = stack.url + re.sub(r"\{\w+\}", lambda _: next(ids), operation.path)
-    return TIMESTAMP.sub(tomorrow(), re.sub(f"""{pattern}(?=["'\\s]|$)""", real, sample.text))
+    text = TIMESTAMP.sub(tomorrow(), re.sub(f"""{pattern}(?=["'\\s]|$)""", real, sample.text))
+    if operation.id == "redeliverReceivedEmail":
+        return re.sub(r"wh_\w{22}", new_webhook(stack)[0], text)
+    return text.replace("support+4711@in.demo.example", inbound_address(stack)) if operation.id in SIMULATING else text
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +260,10 @@ def test_a_sample_returns_a_success(operation, language, runner, manager, tmp_pa
         runner = manager
     elif operation.method == "POST" and "{" not in operation.path:
         restore(runner.stack, operation.id)
-    output = runner.run(language, runnable(operation, language, runner.stack), home=tmp_path)
+    sample = runnable(operation, language, runner.stack)
+    if operation.id in SIMULATING:
+        runner = replace(runner, stack=as_tester(runner.stack))
+    output = runner.run(language, sample, home=tmp_path)
     assert output.strip()
     # The type is the first member of an error. The OpenAPI document names all types.
     is_error = "/docs/errors#" in output[:200]

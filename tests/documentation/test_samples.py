@@ -74,7 +74,9 @@ def test_the_samples_of_a_page_run(page, runner, tmp_path):
 
 
 def with_service(source: str, stack) -> str:
-    return source.replace("https://mail.example.com", stack.url).replace("pr_…", stack.key)
+    receiver = f"127.0.0.1:{stack.environment['INBOUND_PORT']}"
+    service = source.replace("https://mail.example.com", stack.url).replace("127.0.0.1:2526", receiver)
+    return service.replace("pr_…", stack.key)
 
 
 def arrived(stack, page: str) -> bool:

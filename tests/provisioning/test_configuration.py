@@ -19,6 +19,16 @@ VALID = {
     "templates": [TEMPLATE],
     "streams": [{"id": "newsletter", "name": "Newsletter", "kind": "bulk", "archived": True}],
     "webhooks": [{"url": "https://shop.example.com/x", "events": ["email.sent", "bounced"], "active": False}],
+    "routes": [
+        {
+            "name": "Support",
+            "domain": "Bücher.example",
+            "match": "Support*",
+            "webhooks": ["https://shop.example.com/x"],
+        },
+        {"name": "Trial", "domain": "shared", "match": "*", "storeDays": 0, "action": "discard"},
+    ],
+    "blocks": [{"sender": "bücher.example"}, {"sender": "Eve@example.com"}],
     "apiKeys": [{"name": "Website", "scope": "sending_access"}],
 }
 
@@ -28,7 +38,11 @@ def test_a_valid_configuration_is_accepted_with_the_names_of_its_domains(platfor
     response = platform.post(CHECK, VALID)
     assert (response.status_code, response.json()) == (
         200,
-        {"domainNames": ["mail.example.com", "xn--bcher-kva.example"]},
+        {
+            "domainNames": ["mail.example.com", "xn--bcher-kva.example"],
+            "routeDomains": ["xn--bcher-kva.example", "shared"],
+            "blockedSenders": ["xn--bcher-kva.example", "eve@example.com"],
+        },
     )
     assert counts == [model.objects.count() for model in (Workspace, Domain, Template, Webhook, ApiKey)]
 
@@ -48,6 +62,11 @@ def test_all_errors_are_reported_together(platform: Api):
                 {"name": "Blog", "scope": "full_access", "limits": {"domains": ["blog.example"]}},
                 {"name": "CI", "scope": "read_only", "test": True},
             ],
+            "routes": [
+                {"name": "Support", "domain": "shared", "match": "a*b*c*d*"},
+                {"name": "Support", "domain": "shared", "match": "*", "webhookIds": [], "storeDays": -1},
+            ],
+            "blocks": [{"sender": "@"}, {}],
         },
     )
     assert field_codes(response) == {
@@ -60,6 +79,11 @@ def test_all_errors_are_reported_together(platform: Api):
         "templates[2].htmlContent": "template_syntax_error",
         "webhooks[0].url": "forbidden_target",
         "webhooks[0].events[0]": "invalid_choice",
+        "routes[0].match": "invalid_pattern",
+        "routes[1].webhookIds": "unknown_field",
+        "routes[1].storeDays": "min_value",
+        "blocks[0].sender": "invalid_sender",
+        "blocks[1].sender": "required",
         "apiKeys[0].scope": "required",
         "apiKeys[1].limits.networks[1]": "invalid_entry",
         "apiKeys[2].limits.domains": "requires_sending_access",
@@ -73,7 +97,16 @@ def test_a_template_needs_an_alias(platform: Api):
 
 
 @pytest.mark.parametrize(
-    ("section", "limit"), [("domains", 100), ("templates", 5), ("streams", 20), ("webhooks", 100), ("apiKeys", 100)]
+    ("section", "limit"),
+    [
+        ("domains", 100),
+        ("templates", 5),
+        ("streams", 20),
+        ("webhooks", 100),
+        ("routes", 100),
+        ("blocks", 1000),
+        ("apiKeys", 100),
+    ],
 )
 def test_the_entries_of_a_section_are_limited(platform: Api, section, limit):
     (entry,) = VALID[section][:1]

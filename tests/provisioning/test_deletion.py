@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from counters.counters import fold
-from domains.models import TrackingHost
+from domains.models import Domain, TrackingHost
 from emails.models import Attachment, Content, Email, EmailBatch, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from events.models import Event
@@ -18,6 +18,10 @@ from lib.ids import to_uuid
 from lib.worker.stages import Stage
 from provisioning.erasure import SMALL, TABLES, erase_workspace
 from provisioning.tasks import erase
+from receiving.arrival.routing import decide_recipient
+from receiving.arrival.storing import Arrival, store_message
+from receiving.models import ForwardTarget, Message, ReceivedContent, SharedAddress
+from receiving.services import block_sender
 from streams.services import create_stream
 from submission.services import begin_message
 from suppressions.services import suppress_address
@@ -26,6 +30,7 @@ from tests.conftest import Account, Api, code_of, mail, make_key
 from tests.dashboard.conftest import make_caught, signed_in
 from tests.emails.builders import claim_entries, deliver_all, make_ready, send
 from tests.events.feed import publish_committed
+from tests.receiving.builders import PLAIN, arrive, make_route, receive_for, with_field
 from tests.tracking.test_opens_and_clicks import is_connection_blocked
 from webhooks.services import create_webhook
 from workspaces.api import authentication
@@ -38,11 +43,14 @@ pytestmark = pytest.mark.django_db
 
 # Deleted by functions that know their order.
 OTHERS = {
+    "domains_receivingdomain",
     "emails_email",
     "emails_event",
     "emails_pending",
     "events_feedentry",
     "inbox_caughtmail",
+    "receiving_message",
+    "receiving_receivedemail",
     "templates_app_template",
     "webhooks_webhookdelivery",
     "webhooks_webhookevent",
@@ -122,7 +130,19 @@ def fill(api: Api, account: Account) -> None:
     suppress_address(account.workspace, address="y@example.com", reason="unsubscribe", stream="newsletter")
     suppress_address(account.workspace, address="x@example.com", reason="manual")
     invite_member(account.workspace, email="x@example.com", role="member", by=account.owner)
+    fill_received(account)
     publish_committed()
+
+
+def fill_received(account: Account) -> None:
+    """Create data of every kind of receiving."""
+    domain = f"{account.workspace.name}.example"
+    receive_for(Domain.objects.get(workspace=account.workspace, name=domain))
+    make_route(account.workspace, domain=domain)
+    block_sender(account.workspace, sender="spam.example")
+    ForwardTarget.objects.create(workspace=account.workspace, address="x@example.com")
+    SharedAddress.objects.create(workspace=account.workspace, local_part=f"{account.workspace.name:x<12}"[:12])
+    arrive(to=f"support@{domain}", source=with_field(f"X-Workspace: {account.workspace.name}"))
 
 
 class TestMarking:
@@ -214,6 +234,12 @@ def make_key_of_deleted(account: Account) -> str:
     return key
 
 
+def arrive_for_both(alice: Account, bob: Account) -> None:
+    """Store one message for a recipient of each workspace, who share its content."""
+    recipients = [decide_recipient(f"both@{one.workspace.name}.example", sender="").recipient for one in (alice, bob)]
+    store_message(Arrival(PLAIN, envelope_from=""), [one for one in recipients if one])
+
+
 class TestErasure:
     @pytest.fixture
     def filled(self, api: Api, bobs_api: Api, alice: Account, bob: Account) -> dict[str, int]:
@@ -248,6 +274,16 @@ class TestErasure:
         for model, lookup in workspace_of_rows.items():
             assert {*model.objects.values_list(lookup, flat=True)} == {bob.workspace.id}, model
         assert QueueEntry.objects.filter(stage=Stage.SCHEDULED).count() == 1
+
+    def test_content_that_workspaces_share_is_deleted_with_the_last_one(self, alice: Account, bob: Account, filled):
+        arrive_for_both(alice, bob)
+        assert (Message.objects.count(), ReceivedContent.objects.count()) == (3, 3)
+        for account, left in ((alice, 2), (bob, 0)):
+            delete_workspace(account.workspace)
+            end_grace_period(account)
+            erase()
+            assert rows_of(account) == {}
+            assert (Message.objects.count(), ReceivedContent.objects.count()) == (left, left)
 
     def test_an_interrupted_run_is_continued_by_the_next(self, alice: Account, filled):
         delete_workspace(alice.workspace)

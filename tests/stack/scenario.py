@@ -43,14 +43,19 @@ FAST_RETRIES = {
     "WEBHOOK_RETRY_SECONDS": ",".join(["1"] * 40),
     "WEB_CONCURRENCY": "2",
 }
-EVENT_KINDS = ("sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred")
+EVENT_KINDS = (
+    "sent", "delivered", "bounced", "failed", "opened", "clicked", "unsubscribed", "complained", "deferred", "received",
+    "replied",
+)  # fmt: skip
 EXPIRE_REPORTS = "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1"
+EXPIRE_MESSAGES = "UPDATE receiving_message SET due_at = now() - interval '1 s' WHERE read_at IS NULL RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
 # The codes of refusals that a client repeats (docs/decisions/0048): its key is in use, or a web process just started.
 REPEATED = ("idempotency_in_progress", "rate_limit_exceeded")
 QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
+     + (SELECT count(*) FROM receiving_message WHERE read_at IS NULL)
      + (SELECT count(*) FROM emails_event WHERE number > (SELECT last FROM events_feedprogress WHERE source = 'log'))
      + (SELECT h.position - c.position FROM events_feedhead h, webhooks_feedcursor c)
 """
@@ -69,6 +74,8 @@ class Tenant:
     long_template: str = ""
     # The signing secret of its webhook endpoint.
     secret: str = ""
+    # Its shared address, at which it receives email.
+    address: str = ""
 
 
 @dataclass
@@ -139,7 +146,7 @@ class Scenario:
         }
         if seconds is not None:
             body["scheduledFor"] = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
-        return self._accept(tenant, "/emails/send", body, addresses)
+        return self.accept(tenant, "/emails/send", body, addresses)
 
     def batch(self, tenant: Tenant, *addresses: str, template: str = "") -> list[AcceptedEmail]:
         body = {
@@ -156,9 +163,10 @@ class Scenario:
 
     def resend(self, sent: AcceptedEmail) -> AcceptedEmail | None:
         tenant = next(tenant for tenant in self.tenants if tenant.id == sent.workspace)
-        return self._accept(tenant, f"/emails/{sent.email_id}/resend", {}, sent.addresses)
+        return self.accept(tenant, f"/emails/{sent.email_id}/resend", {}, sent.addresses)
 
-    def _accept(self, tenant: Tenant, path: str, body: Any, addresses: tuple[str, ...]) -> AcceptedEmail | None:
+    def accept(self, tenant: Tenant, path: str, body: Any, addresses: tuple[str, ...]) -> AcceptedEmail | None:
+        """Send an email with a new key; return None if it was refused."""
         status, answer = self.call(tenant, "POST", path, body, key=f"key-{next(self.numbers)}")
         if status != 202:
             # A scheduled time may have passed while the request was repeated.
@@ -192,6 +200,22 @@ class Scenario:
                     self.ledger.reports.add(message_id_of(message))
                     return
             assert time.monotonic() < deadline, "the report was never accepted"
+            time.sleep(0.1)
+
+    def receive(self, tenant: Tenant) -> None:
+        """Send an email to a workspace until the receiver answers 250, as a mail host would."""
+        message_id = f"<{next(self.numbers)}@example.com>"
+        source = f"From: ada@example.com\r\nSubject: {tenant.marker}\r\nMessage-ID: {message_id}\r\n\r\nHello\r\n"
+        deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
+        while True:
+            with suppress(OSError, smtplib.SMTPException):
+                code, text = self._submit(source.encode(), tenant.address)
+                assert code // 100 != 5, f"an email was permanently refused: {code} {text!r}"
+                if code == 250:
+                    recipients = {tenant.address: tenant.id}
+                    self.ledger.record_received(source.encode(), message_id=message_id, recipients=recipients)
+                    return
+            assert time.monotonic() < deadline, "the email was never accepted"
             time.sleep(0.1)
 
     def _submit(self, report: bytes, to: str) -> tuple[int, bytes]:
@@ -237,7 +261,8 @@ class Scenario:
     def expire_leases(self) -> None:
         """Expire all leases, those of received reports included."""
         expire_leases(self.stack)
-        self.stack.query(EXPIRE_REPORTS)
+        for statement in (EXPIRE_REPORTS, EXPIRE_MESSAGES):
+            self.stack.query(statement)
 
     def wait_until_idle(self, *, seconds: float = 120) -> None:
         """Wait until the queues are empty. seconds: the longest time without progress."""
@@ -342,6 +367,7 @@ def _set_up_tenant(scenario: Scenario, tenant: Tenant) -> None:
     tenant.template = _create_template(scenario, tenant, name="short", paragraphs=1)
     tenant.long_template = _create_template(scenario, tenant, name="long", paragraphs=10_000 // len(PARAGRAPH))
     path = f"/hook-{tenant.marker}"
+    tenant.address = scenario.call(tenant, "GET", "/inbound")[1]["address"]
     status, answer = scenario.call(
         tenant, "POST", "/webhooks", {"url": scenario.receiver.url(path), "events": list(EVENT_KINDS)}
     )

@@ -115,6 +115,7 @@ class Stack:
             "web": self.is_healthy,
             "service": self.is_ready,
             "inbox": lambda: self.listens("INBOX_PORT"),
+            "inbound": lambda: self.listens("INBOUND_PORT"),
             "submission": lambda: self.listens("SUBMISSION_PORTS"),
         }
         if condition := conditions.get(kind):
@@ -258,6 +259,7 @@ def running_stack(logs: Path, *, repository: str | Path = REPOSITORY, **variable
         "PORT": str(port),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "INBOX_PORT": str(free_port()),
+        "INBOUND_PORT": str(free_port()),
         "SUBMISSION_PORTS": str(free_port()),
         "SUBMISSION_CONCURRENCY": "1",
         "WEB_CONCURRENCY": "3",

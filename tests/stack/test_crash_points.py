@@ -16,7 +16,7 @@ ACTIONS = ("kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop
 ALWAYS = {
     "emails.before_accept_commit", "emails.after_accept_commit", "emails.after_cancel_commit", "emails.after_claim",
     "delivery.after_dot", "emails.before_record", "webhooks.after_post", "inbound.after_store",
-    "submission.before_reply",
+    "submission.before_reply", "receiving.after_commit", "receiving.before_record_commit",
 }  # fmt: skip
 CALL = re.compile(r"\bfailpoint\(\"([a-z_.]+)\"\)")
 PACKAGES = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
@@ -62,6 +62,8 @@ def exercise_all_points(scenario):
     scenario.submit(demo, scenario.address(), scenario.address())
     scenario.batch(demo, scenario.address(), scenario.address(), scenario.address())
     scenario.send(demo, scenario.address("simulator.test", "clicked"))
+    for tenant in (demo, other, demo):
+        scenario.receive(tenant)
     suppressed = scenario.address()
     scenario.suppress(other, suppressed)
     assert scenario.send(other, suppressed) is None
@@ -96,7 +98,7 @@ def test_every_guarantee_holds_after_a_fault_at_any_failpoint(scenario, point, a
     recovery.result()
     # Like beat later: take over the claims of a killed receiver.
     scenario.expire_leases()
-    scenario.enqueue_tasks("inbound.tasks.process")
+    scenario.enqueue_tasks("inbound.tasks.process", "receiving.tasks.drain")
     scenario.wait_until_idle()
     assert scenario.find_violations() == []
     assert threading.active_count() < 50

@@ -40,6 +40,6 @@ def test_each_process_of_production_has_a_name(stack, program, names):
 
 def test_each_process_of_the_embedded_mode_has_a_name(stack):
     stack.start("service", MODE="embedded", WEB_CONCURRENCY="1", WORKER_CONCURRENCY="1")
-    names = ["inbox", "submission", "supervisor", "web", "web supervisor", "worker0"]
+    names = ["inbound", "inbox", "submission", "supervisor", "web", "web supervisor", "worker0"]
     session, named = stack.processes["service"].pid, [f"postrider: {name}" for name in names]
     wait_for(lambda: process_names(session) == named, seconds=60, what=f"{named}, not {process_names(session)}")

@@ -52,6 +52,22 @@ def program(name: str, *, package: str) -> str:
     return _found(name) or _installed(name, package)
 
 
+@_once
+def program_of_package(path: str, package: str) -> Path:
+    """Return a file of a Debian package that is not installed, since it conflicts with another one."""
+    if not _found("apt-get"):
+        pytest.skip(f"only Debian has {package}")
+    directory = CACHE / package
+    with _locked("apt"):
+        if not (directory / "done").exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            _download(package, directory)
+            (archive,) = directory.glob("*.deb")
+            _run("dpkg-deb", "--extract", str(archive), str(directory))
+            (directory / "done").touch()
+    return directory / path
+
+
 def library(pattern: str, *, package: str) -> Path:
     """Return a file below /usr that matches a pattern, after installing its Debian package if missing."""
     return _present(pattern) or _installed_file(pattern, package)
@@ -127,9 +143,19 @@ def _install(package: str) -> None:
         _run(*INSTALL, package)
 
 
-def _run(*command: str) -> None:
+def _download(package: str, directory: Path) -> None:
+    command = ("apt-get", "download", "-q", package)
+    first = subprocess.run(command, cwd=directory, env=DEBIAN, capture_output=True, timeout=SECONDS, check=False)
+    if first.returncode:
+        _run("apt-get", "update", "-q")
+        _run(*command, directory=directory)
+
+
+def _run(*command: str, directory: Path | None = None) -> None:
     try:
-        done = subprocess.run(command, env=DEBIAN, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=directory, env=DEBIAN, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"{' '.join(command)} took too long")
     if done.returncode:

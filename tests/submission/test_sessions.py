@@ -486,7 +486,7 @@ class TestLimits:
             assert client.mail("a@b.example")[0] == 250
 
     def test_messages_of_all_sessions_share_the_memory(self, port, monkeypatch):
-        monkeypatch.setattr("submission.memory.MemoryBudget.take", lambda *_: False)
+        monkeypatch.setattr("lib.mail.receiving_memory.MemoryBudget.take", lambda *_: False)
         with port.client() as client:
             client.mail("a@b.example")
             client.rcpt("ada@example.com")

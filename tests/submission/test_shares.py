@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from submission import memory
+from lib.mail import receiving_memory as memory
 from submission.server import session_limits
 from tests.conftest import make_account, make_domain, make_key
 from tests.inbound.fixtures import RawSession

@@ -152,7 +152,7 @@ def test_a_batch_is_published_in_a_fixed_number_of_statements(api: Api, alice, r
     record_results([SendResult(claimed, OK) for claimed in claim_entries(1000)])
     Webhook.objects.update(created_at=TransactionNow())
     sequence_events()
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         publish_events()
     assert WebhookDelivery.objects.count() == 120
 

@@ -74,11 +74,15 @@ RETURNING w.id, w.active AND w.failing_since < now() - %(patience)s
 
 @dataclass(frozen=True)
 class AttemptResult:
-    """An attempt to record. headers: those of the request that differ between attempts; None if none was made."""
+    """An attempt to record. headers: those of the request that differ between attempts; None if none was made.
+
+    is_final: whether no other attempt follows, even if it failed.
+    """
 
     claim: WebhookClaim
     attempt: PostAttempt
     headers: Mapping[str, str] | None = None
+    is_final: bool = False
 
     @property
     def is_success(self) -> bool:
@@ -90,7 +94,7 @@ def record(results: Sequence[AttemptResult]) -> None:
     with transaction.atomic():
         claims = QUEUE.lock_claimed([result.claim for result in results])
         valid = [result for result in results if result.claim in claims]
-        waiting = _wait([result for result in valid if not result.is_success])
+        waiting = _wait([result for result in valid if not result.is_success and not result.is_final])
         run(FINISH, [[result.claim.key for result in valid if result.claim.key not in waiting]])
         run(APPLY, [json.dumps([_row(result, waiting) for result in valid])])
         failing_too_long = _health(valid)

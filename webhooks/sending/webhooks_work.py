@@ -3,7 +3,7 @@
 import functools
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
@@ -17,16 +17,20 @@ from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
-from webhooks.formats import format_headers, render_body
+from webhooks.formats import RequestBody, deleted_body, find_format, find_large, format_headers, render_body
 from webhooks.models import WebhookDelivery, WebhookSecret, open_headers
 from webhooks.sending import queue
 from webhooks.sending.endpoint_shares import SLOW_SHARE
+from webhooks.sending.large_bodies import LargeBodies
 from webhooks.sending.outcomes import AttemptResult, record
 from webhooks.sending.post import DNS_SECONDS, Poster, internal_failure
 from webhooks.sending.queue import EndpointShares, WebhookClaim
 from webhooks.sending.targets import target_rules
 
 log = logging.getLogger("postrider.webhooks")
+
+# Before a delivery that finds no memory for its body is claimed again.
+MEMORY_WAIT_SECONDS = 1
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class PostJob:
 
     loaded_at: the database time when the job was loaded. Receivers refuse a signature that is more than five minutes
     off, and a worker's clock may be wrong by more.
+    large: the body, if it is rendered for each attempt. failure: why there is none.
     """
 
     claim: WebhookClaim
@@ -47,16 +52,21 @@ class PostJob:
     keys: tuple[str, ...]
     more_headers: Mapping[str, str] | None
     loaded_at: datetime
+    large: RequestBody | None = None
+    failure: str = ""
 
     @functools.cached_property
-    def body(self) -> bytes:
-        """The bytes to post. Rendered by the attempt: one event that cannot be rendered must not stop the others."""
-        return render_body(self.event, format_=self.format)
+    def body(self) -> RequestBody:
+        """The body to post. Rendered by the attempt: one event that cannot be rendered must not stop the others."""
+        return self.large or RequestBody(render_body(self.event, format_=self.format))
+
+    @property
+    def timestamp(self) -> int:
+        return int(self.loaded_at.timestamp())
 
     def headers(self) -> dict[str, str]:
-        timestamp = int(self.loaded_at.timestamp())
         return format_headers(
-            self.body, format_=self.format, message_id=self.event_id, timestamp=timestamp, keys=self.keys
+            self.body.data, format_=self.format, message_id=self.event_id, timestamp=self.timestamp, keys=self.keys
         )
 
 
@@ -71,6 +81,7 @@ class WebhookQueueWork:
         self._cursor = Cursor[WebhookClaim]()
         # In-flight deliveries of this process to slow endpoints.
         self._slow_in_flight: set[WebhookClaim] = set()
+        self._large_bodies = LargeBodies()
 
     def claim(self, limit: int) -> ClaimResult[PostJob]:
         queue.promote()
@@ -78,7 +89,7 @@ class WebhookQueueWork:
         claims = self._cursor.claim(limit, EndpointShares(slow_limit))
         if claims:
             failpoint("webhooks.after_claim")
-        jobs = load_jobs(claims)
+        jobs = [job for loaded in load_jobs(claims) if (job := self._with_large_body(loaded))]
         self._slow_in_flight |= {job.claim for job in jobs if job.claim.is_slow}
         # Each recorded result frees a slot for deliveries that wait because their endpoint is at its pace.
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=True)
@@ -89,24 +100,46 @@ class WebhookQueueWork:
             return AttemptResult(job.claim, internal_failure("lease_lost"))
         if not job.keys or job.more_headers is None:
             return AttemptResult(job.claim, internal_failure("secret_unreadable"))
+        if job.failure:
+            return AttemptResult(job.claim, internal_failure(job.failure))
         failpoint("webhooks.before_post")
         headers = job.headers()
-        attempt = await self._poster.post(job.url, body=job.body, headers={**job.more_headers, **headers})
+        sent = {**job.more_headers, **headers, "content-type": job.body.content_type}
+        attempt = await self._poster.post(job.url, body=job.body.data, headers=sent)
         failpoint("webhooks.after_post")
+        is_final = attempt.status_code in find_format(job.format).final_statuses
         # The log of the delivery does not have the headers of the endpoint.
-        return AttemptResult(job.claim, attempt, headers)
+        return AttemptResult(job.claim, attempt, headers, is_final=is_final)
 
     def crash_result(self, job: PostJob, error: BaseException) -> AttemptResult:
         return AttemptResult(job.claim, internal_failure("internal_error"))
 
     def record(self, results: Sequence[AttemptResult]) -> None:
         self._slow_in_flight -= {result.claim for result in results}
+        self._large_bodies.release([result.claim for result in results])
         failpoint("webhooks.before_record")
         record(results)
         failpoint("webhooks.after_record")
 
     def renew(self, claims: Collection[WebhookClaim]) -> list[WebhookClaim]:
         return queue.renew(claims)
+
+    def _with_large_body(self, job: PostJob) -> PostJob | None:
+        """Return a job with its body, if it is rendered for each attempt; None if it has to wait for memory."""
+        found = find_large(job.event, format_=job.format) if job.keys else None
+        if found is None:
+            return job
+        body_format, event = found
+        if not self._large_bodies.has_room(job.claim, body_format.measure(event)):
+            queue.QUEUE.put_back([job.claim], wait=str(MEMORY_WAIT_SECONDS))
+            return None
+        try:
+            body = body_format.render(event, job.keys[0], job.timestamp) or deleted_body(event)
+        except Exception:
+            log.exception("Cannot render a webhook", extra={"data": {"event": job.event_id}})
+            return replace(job, failure="internal_error")
+        self._large_bodies.take(job.claim, len(body.data))
+        return replace(job, large=body)
 
 
 def load_jobs(claims: Sequence[WebhookClaim]) -> list[PostJob]:

@@ -77,6 +77,21 @@ export class StreamPausedError extends ForbiddenError {}
 /** The workspace has a stream with this id, which may be archived. */
 export class StreamExistsError extends ConflictError {}
 
+/** Only a test key can simulate received emails. */
+export class TestKeyRequiredError extends ForbiddenError {}
+
+/** The received email is not blocked. */
+export class NotBlockedError extends ConflictError {}
+
+/** The received email is not forwarded: a forward could cause a loop or spread spam. */
+export class NotForwardedError extends ConflictError {}
+
+/** The received email has not been published yet, so nothing can be delivered again. */
+export class NotPublishedError extends ConflictError {}
+
+/** Another workspace receives the email of the domain. */
+export class ReceivingDomainTakenError extends ConflictError {}
+
 /** The email is being sent or was sent; it was not cancelled. */
 export class EmailAlreadySentError extends ConflictError {}
 
@@ -123,6 +138,17 @@ export class StreamArchivedError extends UnprocessableError {}
 
 /** The properties of the stream do not fit together. */
 export class InvalidStreamError extends UnprocessableError {}
+
+/** No domain receives the answers to the email; `replyTracking` needs one. */
+export class ReceivingNotActiveError extends UnprocessableError {}
+
+/** The workspace has no received email with the id in `inReplyToId`. */
+export class ReceivedEmailNotFoundError extends UnprocessableError {}
+
+/** The mail server refuses the recipient of a simulated email. `reply`: its SMTP reply. */
+export class RecipientRefusedError extends UnprocessableError {
+  readonly reply = this.problem["reply"] as string;
+}
 
 export class TemplateNotFoundError extends UnprocessableError {}
 

@@ -1,6 +1,7 @@
 import { Domains } from "./resources/domains.js";
 import { Emails } from "./resources/emails.js";
 import { Events } from "./resources/events.js";
+import { Inbound } from "./resources/inbound.js";
 import { AnalyticsResource, Queue } from "./resources/numbers.js";
 import { Streams } from "./resources/streams.js";
 import { Suppressions } from "./resources/suppressions.js";
@@ -22,6 +23,7 @@ export class Postrider {
   readonly domains: Domains;
   readonly webhooks: Webhooks;
   readonly events: Events;
+  readonly inbound: Inbound;
   readonly analytics: AnalyticsResource;
   readonly queue: Queue;
   readonly workspaces: Workspaces;
@@ -37,6 +39,7 @@ export class Postrider {
     this.domains = new Domains(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.events = new Events(this.#transport);
+    this.inbound = new Inbound(this.#transport);
     this.analytics = new AnalyticsResource(this.#transport);
     this.queue = new Queue(this.#transport);
     this.workspaces = new Workspaces(this.#transport);

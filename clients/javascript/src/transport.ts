@@ -64,6 +64,11 @@ export class Transport {
     return this.#repeated(call, async (response) => (await response.json()) as T);
   }
 
+  /** Return the bytes of the response. Throws the same errors as `json`. */
+  async bytes(call: Call): Promise<Uint8Array> {
+    return this.#repeated(call, async (response) => new Uint8Array(await response.arrayBuffer()));
+  }
+
   /** Return the text and headers of the response. Throws the same errors as `json`. */
   async text(call: Call): Promise<{ text: string; headers: Headers }> {
     return this.#repeated(call, async (response) => ({ text: await response.text(), headers: response.headers }));

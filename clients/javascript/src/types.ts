@@ -16,7 +16,7 @@ export type EmailStatus =
   | "clicked"
   | "cancelled";
 
-export type EventType = EmailStatus | "deferred" | "unsubscribed" | "complained";
+export type EventType = EmailStatus | "deferred" | "unsubscribed" | "complained" | "replied";
 
 export interface Warning {
   code: string;
@@ -29,7 +29,7 @@ export interface Send {
   from: string;
   /** One address or up to 50. All of them see all addresses in one email. */
   to: string | string[];
-  /** Optional with `templateId`. */
+  /** Optional with `templateId` and `inReplyToId`. */
   subject?: string;
   html?: string;
   text?: string;
@@ -47,10 +47,20 @@ export interface Send {
   scheduledFor?: Date | Timestamp;
   trackOpens?: boolean;
   trackClicks?: boolean;
+  /** Answers go to an address of the service, which matches them to this email. Not with `replyTo`. */
+  replyTracking?: boolean;
+  /** The id of a received email that this one answers. */
+  inReplyToId?: string;
   /** The id of a stream; by default `main`, or the API key's only stream. */
   stream?: string;
   /** A workspace accepts one email per key. Another body returns the first response; the option of the same name is strict. */
   idempotencyKey?: string;
+}
+
+/** An answer to a received email, whose sender gets it if `to` is absent. */
+export interface Answer extends Omit<Send, "to"> {
+  to?: string | string[];
+  inReplyToId: string;
 }
 
 export interface Accepted {
@@ -115,6 +125,8 @@ export interface Recipient {
   deliveredAt: Timestamp | null;
   errorMessage: string | null;
   reason: string | null;
+  /** The address in Reply-To, with `replyTracking`; absent without it. */
+  replyAddress?: string;
 }
 
 export interface Email extends EmailItem {
@@ -280,7 +292,7 @@ export interface Suppression {
 export type DomainStatus = "pending" | "verified" | "failed" | "temporary_failure";
 
 export interface DomainRecord {
-  record: "DKIM" | "SPF" | "DMARC" | "ReturnPath";
+  record: "DKIM" | "SPF" | "DMARC" | "ReturnPath" | "Tracking" | "TrackingCAA" | "Receiving";
   type: string;
   name: string;
   fqdn: string;
@@ -303,12 +315,21 @@ export interface TrackingHost {
   error: string | null;
 }
 
+/** Whether email to a domain is received: while it is active. `error`: why none arrives. */
+export interface Receiving {
+  enabled: boolean;
+  status: "disabled" | "pending" | "active" | "failed";
+  error: string | null;
+}
+
 /** `openTracking`, `clickTracking`: for emails without the option. `tracking`: null for the host of the service. */
 export interface DomainChanges {
   tls?: TlsPolicy;
   openTracking?: boolean;
   clickTracking?: boolean;
   tracking?: { subdomain: string } | null;
+  /** Whether email to addresses of the domain is received, once its MX record is found. */
+  receiving?: boolean;
 }
 
 export interface Domain {
@@ -319,6 +340,7 @@ export interface Domain {
   openTracking?: boolean;
   clickTracking?: boolean;
   tracking?: TrackingHost | null;
+  receiving?: Receiving;
   records: DomainRecord[];
   warnings?: Warning[];
   createdAt: Timestamp;
@@ -335,7 +357,9 @@ export type WebhookKind =
   | "clicked"
   | "unsubscribed"
   | "complained"
-  | "deferred";
+  | "deferred"
+  | "received"
+  | "replied";
 
 /** The format of the events: Postrider's, or that of another service. */
 export type WebhookFormat = "standard" | "resend" | "postmark" | "sendgrid";
@@ -399,6 +423,18 @@ export interface WebhookEvent {
   };
 }
 
+/**
+ * The body posted to a webhook for a received email: `verifyWebhook<ReceivedEvent>(…)`. Text and HTML are cut at
+ * 256 KiB each, headers at 64 KiB: `truncated` names what is cut.
+ */
+export interface ReceivedEvent {
+  id: string;
+  type: string;
+  event: "received";
+  createdAt: Timestamp;
+  data: ReceivedEmail;
+}
+
 export type FeedEventType =
   | WebhookKind
   | "queued"
@@ -419,6 +455,220 @@ export interface FeedEvent {
   /** Pass it as `after` to continue behind this event. */
   cursor: string;
   data: Data;
+}
+
+export interface Mailbox {
+  email: string;
+  /** Empty without one. */
+  name: string;
+}
+
+/** A file of a sent email. */
+export interface SentAttachment {
+  id: string;
+  filename: string;
+  contentType: string;
+  /** Bytes after decoding. */
+  size: number;
+  contentId: string | null;
+  /** Works without a key until `urlExpiresAt`. */
+  url: string;
+  urlExpiresAt: string;
+}
+
+export interface ReceivedAttachment {
+  id: string;
+  filename: string;
+  /** As the sender declared it. */
+  contentType: string;
+  /** Bytes after decoding. */
+  size: number;
+  contentId: string | null;
+  inline: boolean;
+  /** Of a calendar object, such as `REQUEST`. */
+  method: string | null;
+  sha256: string;
+  /** A download without a key, until `urlExpiresAt`. */
+  url: string;
+  urlExpiresAt: Timestamp;
+}
+
+/** The sent email that a received one answers. */
+export interface AnsweredEmail {
+  emailId: string;
+  recipient: string;
+  matchedBy: "address" | "message_id";
+  /** Whether the message is proven to come from `recipient`; without it the match proves no identity. */
+  fromRecipient: boolean;
+  /** True once retention has deleted the sent email, else absent. */
+  deleted?: boolean;
+}
+
+export type Verdict = "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";
+
+export interface Authentication {
+  /** `pass` if the message is proven to come from the domain of its From. */
+  result: Verdict;
+  spf: { result: Verdict; domain: string };
+  dkim: { result: Verdict; domain: string; selector: string }[];
+  dmarc: { result: Verdict; policy: string | null; domain: string };
+  arc: { result: Verdict };
+}
+
+export type ReceivedStatus = "stored" | "processed" | "blocked" | "unreadable";
+
+/** A received email in a list, without text, HTML and headers. Its content was written by the sender. */
+export interface ReceivedItem {
+  id: string;
+  status: ReceivedStatus;
+  /** Null for a reply address, and for the shared address, without a route. */
+  routeId: string | null;
+  /** The address of the envelope that received it. */
+  recipient: string;
+  /** The part of the local part after the first plus sign; empty without one. */
+  tag: string;
+  envelopeFrom: string;
+  from: Mailbox | null;
+  to: Mailbox[];
+  cc: Mailbox[];
+  replyTo: Mailbox[];
+  subject: string;
+  date: Timestamp | null;
+  messageId: string | null;
+  inReplyTo: string | null;
+  references: string[];
+  attachments: ReceivedAttachment[];
+  replyToEmail: AnsweredEmail | null;
+  /** Null before it was read. */
+  authentication: Authentication | null;
+  spam: { score: number; threshold: number; isSpam: boolean; symbols: string[] } | null;
+  automatic: "no" | "auto_generated" | "auto_replied" | "list" | "bulk";
+  blockedReason: "sender_blocked" | "not_authenticated" | "spam" | "not_a_reply" | null;
+  parseErrors: string[];
+  remote: { ip: string | null; helo: string; tls: string | null };
+  size: number;
+  receivedAt: Timestamp;
+  expiresAt: Timestamp;
+  test: boolean;
+}
+
+export interface ReceivedEmail extends ReceivedItem {
+  text: string;
+  /** Whether the text was made from the HTML. */
+  textGenerated: boolean;
+  /** The text without quoted messages; null if unknown. */
+  replyText: string | null;
+  html: string;
+  /** The members that are cut: `text`, `html`, `headers`. */
+  truncated: string[];
+  headers: [string, string][];
+  /** The download of the message. */
+  raw: { url: string; urlExpiresAt: Timestamp } | null;
+  /** The forwards of the email, oldest first; absent in webhooks. Without `emailId`, `error` says why it was not sent. */
+  forwards?: { to: string; emailId: string | null; error: string | null; createdAt: Timestamp }[];
+}
+
+export interface ReceivedFilters {
+  /** Parts of them, ignoring case. */
+  recipient?: string;
+  from?: string;
+  subject?: string;
+  tag?: string;
+  status?: ReceivedStatus;
+  routeId?: string;
+  /** Answers to this sent email. */
+  emailId?: string;
+  /** Received at or after this time. A date includes the whole day. */
+  after?: Date | string;
+  before?: Date | string;
+  /** Only simulated emails, or only others. */
+  test?: boolean;
+}
+
+export interface Simulation {
+  /** The address in RCPT TO. */
+  recipient: string;
+  /** The message in the format of RFC 5322, at most 5 MiB. */
+  raw: string;
+  /** The address in MAIL FROM; without it the email is automatic, as a delivery report is. */
+  envelopeFrom?: string;
+}
+
+/** `emailId`: the id of the new email. */
+export interface Forwarded {
+  id: string;
+  to: string;
+  emailId: string;
+}
+
+/** `deliveries`: the number of webhooks to which the event is posted again. */
+export interface Redelivered {
+  id: string;
+  deliveries: number;
+}
+
+export interface NewRoute {
+  name: string;
+  /** A receiving domain, or `shared` for the workspace's address at the domain of the service. */
+  domain: string;
+  /** A pattern of local parts, such as `support*`. */
+  match: string;
+  /** 0 to 1000; low numbers come first. */
+  priority?: number;
+  /** `reject` refuses the recipient; `discard` accepts the message and keeps nothing. */
+  action?: "deliver" | "reject" | "discard";
+  /** Empty for all webhooks that subscribe to `received`. */
+  webhookIds?: string[];
+  /** Addresses that have confirmed it. */
+  forwardTo?: string[];
+  attachments?: "link" | "inline";
+  includeRaw?: boolean;
+  /** Block messages that are not proven to come from the domain of their From. */
+  requireAuthenticated?: boolean;
+  /** Block messages with a higher spam score. */
+  spamAbove?: number | null;
+  /** Block messages that answer no email of the workspace. */
+  repliesOnly?: boolean;
+  /** Null for as long as the plan allows; 0 until they are delivered. */
+  storeDays?: number | null;
+  active?: boolean;
+}
+
+/** The rule for recipient addresses of a receiving domain. */
+export interface Route extends Required<NewRoute> {
+  id: string;
+  createdAt: Timestamp;
+}
+
+export interface RouteMatch {
+  /** Null for an unknown address, and for one that needs no route. */
+  route: Route | null;
+  /** The reply of the mail server, such as `250 2.1.5 OK`. */
+  reply: string;
+}
+
+export interface SenderBlock {
+  id: string;
+  sender: string;
+  createdAt: Timestamp;
+}
+
+export interface UnblockedSender {
+  id: string;
+  sender: string;
+  deleted: true;
+}
+
+export interface InboundSettings {
+  /** The workspace's address without any DNS; null if the operator has set no RECEIVING_DOMAIN. */
+  address: string | null;
+  /** The hosts that MX records name. */
+  mailHosts: string[];
+  maxMessageBytes: number;
+  /** Bytes. `limit`: null without one. */
+  storage: { used: number; limit: number | null };
+  /** Of the current day, UTC. */
+  messages: { used: number; limit: number | null };
 }
 
 export interface Analytics {
@@ -486,9 +736,11 @@ export interface NewWorkspace {
   ownerEmail?: string;
 }
 
-/** domainNames: the names of the domains as the service stores them. */
+/** Names as the service stores them, in the order given. */
 export interface CheckedConfiguration {
   domainNames: string[];
+  routeDomains?: string[];
+  blockedSenders?: string[];
 }
 
 /** The lease of a configuration. `token`: a random text that the run keeps. */

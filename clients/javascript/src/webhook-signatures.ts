@@ -1,5 +1,5 @@
 import { WebhookVerificationError } from "./errors.js";
-import type { WebhookEvent } from "./types.js";
+import type { ReceivedEvent, WebhookEvent } from "./types.js";
 import { webcrypto } from "./webcrypto.js";
 
 /** The unparsed body of the request. A parsed body cannot be verified. */
@@ -22,22 +22,23 @@ const TOLERANCE_SECONDS = 300;
  * header: the value of `x-service-signature`, or all headers. All headers must include a Standard Webhooks signature
  * (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and deliveries older than the tolerance are rejected: an
  * attacker must not be able to replay a delivery by leaving headers out.
+ * E: ReceivedEvent for a webhook of received emails.
  * secret: the secret of the webhook, `whsec_…`. After a rotation the old secret stays valid for 24 hours; to verify
  * `x-service-signature` with it, pass the value of `x-service-signature-previous`.
  */
-export async function verifyWebhook(
+export async function verifyWebhook<E extends WebhookEvent | ReceivedEvent = WebhookEvent>(
   rawBody: RawBody,
   header: string | HeaderSource,
   secret: string,
   options: VerifyOptions = {},
-): Promise<WebhookEvent> {
+): Promise<E> {
   const body = bytesOf(rawBody);
   if (typeof secret !== "string" || !secret.startsWith(SECRET_PREFIX)) {
     throw new WebhookVerificationError(`The secret must begin with ${SECRET_PREFIX}.`);
   }
   if (typeof header === "string") await checkSignature(body, header, secret);
   else await checkStandardSignature(body, header, secret, options.toleranceSeconds ?? TOLERANCE_SECONDS);
-  return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
+  return JSON.parse(new TextDecoder().decode(body)) as E;
 }
 
 function bytesOf(rawBody: RawBody): Uint8Array<ArrayBuffer> {

@@ -29,10 +29,10 @@ function checkIcons({ light, dark }) {
 }
 
 test("n8n loads both nodes and the credential, with their icons", () => {
-  assert.deepEqual(Object.keys(loader.nodeTypes), ["postrider", "postriderTrigger"]);
+  assert.deepEqual(Object.keys(loader.nodeTypes), ["postrider", "postriderTrigger", "postriderReceivedTrigger"]);
   for (const { type } of Object.values(loader.nodeTypes)) checkIcons(type.description.iconUrl);
   checkIcons(loader.credentialTypes.postriderApi.type.iconUrl);
-  assert.deepEqual(loader.known.credentials.postriderApi.supportedNodes, ["postrider", "postriderTrigger"]);
+  assert.deepEqual(loader.known.credentials.postriderApi.supportedNodes, ["postrider", "postriderTrigger", "postriderReceivedTrigger"]);
 });
 
 test("the credential is tested with GET /v1/me", async () => {

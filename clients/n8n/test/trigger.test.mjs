@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { after, before, test } from "node:test";
-import { trigger } from "./harness/n8n.mjs";
+import { receivedTrigger, trigger } from "./harness/n8n.mjs";
 
 const deliveries = [];
 let server;
@@ -26,15 +26,15 @@ after(() => {
   server.close();
 });
 
-async function api(method, path, body) {
-  const headers = { Authorization: `Bearer ${process.env.POSTRIDER_API_KEY}`, "Content-Type": "application/json" };
+async function api(method, path, body, key = process.env.POSTRIDER_API_KEY) {
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
   const response = await fetch(`${process.env.POSTRIDER_URL}/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
   return { status: response.status, body: await response.json() };
 }
 
-async function deliveryFor(emailId) {
+async function deliveryFor(emailId, member = "emailId") {
   for (const end = Date.now() + 30_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
-    const found = deliveries.find((request) => request.body.data.emailId === emailId);
+    const found = deliveries.find((request) => request.body.data[member] === emailId);
     if (found) return found;
   }
   throw new Error("no delivery within 30 s");
@@ -102,4 +102,36 @@ test("a webhook is limited to streams, and created again for others", async () =
   assert.equal(await node.checkExists(), true);
   const other = trigger(["bounced"], { webhookBaseUrl, streams: id, staticData: { "node:Postrider": { webhookId, secret } } });
   assert.equal(await other.checkExists(), false);
+});
+
+test("a received email starts the workflow unless the node ignores it", async () => {
+  const node = receivedTrigger({}, { webhookBaseUrl });
+  await node.create();
+  const { webhookId, secret } = node.staticData();
+  assert.deepEqual((await api("GET", `/webhooks/${webhookId}`)).body.events, ["received"]);
+  assert.equal(await node.checkExists(), true);
+  const { address } = (await api("GET", "/inbound")).body;
+  const receive = async (raw) => {
+    const message = { recipient: address, envelopeFrom: "ada@example.com", raw };
+    const { status, body } = await api("POST", "/inbound/emails", message, process.env.TEST_API_KEY);
+    assert.equal(status, 202);
+    return deliveryFor(body.id, "id");
+  };
+  const with_ = (parameters) => receivedTrigger(parameters, { webhookBaseUrl, staticData: { "node:Postrider": { webhookId, secret } } });
+
+  const request = await receive("From: Ada <ada@example.com>\r\nSubject: Order 7\r\n\r\nWhere is it?\r\n");
+  const email = (await node.receive(request, newResponse())).workflowData[0][0].json;
+  assert.deepEqual([email.subject, email.from.email, email.text.trim()], ["Order 7", "ada@example.com", "Where is it?"]);
+  assert.equal((await with_({ recipient: address.toUpperCase() }).receive(request, newResponse())).workflowData.length, 1);
+  for (const parameters of [{ recipient: "sales@" }, { onlyProven: true }, { onlyAnswers: true }]) {
+    assert.deepEqual(await with_(parameters).receive(request, newResponse()), {});
+  }
+  const response = newResponse();
+  assert.deepEqual(await node.receive({ ...request, headers: {} }, response), { noWebhookResponse: true });
+  assert.equal(response.code, 401);
+
+  const notice = await receive("From: ada@example.com\r\nAuto-Submitted: auto-replied\r\nSubject: Away\r\n\r\nBack on Monday\r\n");
+  assert.deepEqual(await node.receive(notice, newResponse()), {});
+  assert.equal((await with_({ ignoreAutomatic: false }).receive(notice, newResponse())).workflowData.length, 1);
+  await node.delete();
 });

@@ -187,3 +187,39 @@ test("the trigger creates a webhook, accepts signed requests, ignores others, an
     assert.equal((await api(`/webhooks/${subscribeData.id}`)).status, 404);
   });
 });
+
+test("a received email triggers a Zap unless the Zap ignores it", async () => {
+  const { performSubscribe, perform, performList, performUnsubscribe } = App.triggers.received.operation;
+  const received = [];
+  const catchAll = async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    received.push({ headers: request.headers, content: Buffer.concat(chunks).toString() });
+    response.end();
+  };
+  await serving(catchAll, async (targetUrl) => {
+    const subscribeData = await run(performSubscribe, {}, { targetUrl });
+    assert.deepEqual((await api(`/webhooks/${subscribeData.id}`)).events, ["received"]);
+    const { address } = await api("/inbound");
+    const raw = "From: Ada <ada@example.com>\r\nSubject: Order 7\r\n\r\nWhere is it?\r\n";
+    const headers = { Authorization: `Bearer ${process.env.TEST_API_KEY}`, "Content-Type": "application/json" };
+    const message = { recipient: address, envelopeFrom: "ada@example.com", raw };
+    const { id } = await api("/inbound/emails", { method: "POST", headers, body: JSON.stringify(message) });
+    assert.match(id, /^inb_/);
+    const isForEmail = ({ content }) => JSON.parse(content).data.id === id;
+    for (const end = Date.now() + 30_000; !received.some(isForEmail); await new Promise((resolve) => setTimeout(resolve, 50))) {
+      assert.ok(Date.now() < end, "no delivery within 30 s");
+    }
+    const rawRequest = received.find(isForEmail);
+    const cleanedRequest = JSON.parse(rawRequest.content);
+    const receive = (input, request = rawRequest) => run(perform, input, { rawRequest: request, cleanedRequest, subscribeData });
+    const [email] = await receive({});
+    assert.deepEqual([email.id, email.subject, email.text.trim(), email.from.email], [id, "Order 7", "Where is it?", "ada@example.com"]);
+    assert.equal((await receive({ recipient: address.toUpperCase() })).length, 1);
+    for (const input of [{ recipient: "sales@" }, { only_proven: true }, { only_answers: true }]) assert.deepEqual(await receive(input), []);
+    assert.deepEqual(await receive({}, { ...rawRequest, headers: {} }), []);
+    const sample = (await run(performList, {})).find((one) => one.id === id);
+    assert.equal(sample.text, email.text);
+    await run(performUnsubscribe, {}, { subscribeData });
+  });
+});

@@ -1,24 +1,16 @@
-const { get, post, remove } = require('../requests');
+const { get } = require('../requests');
 const { streamField, withoutEmpty } = require('../email_fields');
-const { isSigned } = require('../signature');
+const { isDelivery, performUnsubscribe, subscribe } = require('../webhooks');
 
-const EVENT_TYPES = ['sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'deferred'];
+const EVENT_TYPES = ['sent', 'delivered', 'bounced', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'deferred', 'replied'];
 const SAMPLE_EMAILS = 10;
 
 const performSubscribe = (z, bundle) => {
   const { events, streams } = bundle.inputData;
-  return post(z, bundle, ['webhooks'], { url: bundle.targetUrl, events, ...withoutEmpty({ streams }) });
+  return subscribe(z, bundle, { events, ...withoutEmpty({ streams }) });
 };
 
-const performUnsubscribe = (z, bundle) => remove(z, bundle, ['webhooks', bundle.subscribeData.id]);
-
-/** Return the event if it was signed with the secret of the subscription. */
-const perform = (z, bundle) => {
-  const secret = bundle.subscribeData?.secret;
-  if (secret && bundle.rawRequest && isSigned(bundle.rawRequest, secret)) return [bundle.cleanedRequest];
-  z.console.log('Ignored a request with an invalid signature.');
-  return [];
-};
+const perform = (z, bundle) => (isDelivery(z, bundle) ? [bundle.cleanedRequest] : []);
 
 /** Return events of the newest emails as samples for the Zap editor. */
 const performList = async (z, bundle) => {

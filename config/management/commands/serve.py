@@ -17,13 +17,14 @@ from gunicorn.app.wsgiapp import WSGIApplication
 import config.wsgi  # noqa: F401 - loads the application before the fork
 from config.worker import worker_programs
 from inbound.inbox.receiver import HOST, serve_on
+from inbound.management.commands.inbound import run_receiver
 from lib.forking import Program, exit_with_parent, fork_programs
 from submission.management.commands.submission import require_listeners
 from submission.server import run_server
 
 
 class Command(BaseCommand):
-    help = "Run the web server, the workers with beat, and the inbox."
+    help = "Run the web server, the workers with beat, the SMTP servers, and the inbox."
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.EMBEDDED:
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         programs: dict[str, Program] = {
             "inbox": lambda: asyncio.run(serve_on(listener)),
             **worker_programs(with_beat=True),
+            "inbound": run_receiver,
             "submission": partial(run_server, listeners),
             "web": run_web,
         }

@@ -12,6 +12,8 @@ from dashboard.texts.reasons import explain_reason
 from emails.models import Email
 from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
 from events.models import Event
+from lib.ids import is_id
+from receiving.models import ReceivedEmail
 from webhooks.models import WebhookDelivery
 
 Kind = EventKind
@@ -28,6 +30,7 @@ LABELS: dict[str, tuple[str, str, str | Promise]] = {
     Kind.OPENED: ("visibility", "success", _("Opened")),
     Kind.CLICKED: ("ads_click", "success", _("Clicked a link")),
     Kind.UNSUBSCRIBED: ("unsubscribe", "warning", _("Unsubscribed")),
+    Kind.REPLIED: ("reply", "success", _("Answered by the recipient")),
     Kind.COMPLAINED: ("report", "danger", _("Reported as spam")),
     Kind.CANCELLED: ("block", "neutral", _("Cancelled before it was sent")),
 }
@@ -41,7 +44,8 @@ MAX_EVENTS = 250
 class TimelineEntry:
     """One event. explanation: the reason as text; details: server replies, URLs and other raw values.
 
-    scheduled_for: the new time of an email that was rescheduled; deliveries: of the event, one for each webhook.
+    scheduled_for: the new time of an email that was rescheduled; received_id: of the answer, unless it was deleted;
+    deliveries: of the event, one for each webhook.
     """
 
     icon: str
@@ -51,6 +55,7 @@ class TimelineEntry:
     explanation: str
     details: tuple[str, ...]
     scheduled_for: datetime | None
+    received_id: str
     at: datetime
     deliveries: tuple[WebhookDelivery, ...]
 
@@ -64,11 +69,14 @@ class Timeline:
 
 
 def read_timeline(email: Email) -> Timeline:
-    """Return the timeline of an email, in two queries for any number of events."""
+    """Return the timeline of an email, in two queries for any number of events, three with answers."""
     events = list(email.events.all()[: MAX_EVENTS + 1])
     shown = events[:MAX_EVENTS]
     deliveries = _deliveries(email, shown)
-    entries = [_timeline_entry(event, tuple(deliveries.get(event.id, ()))) for event in shown]
+    answers = _answers(email, shown)
+    entries = [
+        _timeline_entry(event, tuple(deliveries.get(event.id, ())), answers.get(event.id, "")) for event in shown
+    ]
     return Timeline(entries, has_more=len(events) > MAX_EVENTS)
 
 
@@ -86,7 +94,18 @@ def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[Webhook
     return found
 
 
-def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> TimelineEntry:
+def _answers(email: Email, events: Sequence[Event]) -> dict[str, str]:
+    """Return the ids of the received emails that still exist, by the id of the event of each answer."""
+    ids = {event.id: str(event.payload.get("inboundId", "")) for event in events if event.kind == Kind.REPLIED}
+    valid = {received_id for received_id in ids.values() if is_id(received_id, prefix="inb_")}
+    if not valid:
+        return {}
+    found = ReceivedEmail.objects.filter(workspace=email.workspace_id, id__in=valid).values_list("id", flat=True)
+    existing = set(found)
+    return {event_id: received_id for event_id, received_id in ids.items() if received_id in existing}
+
+
+def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...], received_id: str) -> TimelineEntry:
     icon, tone, label = LABELS.get(event.kind, UNKNOWN)
     payload = event.shown_payload if isinstance(event.payload, dict) else {}
     scheduled_for = _new_time(payload)
@@ -95,7 +114,8 @@ def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...]) -> Ti
         title = _("%(event)s (automated)") % {"event": title}
     explanation = explain_reason(payload.get("reason"))
     to, details = str(payload.get("to") or ""), _details(payload)
-    return TimelineEntry(icon, tone, title, to, explanation, details, scheduled_for, event.created_at, deliveries)
+    at = event.created_at
+    return TimelineEntry(icon, tone, title, to, explanation, details, scheduled_for, received_id, at, deliveries)
 
 
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:

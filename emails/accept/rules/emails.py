@@ -78,7 +78,9 @@ class SendInput(SharedInput):
     """`POST /v1/emails/send`. The validated data is a Draft, and whether it is a dry run."""
 
     to = RecipientsField(
-        help_text="The recipients: one address, or a list of 1 to 50. Each of them sees all addresses in `to`."
+        required=False,
+        help_text="The recipients: one address, or a list of 1 to 50. Each of them sees all addresses in `to`. "
+        "Required without `inReplyToId`.",
     )
     cc = AddressListField(
         **OPTIONAL, help_text="Further recipients that everybody sees: one address, or a list of up to 50."
@@ -89,7 +91,7 @@ class SendInput(SharedInput):
     subject = HeaderField(
         max_length=MAX_SUBJECT_LENGTH,
         **OPTIONAL,
-        help_text="The subject. Required without `templateId`; with it, it replaces the template's subject.",
+        help_text="The subject. Required without `templateId` and `inReplyToId`; it replaces the template's subject.",
     )
     html = BodyField(**OPTIONAL, help_text="The HTML content, at most 1 MiB. Ignored with `templateId`.")
     text = BodyField(
@@ -110,6 +112,17 @@ class SendInput(SharedInput):
         required=False,
         help_text="Whether clicks are tracked by rewriting links; by default as stream and domain have it.",
     )
+    replyTracking = StrictBooleanField(
+        required=False,
+        help_text="Whether answers go to a signed address of this service and are matched to the email. Not with "
+        "`replyTo`.",
+    )
+    inReplyToId = TextField(
+        **OPTIONAL,
+        max_length=40,
+        help_text="The id of a received email that this one answers: recipient and subject are taken from it if they "
+        "are absent.",
+    )
     dryRun = StrictBooleanField(required=False, default=False, help_text="Check the request without sending.")
 
     def to_internal_value(self, data: Any) -> Any:
@@ -118,11 +131,13 @@ class SendInput(SharedInput):
         return super().to_internal_value(data)
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
-        """Require content and a subject, unless a template provides them."""
-        if data.get("templateId"):
-            return {}
+        """Require a recipient, content and a subject, unless a template or an answered email provides them."""
         missing = {}
-        if data.get("subject") is None:
+        if "to" not in data and not data.get("inReplyToId"):
+            missing["to"] = [_required("This field is required.")]
+        if data.get("templateId"):
+            return missing
+        if data.get("subject") is None and not data.get("inReplyToId"):
             missing["subject"] = [_required("This field is required without templateId.")]
         if not data.get("html") and not data.get("text"):
             missing["html"] = [_required("Provide html, text or templateId.")]
@@ -130,7 +145,7 @@ class SendInput(SharedInput):
 
     def validate(self, attrs: dict[str, Any]) -> tuple[Draft, bool]:
         draft = Draft(
-            to=tuple(attrs["to"]),
+            to=tuple(attrs.get("to") or ()),
             cc=tuple(attrs.get("cc") or ()),
             bcc=tuple(attrs.get("bcc") or ()),
             subject=attrs.get("subject"),
@@ -142,6 +157,8 @@ class SendInput(SharedInput):
             files=tuple(attrs.get("attachments") or ()),
             track_opens=attrs.get("trackOpens"),
             track_clicks=attrs.get("trackClicks"),
+            reply_tracking=attrs.get("replyTracking") or False,
+            answers=attrs.get("inReplyToId"),
             **self.shared(attrs),
         )
         return draft, attrs["dryRun"]

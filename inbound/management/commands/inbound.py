@@ -1,4 +1,4 @@
-"""manage.py inbound: the SMTP server that receives bounces and complaints."""
+"""manage.py inbound: the SMTP server that receives bounces, complaints and email."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from lib.forking import name_process
 
 
 class Command(BaseCommand):
-    help = "Receive delivery reports and complaints over SMTP, at the return paths of sent email."
+    help = "Receive email of receiving domains over SMTP, and reports and complaints at the return paths of sent email."
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
@@ -27,6 +27,12 @@ class Command(BaseCommand):
                 asyncio.run(_serve(lambda: self.stdout.write(f"Listening for reports on {address}.")))
         except OSError as error:
             raise CommandError(f"Cannot listen on {address}: {error.strerror}.") from error
+
+
+def run_receiver() -> None:
+    """Receive on INBOUND_HOST and INBOUND_PORT until SIGTERM."""
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(_serve(lambda: None))
 
 
 async def _serve(started: Callable[[], object]) -> None:

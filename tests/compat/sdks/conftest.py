@@ -3,6 +3,7 @@
 import email
 import email.policy
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -28,10 +29,23 @@ RUN = uuid4().hex[:10]
 
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: Any) -> Any:
-    options = {"COMPAT_AT_ROOT": "resend,postmark,sendgrid", "TRACKING_HOST": "mail.service.example"}
+    options = {
+        "COMPAT_AT_ROOT": "resend,postmark,sendgrid",
+        "TRACKING_HOST": "mail.service.example",
+        "RECEIVING_DOMAIN": "in.demo.example",
+        "RECEIVING_MX": "mx.demo.example",
+    }
     with running_stack(tmp_path_factory.mktemp("compat"), **options) as stack:
         stack.start("inbox", "worker", "beat", "web")
         yield stack
+
+
+@pytest.fixture(scope="package")
+def test_key(stack: Stack) -> str:
+    """Return a key that simulates received emails."""
+    workspace = stack.call("GET", "/me").body["workspace"]["id"]
+    options = ("--workspace", workspace, "--name", "simulation", "--scope", "sending_access", "--test")
+    return str(json.loads(stack.manage("create_api_key", *options))["key"])
 
 
 @pytest.fixture(scope="session")

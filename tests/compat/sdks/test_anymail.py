@@ -7,6 +7,10 @@ from tests.compat.sdks.conftest import RUN, received, run_python
 pytestmark = pytest.mark.stack
 
 
+def test_the_inbound_view_of_resend_fetches_the_message(python, stack, test_key):
+    run_python(python, "anymail_inbound.py", stack, TEST_KEY=test_key)
+
+
 def test_the_three_backends_send(python, stack):
     run_python(python, "anymail_backends.py", stack)
     for name in ("resend", "postmark", "sendgrid"):

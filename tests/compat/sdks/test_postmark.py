@@ -32,6 +32,10 @@ def test_the_node_library_has_message_streams(node_scripts, stack):
     assert suppressed_in(stack, stream) == [(subscriber, "unsubscribe")]
 
 
+def test_the_node_library_reads_received_emails(node_scripts, stack, test_key):
+    run_node(node_scripts, "postmark_inbound.mjs", stack, TEST_KEY=test_key)
+
+
 def test_postmarker_at_the_root(python, stack):
     run_python(python, "postmarker_sdk.py", stack)
     assert received(stack, f"pmpy-{RUN}@example.com")["X-A"] == "1"

@@ -52,6 +52,11 @@ def test_the_node_library_and_svix_verify_a_webhook(node_scripts, stack):
     run_node(node_scripts, "resend_webhooks.mjs", stack)
 
 
+def test_the_node_library_reads_and_forwards_received_emails(node_scripts, stack, test_key):
+    run_node(node_scripts, "resend_receiving.mjs", stack, TEST_KEY=test_key)
+    assert received(stack, f"rs-fwd-{RUN}@example.com")["Subject"] == f"Received {RUN}"
+
+
 def test_the_python_library(python, stack):
     run_python(python, "resend_sdk.py", stack)
     message = received(stack, f"py-{RUN}@example.com")

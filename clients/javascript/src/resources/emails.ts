@@ -3,6 +3,7 @@ import type { List, Paging } from "../listing.js";
 import type { IdempotentOptions, Query, RequestOptions, Transport } from "../transport.js";
 import type {
   Accepted,
+  Answer,
   Batch,
   BatchAccepted,
   Cancelled,
@@ -13,6 +14,7 @@ import type {
   Export,
   Rescheduled,
   Send,
+  SentAttachment,
   TimelineEvent,
 } from "../types.js";
 
@@ -24,13 +26,13 @@ export class Emails {
   }
 
   /** Send one email, now or at `scheduledFor`. Retries never send it twice. */
-  async send(email: Send, options?: IdempotentOptions): Promise<Accepted> {
+  async send(email: Send | Answer, options?: IdempotentOptions): Promise<Accepted> {
     const body = await bodyOf(email);
     return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isKeyed: true, options });
   }
 
   /** Validate an email and return it rendered, without sending it or using quota. */
-  async check(email: Send, options?: RequestOptions): Promise<Checked> {
+  async check(email: Send | Answer, options?: RequestOptions): Promise<Checked> {
     const body = { ...(await bodyOf(email)), dryRun: true };
     return this.#transport.json({ method: "POST", path: ["emails", "send"], body, isRepeatable: true, options });
   }
@@ -56,6 +58,17 @@ export class Emails {
     return { csv: text, truncated: headers.get("x-export-truncated") === "true" };
   }
 
+  /** Return the files of an email with URLs for an hour; none once its content is deleted. */
+  async attachments(id: string, options?: RequestOptions): Promise<SentAttachment[]> {
+    const call = { method: "GET", path: ["emails", id, "attachments"], options } as const;
+    return (await this.#transport.json<{ data: SentAttachment[] }>(call)).data;
+  }
+
+  /** Return the bytes of an attachment. */
+  attachment(id: string, attachmentId: string, options?: RequestOptions): Promise<Uint8Array> {
+    return this.#transport.bytes({ method: "GET", path: ["emails", id, "attachments", attachmentId], options });
+  }
+
   /** Return the timeline of an email, oldest event first. */
   async events(id: string, options?: RequestOptions): Promise<TimelineEvent[]> {
     const call = { method: "GET", path: ["emails", id, "events"], options } as const;
@@ -78,7 +91,7 @@ export class Emails {
   }
 }
 
-async function bodyOf(email: Send): Promise<Record<string, unknown>> {
+async function bodyOf(email: Send | Answer): Promise<Record<string, unknown>> {
   if (!email.attachments) return { ...email };
   return { ...email, attachments: await Promise.all(email.attachments.map(encodeAttachment)) };
 }

@@ -6,6 +6,7 @@ import type {
   Webhook,
   WebhookDelivery,
   WebhookDeliveryDetail,
+  ReceivedEvent,
   WebhookEvent,
   WebhookFormat,
   WebhookKind,
@@ -80,12 +81,12 @@ export class Webhooks {
   }
 
   /** Verify a webhook request. See `verifyWebhook`, which works without a client. */
-  verify(
+  verify<E extends WebhookEvent | ReceivedEvent = WebhookEvent>(
     rawBody: RawBody,
     header: string | HeaderSource,
     secret: string,
     options?: VerifyOptions,
-  ): Promise<WebhookEvent> {
-    return verifyWebhook(rawBody, header, secret, options);
+  ): Promise<E> {
+    return verifyWebhook<E>(rawBody, header, secret, options);
   }
 }

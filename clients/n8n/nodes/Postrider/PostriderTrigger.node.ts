@@ -1,16 +1,8 @@
-import type {
-	IDataObject,
-	IHookFunctions,
-	INodeType,
-	INodeTypeDescription,
-	IWebhookFunctions,
-	IWebhookResponseData,
-} from 'n8n-workflow';
-import { NodeApiError, NodeConnectionTypes } from 'n8n-workflow';
-import { call, segment } from './api';
+import type { INodeType, INodeTypeDescription, IWebhookFunctions, IWebhookResponseData } from 'n8n-workflow';
+import { NodeConnectionTypes } from 'n8n-workflow';
 import { separated } from './emails';
 import { titled } from './fields';
-import { isSigned } from './signature';
+import { isDelivery, reject, webhookMethodsOf } from './webhook';
 
 const EVENT_TYPES = [
 	'bounced',
@@ -20,15 +12,10 @@ const EVENT_TYPES = [
 	'delivered',
 	'failed',
 	'opened',
+	'replied',
 	'sent',
 	'unsubscribed',
 ];
-
-/** The webhook of this node, stored between activations. */
-interface StoredWebhook {
-	webhookId?: string;
-	secret?: string;
-}
 
 export class PostriderTrigger implements INodeType {
 	description: INodeTypeDescription = {
@@ -64,85 +51,13 @@ export class PostriderTrigger implements INodeType {
 		],
 	};
 
-	webhookMethods = {
-		default: {
-			async checkExists(this: IHookFunctions): Promise<boolean> {
-				const { webhookId, secret } = storedBy(this);
-				if (!webhookId || !secret) return false;
-				const found = await orNullIfGone(call<IDataObject>(this, { method: 'GET', path: `/webhooks/${segment(webhookId)}` }));
-				if (found && isUpToDate(this, found)) return true;
-				// A webhook with another URL or other events is replaced.
-				if (found) await remove(this);
-				return false;
-			},
-
-			async create(this: IHookFunctions): Promise<boolean> {
-				const url = this.getNodeWebhookUrl('default')!;
-				const body: IDataObject = { url, events: this.getNodeParameter('events') as string[] };
-				const streams = streamsOf(this);
-				if (streams.length > 0) body.streams = streams;
-				const created = await call<{ id: string; secret: string }>(this, { method: 'POST', path: '/webhooks', body });
-				Object.assign(storedBy(this), { webhookId: created.id, secret: created.secret });
-				return true;
-			},
-
-			async delete(this: IHookFunctions): Promise<boolean> {
-				if (storedBy(this).webhookId) await remove(this);
-				return true;
-			},
-		},
-	};
+	webhookMethods = webhookMethodsOf((context) => ({
+		events: context.getNodeParameter('events') as string[],
+		streams: separated(context.getNodeParameter('streams', '') as string),
+	}));
 
 	async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
-		const { secret } = storedBy(this);
-		const { rawBody } = this.getRequestObject();
-		const headers = this.getHeaderData();
-		const delivery = {
-			id: headers['webhook-id'],
-			timestamp: headers['webhook-timestamp'],
-			signatures: headers['webhook-signature'],
-			body: rawBody,
-		};
-		if (!secret || !rawBody || !isSigned(delivery, secret)) return reject(this);
+		if (!isDelivery(this)) return reject(this);
 		return { workflowData: [this.helpers.returnJsonArray(this.getBodyData())] };
 	}
-}
-
-function storedBy(context: IHookFunctions | IWebhookFunctions): StoredWebhook {
-	return context.getWorkflowStaticData('node') as StoredWebhook;
-}
-
-function streamsOf(context: IHookFunctions): string[] {
-	return separated(context.getNodeParameter('streams', '') as string);
-}
-
-function isUpToDate(context: IHookFunctions, webhook: IDataObject): boolean {
-	const events = context.getNodeParameter('events') as string[];
-	const subscribed = (webhook.events as string[]).map((event) => event.replace(/^email\./, ''));
-	const streams = (webhook.streams as string[] | undefined) ?? [];
-	const isSame = sorted(events) === sorted(subscribed) && sorted(streamsOf(context)) === sorted(streams);
-	return isSame && webhook.active === true && webhook.url === context.getNodeWebhookUrl('default');
-}
-
-function sorted(names: string[]): string {
-	return [...names].sort().join();
-}
-
-async function remove(context: IHookFunctions): Promise<void> {
-	const stored = storedBy(context);
-	await orNullIfGone(call(context, { method: 'DELETE', path: `/webhooks/${segment(stored.webhookId)}` }));
-	delete stored.webhookId;
-	delete stored.secret;
-}
-
-async function orNullIfGone<T>(response: Promise<T>): Promise<T | null> {
-	return await response.catch((error: unknown) => {
-		if (error instanceof NodeApiError && error.httpCode === '404') return null;
-		throw error;
-	});
-}
-
-function reject(context: IWebhookFunctions): IWebhookResponseData {
-	context.getResponseObject().status(401).json({ message: 'The signature is invalid or the delivery is too old.' });
-	return { noWebhookResponse: true };
 }

@@ -105,10 +105,19 @@ export async function loadOptions(method) {
   return await loader.nodeTypes.postrider.type.methods.loadOptions[method].call(context);
 }
 
-/** Return the trigger node with its static data and webhook methods. */
-export function trigger(events, { webhookBaseUrl, streams = "", staticData = {} }) {
-  const { workflow, node } = workflowOf("postriderTrigger", { events, streams }, { staticData });
-  const type = loader.nodeTypes.postriderTrigger.type;
+/** Return the trigger for events with its static data and webhook methods. */
+export function trigger(events, { streams = "", ...fields }) {
+  return triggerNode("postriderTrigger", { events, streams }, fields);
+}
+
+/** Return the trigger for received emails. */
+export function receivedTrigger(parameters, fields) {
+  return triggerNode("postriderReceivedTrigger", parameters, fields);
+}
+
+function triggerNode(name, parameters, { webhookBaseUrl, staticData = {} }) {
+  const { workflow, node } = workflowOf(name, parameters, { staticData });
+  const { type } = loader.nodeTypes[name];
   const data = additionalData({ webhookBaseUrl });
   const webhook = { webhookDescription: type.description.webhooks[0] };
   const hook = () => new core.HookContext(workflow, node, data, "trigger", "activate", webhook);

@@ -80,6 +80,8 @@ class EmailItem:
 
 @dataclass(frozen=True)
 class Recipient:
+    """`reply_address`: the address in Reply-To, with `reply_tracking`, else None."""
+
     email: str
     type: str
     status: str
@@ -87,6 +89,7 @@ class Recipient:
     delivered_at: Optional[datetime]
     error_message: Optional[str]
     reason: Optional[str]
+    reply_address: Optional[str]
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,20 @@ class Export:
 
     csv: str
     truncated: bool
+
+
+@dataclass(frozen=True)
+class SentAttachment:
+    """A file of a sent email. `url` works without a key until `url_expires_at`."""
+
+    id: str
+    filename: str
+    content_type: str
+    size: int
+    content_id: Optional[str]
+    url: str
+    url_expires_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -277,7 +294,18 @@ class TrackingHost:
 
 
 @dataclass(frozen=True)
+class Receiving:
+    """Whether email to a domain is received: while its status is "active". `error`: why none arrives."""
+
+    enabled: bool
+    status: str
+    error: Optional[str]
+
+
+@dataclass(frozen=True)
 class Domain:
+    """`receiving`: None from a service that receives no email."""
+
     id: str
     name: str
     status: str
@@ -285,6 +313,7 @@ class Domain:
     open_tracking: Optional[bool]
     click_tracking: Optional[bool]
     tracking: Optional[TrackingHost]
+    receiving: Optional[Receiving]
     records: list[DomainRecord]
     warnings: Optional[list[Warning]]
     created_at: datetime

@@ -7,6 +7,7 @@ from postrider_client.answers import Me
 from postrider_client.domains import Domains
 from postrider_client.emails import Emails
 from postrider_client.events import Events
+from postrider_client.inbound import Inbound
 from postrider_client.numbers import Analytics, Queue
 from postrider_client.streams import Streams
 from postrider_client.suppressions import Suppressions
@@ -44,6 +45,7 @@ class Postrider:
         self.domains = Domains(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.events = Events(self._transport)
+        self.inbound = Inbound(self._transport)
         self.analytics = Analytics(self._transport)
         self.queue = Queue(self._transport)
         self.workspaces = Workspaces(self._transport)

@@ -14,12 +14,13 @@ from postrider_client.answers import (
     EmailItem,
     Export,
     Rescheduled,
+    SentAttachment,
     TimelineEvent,
 )
 from postrider_client.attachments import Attachment
 from postrider_client.listing import Listing
 from postrider_client.transport import Call, Transport
-from postrider_client.wire import body_of, items_of, plain, read
+from postrider_client.wire import body_of, items_of, plain, read, word
 
 DateOrTime = Union[datetime, date, str]
 
@@ -41,7 +42,7 @@ class Emails:
         self,
         *,
         from_: str,
-        to: Union[str, Sequence[str]],
+        to: Union[str, Sequence[str], None] = None,
         subject: Optional[str] = None,
         html: Optional[str] = None,
         text: Optional[str] = None,
@@ -57,6 +58,8 @@ class Emails:
         scheduled_for: Optional[datetime] = None,
         track_opens: Optional[bool] = None,
         track_clicks: Optional[bool] = None,
+        reply_tracking: Optional[bool] = None,
+        in_reply_to_id: Optional[str] = None,
         stream: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> Accepted:
@@ -64,6 +67,8 @@ class Emails:
 
         to: one address or up to 50; cc and bcc likewise. All of them see all addresses of to and cc in one email.
         template_id: a template's id or alias. It replaces html and text, and subject is optional.
+        reply_tracking: answers go to an address of the service, which matches them to this email. Not with reply_to.
+        in_reply_to_id: the id of a received email to answer; to and subject are optional then.
         stream: the id of a stream; by default "main", or the API key's only stream.
         idempotency_key: a workspace accepts one email per key; repetitions return the first response.
         """
@@ -110,6 +115,16 @@ class Emails:
     def get(self, email_id: str) -> Email:
         return read(Email, self._transport.json(Call("GET", ["emails", email_id])))
 
+    def attachments(self, email_id: str) -> list[SentAttachment]:
+        """Return the files of an email with URLs for an hour; none once its content is deleted."""
+        answer = self._transport.json(Call("GET", ["emails", email_id, "attachments"]))
+        return [read(SentAttachment, file) for file in answer["data"]]
+
+    def attachment(self, email_id: str, attachment_id: str) -> bytes:
+        """Return the bytes of an attachment."""
+        call = Call("GET", ["emails", email_id, "attachments", attachment_id])
+        return (self._transport.reply(call)).body
+
     def events(self, email_id: str) -> list[TimelineEvent]:
         """Return the timeline of an email, oldest event first."""
         answer = self._transport.json(Call("GET", ["emails", email_id, "events"]))
@@ -135,7 +150,7 @@ class Emails:
         range of creation times; a date includes the whole day.
         """
         filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
-        query = body_of(**filters, test=_word(test), from_=from_, to=to, page=page, limit=limit)
+        query = body_of(**filters, test=word(test), from_=from_, to=to, page=page, limit=limit)
         return Listing(self._transport, ["emails"], kind=EmailItem, query=query)
 
     def export(
@@ -152,7 +167,7 @@ class Emails:
     ) -> Export:
         """Return matching emails as CSV, at most 10,000 rows."""
         filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
-        query = body_of(**filters, test=_word(test), from_=from_, to=to)
+        query = body_of(**filters, test=word(test), from_=from_, to=to)
         reply = self._transport.reply(Call("GET", ["emails", "export"], query=query))
         return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
 
@@ -170,10 +185,6 @@ class Emails:
         """Move a scheduled email to another time; None sends it immediately."""
         body = {"scheduledFor": plain(scheduled_for)}
         return read(Rescheduled, self._transport.json(Call("PATCH", ["emails", email_id], body=body)))
-
-
-def _word(value: Optional[bool]) -> Optional[str]:  # noqa: FBT001 - a value, not a switch
-    return None if value is None else str(value).lower()
 
 
 def _email_body(

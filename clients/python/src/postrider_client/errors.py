@@ -132,6 +132,28 @@ class StreamExists(Conflict):
     """The workspace has a stream with this id, which may be archived."""
 
 
+class TestKeyRequired(Forbidden):
+    """Only a test key can simulate received emails."""
+
+    __test__ = False  # not a test of pytest
+
+
+class NotBlocked(Conflict):
+    """The received email is not blocked."""
+
+
+class NotForwarded(Conflict):
+    """The received email is not forwarded: a forward could cause a loop or spread spam."""
+
+
+class NotPublished(Conflict):
+    """The received email has not been published yet, so nothing can be delivered again."""
+
+
+class ReceivingDomainTaken(Conflict):
+    """Another workspace receives the email of the domain."""
+
+
 class EmailAlreadySent(Conflict):
     """The email is being sent or was sent; it was not cancelled."""
 
@@ -178,6 +200,23 @@ class StreamArchived(Unprocessable):
 
 class InvalidStream(Unprocessable):
     """The properties of the stream do not fit together."""
+
+
+class ReceivingNotActive(Unprocessable):
+    """No domain receives the answers to the email; `reply_tracking` needs one."""
+
+
+class ReceivedEmailNotFound(Unprocessable):
+    """The workspace has no received email with the id in `in_reply_to_id`."""
+
+
+class RecipientRefused(Unprocessable):
+    """The mail server refuses the recipient of a simulated email."""
+
+    @property
+    def reply(self) -> str:
+        """The SMTP reply, such as "550 5.1.1 No such address"."""
+        return str(self.problem["reply"])
 
 
 class TemplateNotFound(Unprocessable):

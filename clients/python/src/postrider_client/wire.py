@@ -6,7 +6,7 @@ import functools
 import typing
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar, Union, cast
+from typing import Any, Optional, TypeVar, Union, cast
 
 A = TypeVar("A")
 
@@ -25,6 +25,11 @@ def wire_name(name: str) -> str:
     """Return the API's name of a field: `reply_to` is replyTo, `from_` is from."""
     first, *others = name.rstrip("_").split("_")
     return first + "".join(map(str.capitalize, others))
+
+
+def word(value: Optional[bool]) -> Optional[str]:  # noqa: FBT001 - a value, not a switch
+    """Return a boolean as the value of a query parameter."""
+    return None if value is None else str(value).lower()
 
 
 def plain(value: Any) -> Any:

@@ -40,9 +40,11 @@ class WorkspaceUsage:
 
 @dataclass(frozen=True)
 class CheckedConfiguration:
-    """`domain_names`: the names of the domains as the service stores them."""
+    """`domain_names`, `route_domains`, `blocked_senders`: names as the service stores them, in the order given."""
 
     domain_names: list[str]
+    route_domains: Optional[list[str]]
+    blocked_senders: Optional[list[str]]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 

@@ -7,6 +7,7 @@ from typing import Optional
 from postrider_client.aio.domains import AsyncDomains
 from postrider_client.aio.emails import AsyncEmails
 from postrider_client.aio.events import AsyncEvents
+from postrider_client.aio.inbound import AsyncInbound
 from postrider_client.aio.numbers import AsyncAnalytics, AsyncQueue
 from postrider_client.aio.streams import AsyncStreams
 from postrider_client.aio.suppressions import AsyncSuppressions
@@ -46,6 +47,7 @@ class AsyncPostrider:
         self.domains = AsyncDomains(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
         self.events = AsyncEvents(self._transport)
+        self.inbound = AsyncInbound(self._transport)
         self.analytics = AsyncAnalytics(self._transport)
         self.queue = AsyncQueue(self._transport)
         self.workspaces = AsyncWorkspaces(self._transport)

@@ -28,7 +28,8 @@ class AsyncDomains:
         """Update the given settings.
 
         tls: "required" or "opportunistic". open_tracking, click_tracking: for emails without the option. tracking: the
-        host of the links in its emails, as {"subdomain": "links"}, or None for that of the service.
+        host of the links in its emails, as {"subdomain": "links"}, or None for that of the service. receiving: whether
+        email to its addresses is received, once its MX record is found.
         """
         body = {wire_name(name): value for name, value in changes.items()}
         return read(Domain, await self._transport.json(Call("PATCH", ["domains", domain_id], body=body)))

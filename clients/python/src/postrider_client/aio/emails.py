@@ -16,12 +16,13 @@ from postrider_client.answers import (
     EmailItem,
     Export,
     Rescheduled,
+    SentAttachment,
     TimelineEvent,
 )
 from postrider_client.attachments import Attachment
-from postrider_client.emails import BatchRecipient, DateOrTime, _email_body, _word
+from postrider_client.emails import BatchRecipient, DateOrTime, _email_body
 from postrider_client.transport import Call
-from postrider_client.wire import body_of, items_of, plain, read
+from postrider_client.wire import body_of, items_of, plain, read, word
 
 
 class AsyncEmails:
@@ -32,7 +33,7 @@ class AsyncEmails:
         self,
         *,
         from_: str,
-        to: Union[str, Sequence[str]],
+        to: Union[str, Sequence[str], None] = None,
         subject: Optional[str] = None,
         html: Optional[str] = None,
         text: Optional[str] = None,
@@ -48,6 +49,8 @@ class AsyncEmails:
         scheduled_for: Optional[datetime] = None,
         track_opens: Optional[bool] = None,
         track_clicks: Optional[bool] = None,
+        reply_tracking: Optional[bool] = None,
+        in_reply_to_id: Optional[str] = None,
         stream: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> Accepted:
@@ -55,6 +58,8 @@ class AsyncEmails:
 
         to: one address or up to 50; cc and bcc likewise. All of them see all addresses of to and cc in one email.
         template_id: a template's id or alias. It replaces html and text, and subject is optional.
+        reply_tracking: answers go to an address of the service, which matches them to this email. Not with reply_to.
+        in_reply_to_id: the id of a received email to answer; to and subject are optional then.
         stream: the id of a stream; by default "main", or the API key's only stream.
         idempotency_key: a workspace accepts one email per key; repetitions return the first response.
         """
@@ -105,6 +110,16 @@ class AsyncEmails:
     async def get(self, email_id: str) -> Email:
         return read(Email, await self._transport.json(Call("GET", ["emails", email_id])))
 
+    async def attachments(self, email_id: str) -> list[SentAttachment]:
+        """Return the files of an email with URLs for an hour; none once its content is deleted."""
+        answer = await self._transport.json(Call("GET", ["emails", email_id, "attachments"]))
+        return [read(SentAttachment, file) for file in answer["data"]]
+
+    async def attachment(self, email_id: str, attachment_id: str) -> bytes:
+        """Return the bytes of an attachment."""
+        call = Call("GET", ["emails", email_id, "attachments", attachment_id])
+        return (await self._transport.reply(call)).body
+
     async def events(self, email_id: str) -> list[TimelineEvent]:
         """Return the timeline of an email, oldest event first."""
         answer = await self._transport.json(Call("GET", ["emails", email_id, "events"]))
@@ -130,7 +145,7 @@ class AsyncEmails:
         range of creation times; a date includes the whole day.
         """
         filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
-        query = body_of(**filters, test=_word(test), from_=from_, to=to, page=page, limit=limit)
+        query = body_of(**filters, test=word(test), from_=from_, to=to, page=page, limit=limit)
         return AsyncListing(self._transport, ["emails"], kind=EmailItem, query=query)
 
     async def export(
@@ -147,7 +162,7 @@ class AsyncEmails:
     ) -> Export:
         """Return matching emails as CSV, at most 10,000 rows."""
         filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
-        query = body_of(**filters, test=_word(test), from_=from_, to=to)
+        query = body_of(**filters, test=word(test), from_=from_, to=to)
         reply = await self._transport.reply(Call("GET", ["emails", "export"], query=query))
         return Export(reply.body.decode(), reply.headers.get("X-Export-Truncated") == "true")
 

@@ -19,11 +19,16 @@ def _tracking_host(domain: Domain) -> str:
     return f"{domain.tracking.host} ({domain.tracking.status})" if domain.tracking else ""
 
 
+def _receiving(domain: Domain) -> str:
+    return domain.receiving.status if domain.receiving and domain.receiving.enabled else ""
+
+
 DOMAIN_COLUMNS = (
     Column("Domain", attrgetter("name")),
     Column("Status", attrgetter("status")),
     Column("TLS", attrgetter("tls")),
     Column("Tracking host", _tracking_host),
+    Column("Receiving", _receiving),
     Column("Last checked", attrgetter("last_checked_at")),
     Column("Records to publish", lambda domain: len(missing_records(domain)) or ""),
 )
@@ -78,6 +83,17 @@ def set_tracking_host(invocation: Invocation, domain: str, subdomain: Optional[s
     _show_records(invocation, changed)
 
 
+@domains.command("receiving")
+@click.argument("domain", metavar="DOMAIN")
+@click.option("--off", is_flag=True, help="Refuse email to the domain from now on.")
+@pass_invocation
+def set_receiving(invocation: Invocation, domain: str, off: bool) -> None:  # noqa: FBT001
+    """Receive the email of a domain, once its MX record is found."""
+    with invocation.client() as client:
+        changed = client.domains.update(find_domain(client, domain).id, receiving=not off)
+    _show_records(invocation, changed)
+
+
 def find_domain(client: Postrider, name_or_id: str) -> Domain:
     """Return a domain by its name or id. Raises UnknownName."""
     name = name_or_id.lower().rstrip(".")
@@ -108,11 +124,14 @@ def _show_records(invocation: Invocation, domain: Domain) -> None:
     fields: dict[str, Any] = {"Domain": domain.name, "Status": domain.status, "Last checked": domain.last_checked_at}
     if domain.tracking:
         fields["Tracking host"] = _tracking_host(domain)
+    fields["Receiving"] = _receiving(domain)
     output.show_fields(fields, raw=domain.raw)
     if output.is_table:
         for record in domain.records:
             _show_record(invocation, record)
     if domain.tracking and domain.tracking.error:
         output.warn(domain.tracking.error)
+    if domain.receiving and domain.receiving.error:
+        output.warn(domain.receiving.error)
     for warning in domain.warnings or ():
         output.warn(warning.message)

@@ -19,9 +19,10 @@ from rich.text import Text
 # writing direction would reorder its text.
 CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STYLES = {
-    **dict.fromkeys(("delivered", "opened", "clicked", "verified", "succeeded"), "green"),
-    **dict.fromkeys(("queued", "scheduled", "sending", "sent", "pending"), "cyan"),
+    **dict.fromkeys(("delivered", "opened", "clicked", "verified", "succeeded", "processed", "replied"), "green"),
+    **dict.fromkeys(("queued", "scheduled", "sending", "sent", "pending", "stored", "received"), "cyan"),
     **dict.fromkeys(("deferred", "suppressed", "unsubscribed", "cancelled", "missing"), "yellow"),
+    **dict.fromkeys(("blocked", "unreadable"), "yellow"),
     **dict.fromkeys(("bounced", "complained", "failed", "mismatch"), "red"),
 }
 

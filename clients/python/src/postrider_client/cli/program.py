@@ -10,6 +10,7 @@ from postrider_client.cli.configuration.command import apply
 from postrider_client.cli.domains import domains
 from postrider_client.cli.emails import emails
 from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAGE, error_message, exit_code
+from postrider_client.cli.inbound import inbound
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.login import login
 from postrider_client.cli.mcp_server.command import mcp
@@ -23,13 +24,15 @@ from postrider_client.cli.webhooks import webhooks
 from postrider_client.version import __version__
 
 # In the order of the help.
-COMMANDS = (login, send, emails, tail, templates, domains, streams, suppressions, webhooks, apply, mcp, completion)
+COMMANDS = (
+    login, send, emails, tail, inbound, templates, domains, streams, suppressions, webhooks, apply, mcp, completion,
+)  # fmt: skip
 
 
 @click.group(cls=PostriderGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="postrider")
 def postrider() -> None:
-    """Send and follow transactional email with Postrider.
+    """Send, follow and receive transactional email with Postrider.
 
     Commands print tables on a terminal and JSON otherwise. Exit codes: 1 failed, 2 usage, 3 key or scope, 4 not
     found, 5 rejected, 6 rate limit or quota, 7 service not reachable, 8 a dry run found changes.

@@ -38,7 +38,7 @@ def local_time(value: str) -> datetime:
 
 @click.command(cls=PostriderCommand)
 @click.option("--from", "from_", required=True, metavar="ADDRESS", help="The sender, such as 'Shop <hi@example.com>'.")
-@click.option("--to", multiple=True, required=True, metavar="ADDRESS", help="A recipient. Repeatable.")
+@click.option("--to", multiple=True, metavar="ADDRESS", help="A recipient. Repeatable.")
 @click.option("--cc", multiple=True, metavar="ADDRESS", help="Repeatable.")
 @click.option("--bcc", multiple=True, metavar="ADDRESS", help="Repeatable.")
 @click.option("--reply-to", multiple=True, metavar="ADDRESS", help="Repeatable.")
@@ -57,6 +57,15 @@ def local_time(value: str) -> datetime:
     "--schedule", "scheduled_for", type=local_time, metavar="TIME", help="Send later, such as 2026-12-01T09:00."
 )
 @click.option("--stream", metavar="ID", help="The stream; by default main, or the only one of the API key.")
+@click.option(
+    "--reply-tracking",
+    is_flag=True,
+    default=None,
+    help="Receive the answers, matched to this email. Not with --reply-to.",
+)
+@click.option(
+    "--in-reply-to", "in_reply_to_id", metavar="ID", help="Answer this received email; --to and --subject are optional."
+)
 @click.option("--idempotency-key", metavar="KEY", help="A workspace accepts one email per key.")
 @click.option("--dry-run", is_flag=True, help="Validate and render the email without sending it.")
 @pass_invocation
@@ -79,6 +88,8 @@ def send(
     postrider send --from hello@example.com --to ada@example.com --template welcome --data '{"name": "Ada"}'
     """  # noqa: D301 - click keeps the lines after this character
     fields = {name: value for name, value in options.items() if value not in (None, ())}
+    if not fields.keys() & {"to", "in_reply_to_id"}:
+        raise click.UsageError("Pass --to, or --in-reply-to with the id of a received email.")
     fields |= {name: file.read() for name, file in (("text", text_file), ("html", html_file)) if file}
     if data_file:
         data = json_object(data_file.read())

@@ -16,7 +16,7 @@ from postrider_client.retries import is_transient, seconds_after
 
 # The server sends a heartbeat every 15 seconds.
 SILENCE_SECONDS = 45
-SUBJECTS = ("to", "email", "name", "domain")
+SUBJECTS = ("recipient", "to", "email", "name", "domain")
 DETAILS = ("reason", "message", "url", "subject")
 
 
@@ -31,10 +31,8 @@ def tail(invocation: Invocation, types: Sequence[str], after: Optional[str]) -> 
     """
     with invocation.client(timeout_seconds=SILENCE_SECONDS, max_retries=0) as client:
         for event in follow_events(client, after=after, types=types):
-            name, about = event.event, event.data
-            invocation.output.show_line(
-                event.created_at, name, _first(about, SUBJECTS), _first(about, DETAILS), raw=event.raw
-            )
+            details = _first(event.data, DETAILS)
+            invocation.output.show_line(event.created_at, event.event, subject_of(event), details, raw=event.raw)
 
 
 def follow_events(client: Postrider, *, after: Optional[str], types: Sequence[str]) -> Iterator[FeedEvent]:
@@ -60,6 +58,11 @@ def follow_events(client: Postrider, *, after: Optional[str], types: Sequence[st
                 raise
             note(f"The connection is lost: {error} Trying again in {wait:.1f} s.")
             time.sleep(wait)
+
+
+def subject_of(event: FeedEvent) -> str:
+    """Return the address, domain or name that an event is about."""
+    return _first(event.data, SUBJECTS)
 
 
 def _first(data: dict[str, Any], names: Sequence[str]) -> str:

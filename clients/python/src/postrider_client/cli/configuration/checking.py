@@ -10,6 +10,7 @@ from postrider_client.cli.configuration.faults import Fault, ValuePath
 from postrider_client.cli.configuration.source import ConfigurationFile, WorkspaceSource
 from postrider_client.client import Postrider
 from postrider_client.errors import ValidationError
+from postrider_client.workspace_answers import CheckedConfiguration
 
 # Of the content of templates in one request: below the limits of the service.
 MAX_CHARACTERS = 1024 * 1024
@@ -18,7 +19,7 @@ PART = re.compile(r"[^.\[\]]+")
 
 
 def check_values(source: ConfigurationFile, client: Postrider) -> tuple[ConfigurationFile, list[Fault]]:
-    """Return the file with the names of domains as the service stores them, and the errors of its values."""
+    """Return the file with names of domains and senders as the service stores them, and the errors of its values."""
     faults: list[Fault] = []
     workspaces = tuple(_check_workspace(source, one, client, faults) for one in source.workspaces)
     return replace(source, workspaces=workspaces), faults
@@ -34,10 +35,17 @@ def _check_workspace(
         except ValidationError as error:
             faults += [source.fault(_path_of(workspace, one.field, first=first), one.detail) for one in error.errors]
             continue
-        if "domains" in part:
-            domains = zip(part["domains"], checked.domain_names)
-            values["domains"] = [{**domain, "name": name} for domain, name in domains]
+        for section, field, names in _stored_names(checked):
+            if section in part:
+                values[section] = [{**one, field: name} for one, name in zip(part[section], names)]
     return replace(workspace, values=values)
+
+
+def _stored_names(checked: CheckedConfiguration) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the section, the field and the values of the names that the service stores in another form."""
+    yield "domains", "name", checked.domain_names
+    yield "routes", "domain", checked.route_domains or []
+    yield "blocks", "sender", checked.blocked_senders or []
 
 
 def _parts(values: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -10,11 +10,13 @@ from urllib.parse import urlsplit
 import click
 import yaml
 
-from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values, subdomain_of
+from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values, is_received, subdomain_of
 from postrider_client.cli.configuration.session import Session
 from postrider_client.cli.configuration.targets import ADMIN
 
 TEMPLATES, STREAMS = "templates", "streams"
+# Sections that are not in the file if they are empty.
+OPTIONAL = (STREAMS, "routes", "blocks")
 # The stream of a workspace that has not changed it, which is not in the file.
 UNCHANGED_MAIN = {
     "id": "main",
@@ -36,6 +38,23 @@ FIELDS = {
     "templates": ("alias", "name", "subject", "strictVariables"),
     "streams": (*UNCHANGED_MAIN, "transportRoute"),
     "webhooks": ("url", "events", "streams", "format", "active"),
+    "routes": (
+        "name",
+        "domain",
+        "match",
+        "priority",
+        "action",
+        "webhooks",
+        "forwardTo",
+        "attachments",
+        "includeRaw",
+        "requireAuthenticated",
+        "spamAbove",
+        "repliesOnly",
+        "storeDays",
+        "active",
+    ),
+    "blocks": ("sender",),
     "apiKeys": ("name", "scope", "test", "limits"),
 }
 ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -76,8 +95,9 @@ def describe_workspace(session: Session) -> InitialFile:
     for kind in KINDS:
         if is_admin or kind.section != "apiKeys":
             values[kind.section] = list(_entries(kind, place, result, key_id=me.key.id))
-    if not values[STREAMS]:
-        del values[STREAMS]
+    for section in OPTIONAL:
+        if not values[section]:
+            del values[section]
     result.text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     return result
 
@@ -98,9 +118,12 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
     if kind.section == TEMPLATES:
         return _template(entry, present, result)
     if kind.section == "domains":
-        return {**entry, **_tracking(present)}
+        return {**entry, **_tracking(present), **({"receiving": True} if is_received(present.get("receiving")) else {})}
     if kind.section == "webhooks":
         return {**entry, "url": _url(present["url"], result), **_headers(present, result)}
+    if kind.section == "routes":
+        # In the file, null would be a value.
+        return {name: value for name, value in entry.items() if value not in ([], None)}
     if kind.section == STREAMS:
         return None if entry == UNCHANGED_MAIN else entry
     return {name: value for name, value in entry.items() if value not in ({}, None, False)}

@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 from urllib.parse import urlsplit
 
 from postrider_client.answers import Webhook
+from postrider_client.cli.configuration import inbound_routes
 from postrider_client.client import Postrider
 from postrider_client.workspace_answers import ManagedKey
 
@@ -89,6 +90,20 @@ def _create_domain(place: Place, values: Values) -> None:
         place.client.domains.update(domain.id, **arguments(changes))
 
 
+def is_received(receiving: Any) -> bool:
+    """Return whether email to a domain is received, as a file or the service describes it."""
+    return bool(receiving["enabled"] if isinstance(receiving, Mapping) else receiving)
+
+
+def _create_route(place: Place, values: Values) -> None:
+    place.client.inbound.routes.create(**arguments(inbound_routes.with_webhook_ids(place.client, values)))
+
+
+def _update_route(place: Place, route_id: str, changes: Values) -> None:
+    fields = arguments(inbound_routes.with_webhook_ids(place.client, changes))
+    place.client.inbound.routes.update(route_id, **fields)
+
+
 def _create_webhook(place: Place, values: Values) -> Webhook:
     fields = {name: value for name, value in values.items() if name != "active"}
     webhook = place.client.webhooks.create(**fields)
@@ -127,8 +142,8 @@ def _active_keys(place: Place) -> Iterable[ManagedKey]:
             yield key
 
 
-def _update_nothing(place: Place, key_id: str, changes: Values) -> None:
-    """An API key has no other fields than its identity."""
+def _update_nothing(place: Place, object_id: str, changes: Values) -> None:
+    """API keys and blocked senders have no other fields than their identity."""
 
 
 def _read_template(place: Place, item: Any) -> Values:
@@ -158,7 +173,7 @@ KINDS = (
         create=_create_domain,
         update=lambda place, domain_id, changes: place.client.domains.update(domain_id, **arguments(changes)),
         delete=lambda place, domain_id: place.client.domains.delete(domain_id),
-        normal={"name": lambda name: str(name).lower().rstrip("."), "tracking": subdomain_of},
+        normal={"name": lambda name: str(name).lower().rstrip("."), "tracking": subdomain_of, "receiving": is_received},
     ),
     Kind(
         "template",
@@ -197,6 +212,27 @@ KINDS = (
         delete=lambda place, webhook_id: place.client.webhooks.delete(webhook_id),
         normal={"events": _event_names, "streams": lambda names: sorted(names or ()), "headers": _header_names},
         label=displayed_url,
+    ),
+    Kind(
+        "route",
+        "routes",
+        identity=("domain", "match"),
+        list=lambda place: inbound_routes.described_routes(place.client),
+        create=_create_route,
+        update=_update_route,
+        delete=lambda place, route_id: place.client.inbound.routes.delete(route_id),
+        normal={"webhooks": lambda urls: sorted(urls or ()), "match": lambda pattern: str(pattern).lower()},
+        label=inbound_routes.label_of,
+    ),
+    Kind(
+        "blocked sender",
+        "blocks",
+        identity=("sender",),
+        list=lambda place: place.client.inbound.blocks.list(limit=PAGE),
+        create=lambda place, values: place.client.inbound.blocks.create(values["sender"]),
+        update=_update_nothing,
+        delete=lambda place, block_id: place.client.inbound.blocks.delete(block_id),
+        label=lambda values: str(values["sender"]),
     ),
     Kind(
         "API key",

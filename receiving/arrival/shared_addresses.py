@@ -1,0 +1,37 @@
+"""Shared addresses: the address of each workspace at RECEIVING_DOMAIN, without any DNS of the customer."""
+
+import secrets
+import string
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from receiving.models import SharedAddress
+from workspaces.models import Workspace
+
+LENGTH = 12
+
+
+def shared_address(workspace: Workspace) -> str | None:
+    """Return the address of a workspace, which gets it at the first call; None without RECEIVING_DOMAIN."""
+    if not settings.RECEIVING_DOMAIN:
+        return None
+    address = SharedAddress.objects.filter(workspace=workspace).first() or _create(workspace)
+    return f"{address.local_part}@{settings.RECEIVING_DOMAIN}"
+
+
+def find_owner(local_part: str) -> Workspace | None:
+    """Return the workspace of an address, with or without a label, in lower case."""
+    name = local_part.partition("+")[0]
+    found = SharedAddress.objects.filter(local_part=name).select_related("workspace").first()
+    return found.workspace if found else None
+
+
+def _create(workspace: Workspace) -> SharedAddress:
+    local_part = "".join(secrets.choice(string.ascii_lowercase) for _ in range(LENGTH))
+    try:
+        with transaction.atomic():
+            return SharedAddress.objects.get_or_create(workspace=workspace, defaults={"local_part": local_part})[0]
+    except IntegrityError:
+        # Of 26 to the power of 12, a name was used already.
+        return _create(workspace)

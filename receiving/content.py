@@ -1,0 +1,63 @@
+"""The bytes of received messages: put, open, delete. No other module reads or writes them.
+
+They are rows of PostgreSQL, so that a message and its content are committed together; another store can take their
+place here.
+"""
+
+import struct
+from collections.abc import Collection, Iterator
+
+from django.db import connection
+
+from lib.ids import new_id, to_uuid
+from lib.sql import run_binary
+
+PREFIX = "rcc_"
+# Of a large value in the stream to the server: the client library copies what it is given.
+PIECE_BYTES = 256 * 1024
+COPY = "COPY receiving_content (id, size, data) FROM STDIN (FORMAT BINARY)"
+# PostgreSQL's binary COPY format: signature, flags, length of the extension; a row has the number of its fields, each
+# with its length; -1 ends the rows.
+HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
+ROW = struct.Struct(">hi16siii")
+END = struct.pack(">h", -1)
+
+
+def put(data: bytes | bytearray) -> str:
+    """Store bytes in the caller's transaction; return the id of the content."""
+    content_id = new_id(PREFIX)
+    view = memoryview(data)
+    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        copy.write(HEADER + ROW.pack(3, 16, to_uuid(content_id, prefix=PREFIX).bytes, 4, len(view), len(view)))
+        for start in range(0, len(view), PIECE_BYTES):
+            copy.write(bytes(view[start : start + PIECE_BYTES]))
+        copy.write(END)
+    return content_id
+
+
+def open_content(content_id: str) -> bytes:
+    """Return all bytes of a content, none if it is deleted."""
+    rows = run_binary("SELECT data FROM receiving_content WHERE id = %s", [to_uuid(content_id, prefix=PREFIX)])
+    return bytes(rows[0][0]) if rows else b""
+
+
+def open_range(content_id: str, start: int, end: int) -> bytes:
+    """Return the bytes from `start` to before `end`, counted from 0."""
+    query = "SELECT substring(data FROM %s FOR %s) FROM receiving_content WHERE id = %s"
+    rows = run_binary(query, [start + 1, max(end - start, 0), to_uuid(content_id, prefix=PREFIX)])
+    return bytes(rows[0][0]) if rows else b""
+
+
+def read_pieces(content_id: str, *, start: int = 0, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a range in pieces, each read when it is needed."""
+    for position in range(start, end, PIECE_BYTES):
+        piece = open_range(content_id, position, min(position + PIECE_BYTES, end))
+        if not piece:
+            return
+        yield piece
+
+
+def delete(content_ids: Collection[str]) -> None:
+    """Delete contents in the caller's transaction."""
+    ids = [to_uuid(content_id, prefix=PREFIX) for content_id in content_ids]
+    run_binary("DELETE FROM receiving_content WHERE id = ANY(%s)", [ids])

@@ -1,0 +1,130 @@
+"""Deletion of received emails: by request, by retention, of an erased address, and of a workspace.
+
+A message and its content go with the last received email that shares them. Feed entries and counters stay.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from lib.email_addresses import normalize_address
+from lib.ids import from_uuid, to_uuid
+from lib.sql import run
+from receiving import content
+from receiving.arrival.usage import release_storage
+from receiving.models import ForwardTarget
+from webhooks.models import WebhookEvent
+from webhooks.services import empty_bodies, find_ended_events
+
+BATCH_SIZE = 100
+# Messages before emails, as when a message is read.
+LOCK = """
+SELECT m.id FROM receiving_message m
+ WHERE m.id IN (SELECT message_id FROM receiving_receivedemail WHERE id = ANY(%s)) ORDER BY m.id FOR UPDATE
+"""
+DELETE = """
+DELETE FROM receiving_receivedemail WHERE id = ANY(%s) RETURNING workspace_id, size, event_id
+"""
+DELETE_FORWARDS = "DELETE FROM receiving_forward WHERE email_id = ANY(%s)"
+DELETE_MESSAGES = """
+DELETE FROM receiving_message m WHERE id = ANY(%s)
+   AND NOT EXISTS (SELECT FROM receiving_receivedemail e WHERE e.message_id = m.id) RETURNING content_id
+"""
+# Another workspace that has the message takes the place of one that has it no more.
+MOVE_MESSAGES = """
+UPDATE receiving_message m SET workspace_id = e.workspace_id FROM receiving_receivedemail e
+ WHERE m.id = ANY(%s) AND e.message_id = m.id
+   AND NOT EXISTS (SELECT FROM receiving_receivedemail o WHERE o.message_id = m.id AND o.workspace_id = m.workspace_id)
+"""
+EXPIRED = """
+SELECT id FROM receiving_receivedemail
+ WHERE workspace_id = %(workspace)s AND (expires_at < now() OR received_at < now() - %(age)s)
+ ORDER BY expires_at LIMIT %(limit)s
+"""
+# A message that is being read is due again two minutes later at the most.
+NOT_KEPT = """
+SELECT id, event_id FROM receiving_receivedemail
+ WHERE store_days = 0 AND processed_at IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s
+"""
+FIND_ADDRESS = r"""
+SELECT e.id FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
+ WHERE lower(%(address)s) IN (lower(e.recipient), lower(m.envelope_from), m.sender, lower(e.reply_address))
+    OR lower(m.addresses::text) ~ %(pattern)s
+"""
+DELETE_EVENTS = "DELETE FROM emails_event WHERE id = ANY(%s)"
+
+
+@transaction.atomic
+def delete_emails(email_ids: Collection[str]) -> int:
+    """Delete received emails with their webhook deliveries; return their number."""
+    deleted, events = _delete([to_uuid(email_id, prefix="inb_") for email_id in email_ids])
+    WebhookEvent.objects.delete_events(events)
+    return deleted
+
+
+def delete_expired_emails(workspace_id: str, age: timedelta) -> Iterator[None]:
+    """Delete a workspace's emails that are past their days or older than `age`; yield after each batch."""
+    values = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "limit": BATCH_SIZE}
+    while ids := [id_ for (id_,) in run(EXPIRED, values)]:
+        _delete_with_bodies(ids)
+        yield
+
+
+def delete_delivered_emails() -> Iterator[None]:
+    """Delete the emails of routes with storeDays 0 whose deliveries have all ended; yield after each batch."""
+    after = UUID(int=0)
+    while rows := run(NOT_KEPT, {"after": after, "limit": BATCH_SIZE}):
+        ended = find_ended_events([from_uuid(event, prefix="evt_") for _, event in rows if event])
+        ids = [id_ for id_, event in rows if event and from_uuid(event, prefix="evt_") in ended]
+        _delete_with_bodies(ids)
+        after = rows[-1][0]
+        yield
+
+
+@transaction.atomic
+def erase_received(address: str) -> int:
+    """Delete all received emails to or from an address, and those that answer an email to it; return their number.
+
+    Nothing is forwarded to it any more.
+    """
+    run("SET LOCAL statement_timeout = 0")
+    pattern = rf'"{_escape(address.lower())}"'
+    ids = [id_ for (id_,) in run(FIND_ADDRESS, {"address": address, "pattern": pattern})]
+    deleted, events = _delete(ids)
+    run(DELETE_EVENTS, [[to_uuid(event, prefix="evt_") for event in events]])
+    WebhookEvent.objects.delete_events(events)
+    ForwardTarget.objects.filter(address=normalize_address(address)).delete()
+    return deleted
+
+
+@transaction.atomic
+def _delete_with_bodies(ids: Collection[UUID]) -> None:
+    """Delete emails; the log of their deliveries stays, without the content."""
+    _, events = _delete(ids)
+    empty_bodies(events)
+
+
+def _escape(text: str) -> str:
+    """Return a text without meaning for the expressions of PostgreSQL."""
+    return "".join(character if character.isalnum() else f"\\{character}" for character in text)
+
+
+def _delete(ids: Collection[UUID]) -> tuple[int, list[str]]:
+    """Delete emails in the caller's transaction; return their number and the ids of their events."""
+    if not ids:
+        return 0, []
+    messages = [id_ for (id_,) in run(LOCK, [list(ids)])]
+    run(DELETE_FORWARDS, [list(ids)])
+    deleted: list[tuple[Any, ...]] = run(DELETE, [list(ids)])
+    freed: dict[str, int] = defaultdict(int)
+    for workspace_id, size, _ in deleted:
+        freed[from_uuid(workspace_id, prefix="ws_")] += size
+    release_storage(freed)
+    contents = run(DELETE_MESSAGES, [messages])
+    run(MOVE_MESSAGES, [messages])
+    content.delete([from_uuid(id_, prefix=content.PREFIX) for (id_,) in contents])
+    return len(deleted), [from_uuid(event, prefix="evt_") for *_, event in deleted if event]

@@ -1,0 +1,155 @@
+"""Forwards: new emails of the workspace with a received message attached (docs/decisions/0243)."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count
+from django.db.models.functions import Now, TruncDay
+
+from api.errors import Problem
+from delivery.message.compose import File
+from emails.accept.drafts import Draft
+from emails.accept.rules.attachments import MAX_TOTAL_BYTES
+from emails.accept.rules.fields import MAX_SUBJECT_LENGTH
+from emails.accept.services import send_email
+from lib.coded_texts import CodedText
+from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
+from receiving.errors import NotForwarded
+from receiving.forwarding.targets import confirmed_targets, is_received_here, require_confirmed
+from receiving.models import Forward, InboundRoute, Message, ReceivedEmail
+from receiving.reading.message import cut_text
+from receiving.source import read_source
+from receiving.states import ReceivedStatus
+from workspaces.audit import AuditAction, record_action
+from workspaces.key_limits import NO_LIMITS, KeyLimits, read_limits
+
+log = logging.getLogger("postrider.receiving")
+
+# Marks a forward, so that no installation forwards it again.
+MARK = "X-Postrider-Forwarded"
+DAILY_LIMIT = 1_000
+TEXT_BYTES = 64 * 1024
+MAX_NAME_LENGTH = 100
+
+
+def forward_by_route(email: ReceivedEmail, route: InboundRoute | None) -> None:
+    """Forward a published email to the targets of its route, in the transaction that publishes it.
+
+    A forward that fails is recorded with the code of the problem; nothing is sent to anybody about it.
+    """
+    if route is None or not route.forward_to or refusal(email):
+        return
+    confirmed = confirmed_targets(email.workspace)
+    for address in route.forward_to:
+        if normalize_address(address) in confirmed:
+            _forward_or_record(email, address, route)
+
+
+def forward_email(email: ReceivedEmail, *, to: str) -> Forward:
+    """Forward an email by request.
+
+    Raises NotForwarded, InvalidFields with forward_not_confirmed, and the errors of send_email.
+    """
+    if reason := refusal(email):
+        raise NotForwarded(CodedText("receiving.not_forwarded", reason=reason), reason=reason)
+    require_confirmed(email.workspace, [to], sender=forwarding_address(email.recipient), field="to")
+    if is_received_here(to):
+        raise NotForwarded(CodedText("receiving.not_forwarded", reason="own_domain"), reason="own_domain")
+    route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
+    with transaction.atomic():
+        forward = _forward(email, to, route)
+        record_action(email.workspace, AuditAction.INBOUND_FORWARDED, about=f"{email.id} → {to}")
+    return forward
+
+
+def refusal(email: ReceivedEmail) -> str:
+    """Return why an email is never forwarded, "" if it can be: a forward must not cause a loop or spread spam."""
+    message = email.message
+    reasons = {
+        "not_processed": email.status != ReceivedStatus.PROCESSED,
+        "null_sender": not message.envelope_from,
+        "automatic": message.automatic != Message.Automatic.NO,
+        "forwarded": any(name.strip().lower() == MARK.lower() for name, _ in message.headers),
+        "spam": bool(message.spam and message.spam["isSpam"]),
+        "too_large": message.size > MAX_TOTAL_BYTES,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def forwarding_address(recipient: str) -> str:
+    """Return the sender of forwards of a recipient's email: its address without a label."""
+    local, _, domain = recipient.rpartition("@")
+    return f"{local.partition('+')[0]}@{domain}"
+
+
+def route_address(route_values: Mapping[str, Any]) -> str:
+    """Return the sender of the links for a route: its only address, or `forwarding` for a pattern."""
+    pattern, domain = route_values["match"], route_values["domain"]
+    return f"{'forwarding' if set('*?') & set(pattern) else pattern}@{domain}"
+
+
+def _forward_or_record(email: ReceivedEmail, address: str, route: InboundRoute) -> None:
+    error = ""
+    if is_received_here(address):
+        error = "own_domain"
+    elif _count_today(route) >= DAILY_LIMIT:
+        error = "daily_limit"
+    if not error:
+        try:
+            with transaction.atomic():
+                _forward(email, address, route)
+        except Problem as problem:
+            error = problem.code
+        except Exception:
+            log.exception("a received email could not be forwarded", extra={"data": {"email": email.id}})
+            error = "internal_error"
+    if error:
+        Forward.objects.create(email=email, route_id=route.id, address=address, error=error)
+
+
+def _forward(email: ReceivedEmail, address: str, route: InboundRoute | None) -> Forward:
+    limits: KeyLimits = read_limits(is_test=True) if email.is_test else NO_LIMITS
+    stored = send_email(email.workspace, draft=_draft(email, address, route), key=None, limits=limits)
+    route_id = route.id if route else None
+    forward = Forward(email=email, address=address, sent_email_id=stored.body["id"])
+    forward.route_id = route_id  # type: ignore[assignment]  # null for a reply address
+    forward.save(force_insert=True)
+    return forward
+
+
+def _count_today(route: InboundRoute) -> int:
+    today = Forward.objects.filter(route_id=route.id, error="", created_at__gte=TruncDay(Now()))
+    return int(today.aggregate(count=Count("id"))["count"])
+
+
+def _draft(email: ReceivedEmail, address: str, route: InboundRoute | None) -> Draft:
+    message = email.message
+    mailbox = next(iter(message.addresses.get("from", ())), {"email": "", "name": ""})
+    name = f"{mailbox['name'] or mailbox['email'].partition('@')[0]} via {route.name if route else email.recipient}"
+    answer_to = next(iter(message.addresses.get("replyTo", ())), mailbox)
+    reply_to = _address("", answer_to["email"])
+    subject = f"Fwd: {message.subject or '(no subject)'}"[:MAX_SUBJECT_LENGTH]
+    source = b"".join(read_source(message))
+    return Draft(
+        sender=_address(name[:MAX_NAME_LENGTH], forwarding_address(email.recipient)) or parse_address(email.recipient),
+        to=(parse_address(address),),
+        subject=subject,
+        text=cut_text(message.text, TEXT_BYTES) or subject,
+        reply_to=(reply_to,) if reply_to else (),
+        headers={MARK: email.route_id or "1"},
+        metadata={"inboundId": email.id},
+        files=(File("message.eml", "message/rfc822", source),),
+        track_opens=False,
+        track_clicks=False,
+    )
+
+
+def _address(name: str, spec: str) -> Address | None:
+    """Return an address with a name without control characters; None for an address that cannot be sent to."""
+    plain = " ".join("".join(character if character.isprintable() else " " for character in name).split())
+    try:
+        return parse_address(str(Address(plain, spec)))
+    except InvalidAddress:
+        return None

@@ -1,0 +1,154 @@
+"""Targets of forwards: addresses that have agreed, by a signed link that was sent to them (docs/decisions/0243)."""
+
+import struct
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q, Value
+from django.db.models.functions import Now
+from django.db.models.lookups import GreaterThan
+from django.utils.translation import gettext as _
+
+from api.errors import InvalidFields
+from domains.models import ReceivingDomain
+from emails.accept.drafts import Draft
+from emails.accept.services import send_email
+from lib.coded_texts import CodedText
+from lib.email_addresses import Address, normalize_address, parse_address
+from lib.ids import from_uuid, to_uuid
+from lib.tokens import InvalidToken, make_token, read_token
+from receiving.models import ForwardTarget
+from workspaces.audit import AuditAction, record_action
+from workspaces.errors import PlanLimitReached
+from workspaces.key_limits import NO_LIMITS
+from workspaces.models import Workspace
+
+PURPOSE = "forward-target"
+# The id of the target, and the expiry in seconds since 1970.
+PAYLOAD = struct.Struct(">16sQ")
+PREFIX = "fwt_"
+LINK_LIFETIME = timedelta(days=7)
+# Before a further link is sent to an address.
+LINK_INTERVAL = timedelta(minutes=10)
+MAX_UNCONFIRMED = 20
+
+
+def require_confirmed(workspace: Workspace, addresses: Sequence[str], *, sender: str, field: str) -> None:
+    """Raise InvalidFields for the first address that has not agreed; a link is sent to each of them.
+
+    sender: of the links, an address of a domain of the workspace that can send. field: of the request; a list of
+    addresses if it ends in `[]`. Not within a transaction, which the error would roll back. Raises PlanLimitReached,
+    and the errors of send_email.
+    """
+    confirmed = confirmed_targets(workspace)
+    missing = [index for index, address in enumerate(addresses) if normalize_address(address) not in confirmed]
+    for index in missing:
+        _refuse_own(addresses[index], field=_named(field, index))
+    for index in missing:
+        _send_link(workspace, addresses[index], sender=sender)
+    if missing:
+        detail = CodedText("receiving.forward_not_confirmed", name=addresses[missing[0]])
+        _refuse(_named(field, missing[0]), detail, code="forward_not_confirmed")
+
+
+def confirmed_targets(workspace: Workspace) -> set[str]:
+    """Return the addresses that have agreed, in the form in which they are compared."""
+    rows = ForwardTarget.objects.filter(workspace=workspace, confirmed_at__isnull=False)
+    return set(rows.values_list("address", flat=True))
+
+
+def is_received_here(address: str) -> bool:
+    """Return whether email to an address comes to this installation."""
+    domain = address.rpartition("@")[2].lower()
+    if domain == (settings.RECEIVING_DOMAIN or "").lower():
+        return True
+    return ReceivingDomain.objects.filter(name=domain).exclude(status=ReceivingDomain.ReceivingStatus.FAILED).exists()
+
+
+def find_target(token: str) -> ForwardTarget | None:
+    """Return the target of a link, None for an invalid or expired one. A link of a confirmed target does not expire."""
+    try:
+        data = read_token(token, purpose=PURPOSE)
+    except InvalidToken:
+        return None
+    if len(data) != PAYLOAD.size:
+        return None
+    target, expires = PAYLOAD.unpack(data)
+    is_valid = GreaterThan(Value(datetime.fromtimestamp(expires, UTC)), Now())
+    targets = ForwardTarget.objects.filter(Q(is_valid) | Q(confirmed_at__isnull=False)).select_related("workspace")
+    return targets.filter(id=from_uuid(UUID(bytes=target), prefix=PREFIX)).first()
+
+
+def confirm_target(target: ForwardTarget) -> None:
+    """Let the workspace forward to an address. Its second confirmation changes nothing."""
+    if ForwardTarget.objects.filter(id=target.id, confirmed_at=None).update(confirmed_at=Now()):
+        record_action(target.workspace, AuditAction.FORWARD_CONFIRMED, about=target.address)
+
+
+def refuse_target(target: ForwardTarget) -> None:
+    """End forwarding to an address at once, for all routes of the workspace."""
+    if ForwardTarget.objects.filter(id=target.id).delete()[0]:
+        record_action(target.workspace, AuditAction.FORWARD_REFUSED, about=target.address)
+
+
+def target_url(target: ForwardTarget) -> str:
+    """Return the link of a target, valid from when it was sent."""
+    expires_at = (target.link_sent_at or datetime.now(UTC)) + LINK_LIFETIME
+    payload = PAYLOAD.pack(to_uuid(target.id, prefix=PREFIX).bytes, int(expires_at.timestamp()))
+    return f"{settings.PUBLIC_URL}/inbound/forward/{make_token(payload, purpose=PURPOSE)}"
+
+
+def _send_link(workspace: Workspace, address: str, *, sender: str) -> None:
+    """Send a link to an address, at most one in LINK_INTERVAL."""
+    known = ForwardTarget.objects.filter(workspace=workspace, address=normalize_address(address))
+    unconfirmed = ForwardTarget.objects.filter(workspace=workspace, confirmed_at=None)
+    if not known.exists():
+        if unconfirmed.count() >= MAX_UNCONFIRMED:
+            detail = CodedText("receiving.too_many_targets", limit=MAX_UNCONFIRMED)
+            raise PlanLimitReached(detail, resource="forward targets", limit=MAX_UNCONFIRMED)
+        ForwardTarget.objects.get_or_create(workspace=workspace, address=normalize_address(address))
+    # One of several simultaneous requests sends.
+    old = Q(link_sent_at=None) | Q(link_sent_at__lt=Now() - LINK_INTERVAL)
+    if known.filter(old).update(link_sent_at=Now()):
+        try:
+            send_email(workspace, draft=_link_draft(known.get(), sender=sender), key=None, limits=NO_LIMITS)
+        except Exception:
+            known.update(link_sent_at=None)
+            raise
+
+
+def _link_draft(target: ForwardTarget, *, sender: str) -> Draft:
+    lines = [
+        _("%(workspace)s wants to forward email that it receives to %(address)s.")
+        % {"workspace": target.workspace.name, "address": target.address},
+        _("If you agree, open this link and confirm:"),
+        target_url(target),
+        _(
+            "Without your confirmation, nothing is forwarded. You can confirm for 7 days; later, the same link ends "
+            "the forwarding."
+        ),
+    ]
+    return Draft(
+        sender=parse_address(sender),
+        to=(Address("", target.address),),
+        subject=_("Confirm the forwarding of email"),
+        text="\n\n".join(lines),
+        track_opens=False,
+        track_clicks=False,
+    )
+
+
+def _refuse_own(address: str, *, field: str) -> None:
+    if is_received_here(address):
+        detail = CodedText("receiving.forward_to_own", name=address)
+        _refuse(field, detail, code="forward_to_receiving_domain")
+
+
+def _named(field: str, index: int) -> str:
+    return f"{field.removesuffix('[]')}[{index}]" if field.endswith("[]") else field
+
+
+def _refuse(field: str, detail: str, *, code: str) -> None:
+    raise InvalidFields([{"field": field, "code": code, "detail": detail}])

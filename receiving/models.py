@@ -1,0 +1,340 @@
+"""Received emails, the routes and blocks that decide about them, and their shared content (docs/decisions/0225)."""
+
+from typing import Any, Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from emails.models import Email
+from lib.model_fields import IdField
+from lib.translation import translated_choices
+from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
+from receiving.states import ReceivedStatus
+from workspaces.api.scopes import Scope
+from workspaces.key_limits import KeyLimits, LimitedQuerySet
+from workspaces.models import Workspace
+
+# InboundRoute.domain of the workspace's address at RECEIVING_DOMAIN.
+SHARED = "shared"
+
+
+def route_actions() -> list[tuple[str, Any]]:
+    """Return the choices of InboundRoute.action: a function, so that a new action needs no migration."""
+    return translated_choices(InboundRoute.RouteAction)
+
+
+def attachment_forms() -> list[tuple[str, Any]]:
+    return translated_choices(InboundRoute.AttachmentForm)
+
+
+def received_statuses() -> list[tuple[str, Any]]:
+    return translated_choices(ReceivedStatus)
+
+
+def automatic_kinds() -> list[tuple[str, Any]]:
+    return translated_choices(Message.Automatic)
+
+
+class InboundRoute(models.Model):
+    """The rule for recipient addresses of a workspace: the first one that matches decides (receiving.arrival.routing).
+
+    domain: a receiving domain, or SHARED. match: a glob of the local part in lower case. literals: the number of its
+    literal characters. store_days: None for the retention of the plan.
+    """
+
+    class RouteAction(models.TextChoices):
+        DELIVER = "deliver"
+        REJECT = "reject"
+        DISCARD = "discard"
+
+    class AttachmentForm(models.TextChoices):
+        LINK = "link"
+        INLINE = "inline"
+
+    id = IdField("rt_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="routes", db_index=False)
+    name = models.CharField(max_length=100)
+    domain = models.CharField(max_length=253)
+    match = models.CharField(max_length=64)
+    literals = models.PositiveSmallIntegerField(editable=False)
+    priority = models.PositiveSmallIntegerField(default=100)
+    action = models.CharField(max_length=16, choices=route_actions, default=RouteAction.DELIVER)
+    webhook_ids = ArrayField(models.CharField(max_length=26), default=list, blank=True)
+    forward_to = ArrayField(models.CharField(max_length=254), default=list, db_default=[], blank=True)
+    attachments = models.CharField(max_length=16, choices=attachment_forms, default=AttachmentForm.LINK)
+    include_raw = models.BooleanField(default=False)
+    require_authenticated = models.BooleanField(default=False)
+    spam_above = models.FloatField(null=True, blank=True)
+    replies_only = models.BooleanField(default=False)
+    store_days = models.PositiveSmallIntegerField(null=True, blank=True)
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "domain"], name="route_of_domain")]
+        ordering = ["priority", "-literals", "created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SenderBlock(models.Model):
+    """A sender, an address or a domain in lower case, from which a workspace receives nothing."""
+
+    id = IdField("blk_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sender_blocks", db_index=False)
+    sender = models.CharField(max_length=254)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "sender"], name="one_block_a_sender")]
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.sender
+
+
+class ForwardTarget(models.Model):
+    """An address that a workspace wants to forward to, in the form in which addresses are compared.
+
+    confirmed_at: None until it has agreed (receiving.forwarding.targets).
+    """
+
+    id = IdField("fwt_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="forward_targets", db_index=False)
+    address = models.CharField(max_length=254)
+    link_sent_at = models.DateTimeField(null=True, editable=False)
+    confirmed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "address"], name="one_target_an_address")]
+        indexes = [models.Index(fields=["address"], name="forward_target_address")]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class SharedAddress(models.Model):
+    """The address of a workspace at RECEIVING_DOMAIN. local_part: 12 random characters, a-z."""
+
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.CASCADE, primary_key=True, related_name="shared_address"
+    )
+    local_part = models.CharField(max_length=12, unique=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return self.local_part
+
+
+class ReceivingUsage(models.Model):
+    """The bytes that a workspace stores, and the messages that it received on one day, UTC."""
+
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.CASCADE, primary_key=True, related_name="receiving_usage"
+    )
+    stored_bytes = models.BigIntegerField(default=0)
+    day = models.DateField()
+    messages = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.messages}"
+
+
+class ReceivedContent(models.Model):
+    """The bytes of a message, read and written only by receiving.content."""
+
+    id = IdField("rcc_", primary_key=True)
+    size = models.PositiveIntegerField(help_text="bytes")
+    data = models.BinaryField()
+
+    class Meta:
+        db_table = "receiving_content"
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Message(models.Model):
+    """A message as one SMTP transaction brought it: its envelope without recipients, its content, and its reading.
+
+    The received emails of its recipients share it, so nothing here may name a recipient of the envelope.
+    workspace_id, due_at, fence, attempts: of the queue of messages to read, until read_at; the workspace whose share it
+    uses is that of one of its recipients. trace: our Received field.
+    authentication: the verdicts; None before them. spam: the result of RSPAMD_URL; None without one.
+    sender: the address in From, in lower case.
+    """
+
+    class Automatic(models.TextChoices):
+        """Whether a program sent it (RFC 3834)."""
+
+        NO = "no"
+        AUTO_GENERATED = "auto_generated"
+        AUTO_REPLIED = "auto_replied"
+        LIST = "list"
+        BULK = "bulk"
+
+    id = IdField("msg_", primary_key=True)
+    content_id = IdField("rcc_")
+    sha256 = models.BinaryField(max_length=32)
+    size = models.PositiveIntegerField(help_text="bytes")
+    envelope_from = models.CharField(max_length=320)
+    remote_ip = models.GenericIPAddressField(null=True)
+    helo = models.CharField(max_length=255, blank=True)
+    tls = models.CharField(max_length=16, blank=True)
+    trace = models.TextField()
+    is_test = models.BooleanField(default=False)
+    workspace_id = IdField("ws_")
+    received_at = models.DateTimeField(db_default=Now(), editable=False)
+    due_at = models.DateTimeField(db_default=Now(), editable=False)
+    fence = models.PositiveIntegerField(db_default=0, editable=False)
+    attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
+    read_at = models.DateTimeField(null=True, editable=False)
+    # The reading.
+    subject = models.TextField(blank=True, default="")
+    sender = models.CharField(max_length=320, blank=True, default="")
+    addresses = models.JSONField(default=dict, help_text="from, to, cc, replyTo")
+    date = models.DateTimeField(null=True)
+    message_id = models.TextField(blank=True, default="")
+    in_reply_to = models.TextField(blank=True, default="")
+    references = ArrayField(models.TextField(), default=list)
+    text = models.TextField(blank=True, default="")
+    text_generated = models.BooleanField(default=False)
+    reply_text = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
+    html = models.TextField(blank=True, default="")
+    truncated = ArrayField(models.CharField(max_length=16), default=list)
+    headers = models.JSONField(default=list)
+    attachments = models.JSONField(default=list)
+    automatic = models.CharField(max_length=16, choices=automatic_kinds, default=Automatic.NO)
+    parse_errors = ArrayField(models.TextField(), default=list)
+    authentication = models.JSONField(null=True)
+    spam = models.JSONField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(read_at=None), name="message_due"),
+            models.Index(
+                fields=["workspace_id", "due_at"],
+                condition=Q(read_at=None, size__lte=SMALL_BYTES),
+                name="message_small",
+            ),
+            models.Index(
+                fields=["workspace_id", "due_at"],
+                condition=Q(read_at=None, size__gt=SMALL_BYTES),
+                name="message_large",
+            ),
+            models.Index(
+                fields=["due_at"], condition=Q(read_at=None, attempts__gte=MAX_JOINT_CLAIMS), name="message_alone"
+            ),
+            models.Index(fields=["sha256", "received_at"], name="message_repeated"),
+        ]
+        ordering = ["-received_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+# What a list does not show, up to 15 MiB of each message.
+LARGE_COLUMNS = ("text", "html", "reply_text", "headers", "trace")
+
+
+class ReceivedEmailQuerySet(LimitedQuerySet["ReceivedEmail"]):
+    def within(self, limits: KeyLimits, *, workspace_id: str) -> Self:
+        """Return the emails that a key reads: a test key simulated ones, a key with limits none."""
+        if limits.is_test:
+            return self.filter(is_test=True)
+        return self.none() if limits.restricts_emails else self
+
+    def for_scope(self, scope: str, limits: KeyLimits) -> Self:
+        """Return the emails that a key with a scope reads.
+
+        The key of a website that sends shows nothing that others wrote to the workspace.
+        """
+        return self.none() if scope == Scope.SENDING_ACCESS and not limits.is_test else self
+
+    def with_replies(self) -> Self:
+        """Annotate with whether the sent email that each one answers still exists."""
+        return self.annotate(answers_existing=Exists(Email.objects.filter(pk=OuterRef("reply_email_id"))))
+
+    def without_content(self) -> Self:
+        return self.select_related("message").defer(*(f"message__{name}" for name in LARGE_COLUMNS))
+
+
+class ReceivedEmail(models.Model):
+    """A message that one recipient address of a workspace received.
+
+    route_id: None for a reply address and the shared address without a route. tag: the part after the first plus sign.
+    sender and subject: of the message, for filters; sender is in lower case.
+    reply_*: the sent email that it answers (receiving.matching); the columns outlive the email.
+    inlines_files, includes_raw: of its route, for webhooks with its content.
+    store_days: 0 if it is deleted when its deliveries have ended. event_id: of its event `received` in the log.
+    """
+
+    class MatchedBy(models.TextChoices):
+        ADDRESS = "address"
+        MESSAGE_ID = "message_id"
+
+    id = IdField("inb_", primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="received_emails", db_index=False)
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="emails")
+    route_id = IdField("rt_", null=True)  # type: ignore[misc]
+    recipient = models.CharField(max_length=320)
+    tag = models.CharField(max_length=64, blank=True, default="")
+    status = models.CharField(max_length=16, choices=received_statuses, default=ReceivedStatus.STORED)
+    blocked_reason = models.CharField(max_length=32, blank=True, default="")
+    sender = models.CharField(max_length=320, blank=True, default="")
+    subject = models.TextField(blank=True, default="")
+    size = models.PositiveIntegerField(help_text="bytes")
+    is_test = models.BooleanField(default=False)
+    reply_email_id = IdField(null=True)  # type: ignore[misc]
+    reply_recipient_id = IdField(null=True)  # type: ignore[misc]
+    reply_address = models.CharField(max_length=254, blank=True, default="")
+    reply_matched_by = models.CharField(max_length=16, choices=MatchedBy.choices, blank=True, default="")
+    is_from_recipient = models.BooleanField(default=False)
+    inlines_files = models.BooleanField(default=False, db_default=False)
+    includes_raw = models.BooleanField(default=False, db_default=False)
+    store_days = models.PositiveSmallIntegerField()
+    received_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    processed_at = models.DateTimeField(null=True)
+    event_id = IdField("evt_", null=True)  # type: ignore[misc]
+
+    objects = ReceivedEmailQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace", "-received_at", "-id"], name="received_newest"),
+            models.Index(fields=["workspace", "expires_at"], name="received_expiry"),
+            models.Index(fields=["reply_email_id"], condition=~Q(reply_email_id=None), name="received_reply_to"),
+            models.Index(
+                fields=["reply_recipient_id"], condition=~Q(reply_recipient_id=None), name="received_reply_of"
+            ),
+            models.Index(
+                fields=["processed_at"], condition=Q(store_days=0) & ~Q(processed_at=None), name="received_not_kept"
+            ),
+        ]
+        ordering = ["-received_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.recipient
+
+
+class Forward(models.Model):
+    """A forward of a received email to one address. error: the code of the problem; empty if sent_email_id was sent."""
+
+    id = IdField("fwd_", primary_key=True)
+    email = models.ForeignKey(ReceivedEmail, on_delete=models.CASCADE, related_name="forwards")
+    route_id = IdField("rt_", null=True)  # type: ignore[misc]
+    address = models.CharField(max_length=254)
+    sent_email_id = IdField(null=True)  # type: ignore[misc]
+    error = models.CharField(max_length=40, blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["route_id", "created_at"], name="forward_of_route")]
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.address

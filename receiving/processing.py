@@ -1,0 +1,133 @@
+"""Processing of messages that were read: the reading is saved, and each received email is published or blocked.
+
+One transaction for each message, guarded by the fence of its claim.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from lib.sql import run
+from lib.worker.failpoints import failpoint
+from lib.worker.lease_queue import Claim
+from receiving.arrival.routing import is_blocked
+from receiving.forwarding.forwards import forward_by_route
+from receiving.models import InboundRoute, Message, ReceivedEmail
+from receiving.publishing import move_email, publish_email
+from receiving.reading.matching import match_reply
+from receiving.reading.message import Reading
+from receiving.reading.queue import QUEUE
+from receiving.states import BlockedReason, ReceivedStatus
+
+log = logging.getLogger("postrider.receiving")
+
+MAX_ATTEMPTS = 3
+NOT_READ = "The message could not be read"
+OLDEST = """
+SELECT extract(epoch FROM now() - received_at)::float FROM receiving_message
+ WHERE read_at IS NULL ORDER BY due_at LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class ReadResult:
+    """A message that was read. reading: None if not even its header could be. error: why it is unreadable."""
+
+    claim: Claim
+    reading: Reading | None
+    authentication: dict[str, Any] | None = None
+    spam: dict[str, Any] | None = None
+    error: str = ""
+
+
+def oldest_stored_seconds() -> float:
+    """Return the age of the oldest message that is not read, 0 without one."""
+    rows = run(OLDEST)
+    return float(rows[0][0]) if rows else 0.0
+
+
+def record_reading(result: ReadResult) -> None:
+    """Save a reading and publish its emails; of one that cannot be saved, that it is unreadable."""
+    try:
+        _record(result)
+    except ValueError:
+        # Django's wrapper of an error about data is none of these: a bug, which must not stop the queue.
+        log.exception("a reading could not be saved")
+        _record(ReadResult(result.claim, None, error=NOT_READ))
+
+
+@transaction.atomic
+def _record(result: ReadResult) -> None:
+    if not QUEUE.lock_claimed([result.claim]):
+        return
+    message = Message.objects.get(id=result.claim.key)
+    changes = _columns(result) if result.reading else {"parse_errors": [result.error or NOT_READ]}
+    changes |= {"authentication": result.authentication, "spam": result.spam}
+    for name, value in changes.items():
+        setattr(message, name, value)
+    message.save(update_fields=list(changes))
+    emails = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace")
+    for email in emails.filter(message=message).order_by("id"):
+        email.message = message
+        _finish_email(email, is_readable=not result.error)
+    Message.objects.filter(id=message.id).update(read_at=Now())
+    failpoint("receiving.before_record_commit")
+
+
+def _columns(result: ReadResult) -> dict[str, Any]:
+    reading = result.reading
+    assert reading
+    errors = [*reading.errors, *([result.error] if result.error else [])]
+    return {
+        "subject": reading.subject,
+        "sender": reading.sender[:320],
+        "addresses": {name: [one.to_json() for one in found] for name, found in reading.mailboxes.items()},
+        "date": reading.date,
+        "message_id": reading.message_id,
+        "in_reply_to": reading.in_reply_to,
+        "references": reading.references,
+        "text": reading.text,
+        "text_generated": reading.text_generated,
+        "reply_text": reading.reply_text,
+        "html": reading.html,
+        "truncated": reading.truncated,
+        "headers": reading.headers,
+        "attachments": reading.attachments,
+        "automatic": reading.automatic,
+        "parse_errors": errors,
+    }
+
+
+def _finish_email(email: ReceivedEmail, *, is_readable: bool) -> None:
+    """Match an email, and publish or block it."""
+    message = email.message
+    match = match_reply(email, message)
+    columns = match.columns(message) if match else {}
+    ReceivedEmail.objects.filter(id=email.id).update(sender=message.sender, subject=message.subject, **columns)
+    for name, value in columns.items():
+        setattr(email, name, value)
+    route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
+    if reason := _blocked_reason(email, route, is_reply=match is not None):
+        move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason)
+        return
+    publish_email(email, status=ReceivedStatus.PROCESSED if is_readable else ReceivedStatus.UNREADABLE)
+    forward_by_route(email, route)
+
+
+def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_reply: bool) -> BlockedReason | None:
+    """Return why an email is kept back: by a block of its sender, or by a rule of its route."""
+    message = email.message
+    if is_blocked(email.workspace, message.sender):
+        return BlockedReason.SENDER_BLOCKED
+    if route is None:
+        return None
+    if route.replies_only and not is_reply:
+        return BlockedReason.NOT_A_REPLY
+    if route.require_authenticated and (message.authentication or {}).get("result") != "pass":
+        return BlockedReason.NOT_AUTHENTICATED
+    if route.spam_above is not None and message.spam and message.spam["score"] >= route.spam_above:
+        return BlockedReason.SPAM
+    return None

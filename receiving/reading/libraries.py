@@ -1,0 +1,87 @@
+"""The libraries for SPF, DKIM, DMARC and ARC, with linear functions and our resolver in place of some of theirs.
+
+- dkimpy removes white space with expressions that take quadratic time for a long line of spaces, and empty lines at the
+  end one by one: 25 MiB of either would take minutes. The functions here give the same bytes.
+- pyspf queries the system's name servers; here the lookups of the message that its thread verifies.
+- authheaders reads the public suffix list from a file for each comparison, and takes only alphanumeric characters and
+  dots for a domain.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import authheaders
+import dkim
+import spf
+from dkim import canonicalization
+
+from domains.names import organizational_domain
+from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
+
+_thread = threading.local()
+
+
+@contextmanager
+def use_lookups(lookups: MessageLookups) -> Iterator[None]:
+    """Let pyspf query through these lookups, in this thread."""
+    _thread.lookups, _thread.bodies = lookups, {}
+    try:
+        yield
+    finally:
+        del _thread.lookups, _thread.bodies
+
+
+def _look_up(name: str, kind: str, *_: Any) -> list[tuple[tuple[str, str], Any]]:
+    """Return records as pyspf reads them."""
+    try:
+        records = _thread.lookups.look_up(name, kind)
+    except DnsUnavailable as error:
+        raise spf.TempError(f"DNS {error}") from error
+    if kind in {"TXT", "SPF"}:
+        return [((name, kind), (text.encode("utf-8", "replace"),)) for text in records]
+    return [((name, kind), record) for record in records]
+
+
+def _compress_whitespace(content: bytes) -> bytes:
+    spaced = content.replace(b"\t", b" ")
+    # Each pass halves the longest run.
+    while b"  " in spaced:
+        spaced = spaced.replace(b"  ", b" ")
+    return spaced
+
+
+def _strip_trailing_whitespace(content: bytes) -> bytes:
+    return _compress_whitespace(content).replace(b" \r\n", b"\r\n")
+
+
+def _strip_trailing_lines(content: bytes) -> bytes:
+    return content.rstrip(b"\r\n") + b"\r\n"
+
+
+def _remember(canonicalize: Any) -> Any:
+    """Return a function that keeps its result for the body of the message: several signatures cover the same one."""
+
+    def remembered(body: bytes) -> bytes:
+        bodies = vars(_thread).get("bodies", {})
+        key = canonicalize, id(body)
+        if key not in bodies:
+            bodies[key] = body, canonicalize(body)
+        result: bytes = bodies[key][1]
+        return result
+
+    return staticmethod(remembered)
+
+
+spf.DNSLookup = _look_up
+canonicalization.compress_whitespace = _compress_whitespace
+canonicalization.strip_trailing_whitespace = _strip_trailing_whitespace
+canonicalization.strip_trailing_lines = _strip_trailing_lines
+canonicalization.Simple.canonicalize_body = _remember(canonicalization.Simple.canonicalize_body)
+canonicalization.Relaxed.canonicalize_body = _remember(canonicalization.Relaxed.canonicalize_body)
+authheaders.get_org_domain = organizational_domain
+authheaders.dmarc_lookup.get_org_domain = organizational_domain
+authheaders.get_domain_part = lambda address: address.rpartition("@")[2].lower()
+
+__all__ = ["authheaders", "canonicalization", "dkim", "spf", "use_lookups"]

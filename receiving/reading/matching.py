@@ -1,0 +1,85 @@
+"""The sent email that a received one answers: by its reply address, or by a Message-ID of ours (docs/decisions/0229).
+
+Only emails of the workspace that received are considered. A match proves no identity without `fromRecipient`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from emails.models import Recipient
+from emails.sending.reply_address import PREFIX, read_reply_token
+from lib.email_addresses import normalize_address
+from lib.ids import is_id
+from lib.tokens import InvalidToken
+from receiving.models import Message, ReceivedEmail
+
+MatchedBy = ReceivedEmail.MatchedBy
+
+
+@dataclass(frozen=True)
+class ReplyMatch:
+    """The recipient of a sent email who is answered for."""
+
+    recipient: Recipient
+    matched_by: ReceivedEmail.MatchedBy
+
+    def columns(self, message: Message) -> dict[str, Any]:
+        """Return the columns of a received email with this match."""
+        return {
+            "reply_email_id": self.recipient.email_id,
+            "reply_recipient_id": self.recipient.id,
+            "reply_address": self.recipient.address,
+            "reply_matched_by": self.matched_by,
+            "is_from_recipient": is_from(self.recipient, message),
+        }
+
+
+def match_reply(email: ReceivedEmail, message: Message) -> ReplyMatch | None:
+    """Return the match of a received email, the signed address first; None without one."""
+    by_address, by_message_id = _reply_recipient(email.recipient), dict(_referenced(message))
+    ids = [*([by_address] if by_address else []), *by_message_id]
+    if not ids:
+        return None
+    found = _find_recipients(email, ids)
+    if by_address and (recipient := found.get(by_address)):
+        return ReplyMatch(recipient, MatchedBy.ADDRESS)
+    for recipient_id, domain in by_message_id.items():
+        recipient = found.get(recipient_id)
+        if recipient and recipient.email.from_domain == domain:
+            return ReplyMatch(recipient, MatchedBy.MESSAGE_ID)
+    return None
+
+
+def is_from(recipient: Recipient, message: Message) -> bool:
+    """Return whether a message is proven to come from a recipient: From is its address, and its origin is verified."""
+    senders = message.addresses.get("from", [])
+    is_verified = (message.authentication or {}).get("result") == "pass"
+    is_same = len(senders) == 1 and normalize_address(message.sender) == normalize_address(recipient.address)
+    return is_verified and is_same
+
+
+def _reply_recipient(address: str) -> str | None:
+    local = address.rpartition("@")[0]
+    if not local.lower().startswith(PREFIX):
+        return None
+    try:
+        return read_reply_token(local[len(PREFIX) :])
+    except InvalidToken:
+        return None
+
+
+def _referenced(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield the ids of recipients and their domains in In-Reply-To, then in References from the end."""
+    seen: set[str] = set()
+    for text in (message.in_reply_to, *reversed(message.references)):
+        local, _, domain = text.strip("<>").partition("@")
+        if is_id(local) and local not in seen:
+            seen.add(local)
+            yield local, domain.lower()
+
+
+def _find_recipients(email: ReceivedEmail, ids: list[str]) -> Mapping[str, Recipient]:
+    """Return the recipients with these ids of emails of the workspace; a simulated email answers test emails only."""
+    rows = Recipient.objects.filter(id__in=ids, email__workspace=email.workspace_id, email__is_test=email.is_test)
+    return {row.id: row for row in rows.select_related("email").defer("email__template_data")}

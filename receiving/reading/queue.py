@@ -1,0 +1,112 @@
+"""The queue of messages to read, the unread rows of `receiving_message`, divided among workspaces.
+
+Each workspace with due messages gets an equal share of a claim; those of one that was sent thousands wait for each
+other only (docs/decisions/0234).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from lib.sql import run, run_replanned
+from lib.worker.lease_queue import FIRST, Claim, LeaseQueue, SharedLeaseQueue, Turn
+
+TABLE = "receiving_message"
+UNREAD = "read_at IS NULL"
+DUE = "due_at <= statement_timestamp()"
+COLUMNS = ("size", "workspace_id")
+SMALL_BYTES = 256 * 1024
+# A message that was claimed that often without an outcome may end its workers: it is claimed alone from then on.
+MAX_JOINT_CLAIMS = 2
+
+QUEUE = LeaseQueue(table=TABLE, condition=UNREAD, columns=COLUMNS)
+
+
+def _shared(condition: str) -> SharedLeaseQueue:
+    return SharedLeaseQueue(
+        table=TABLE,
+        condition=UNREAD,
+        columns=COLUMNS,
+        group="workspace_id",
+        ready=f"{UNREAD} AND attempts < {MAX_JOINT_CLAIMS} AND {condition} AND {DUE}",
+        claim_changes="",
+    )
+
+
+def _claim(queue: SharedLeaseQueue) -> str:
+    """Return a statement that leases messages: equal shares, at most %(cap)s in flight for one workspace."""
+    return f"""
+WITH RECURSIVE {queue.ready_groups}, shares AS (
+    SELECT workspace_id, least(remaining, (%(limit)s + count(*) OVER () - 1) / count(*) OVER ()) AS share
+      FROM (SELECT ready.workspace_id, coalesce(used.remaining, %(cap)s) AS remaining
+              FROM ready
+              LEFT JOIN LATERAL (
+                SELECT remaining FROM unnest(%(in_flight)s::uuid[], %(remaining)s::int[])
+                                   AS u (workspace_id, remaining)
+                 WHERE u.workspace_id = ready.workspace_id LIMIT 1) used ON true
+             WHERE coalesce(used.remaining, %(cap)s) > 0 LIMIT %(limit)s) able
+)
+{queue.claim_shares_sql}, (SELECT count(*) FROM shares)
+"""  # noqa: S608 - constants
+
+
+CLAIM_SMALL = _claim(_shared(f"size <= {SMALL_BYTES}"))
+CLAIM_LARGE = _claim(_shared(f"size > {SMALL_BYTES} AND size <= %(most_bytes)s"))
+ALONE = f"attempts >= {MAX_JOINT_CLAIMS}"
+HAS_ALONE = f"SELECT 1 FROM {TABLE} WHERE {UNREAD} AND {ALONE} AND {DUE} LIMIT 1"  # noqa: S608 - constants
+
+
+@dataclass(frozen=True)
+class MessageClaim(Claim):
+    """A leased message."""
+
+    size: int
+    workspace: UUID
+
+    @property
+    def is_alone(self) -> bool:
+        return self.attempt > MAX_JOINT_CLAIMS
+
+
+@dataclass(frozen=True)
+class ReadingShares:
+    """Equal shares for the workspaces with due messages.
+
+    statement: CLAIM_SMALL or CLAIM_LARGE. cap: messages of one workspace that this process may have in flight.
+    in_flight: the current number, by workspace. most_bytes: the largest message.
+    """
+
+    statement: str
+    cap: int
+    in_flight: Mapping[UUID, int]
+    most_bytes: int = SMALL_BYTES
+
+    def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[MessageClaim] = ()) -> Turn[MessageClaim]:
+        """Lease messages; see lib.worker.lease_queue.FairnessRule."""
+        rows = run_replanned(self.statement, self._parameters(limit, after=after, claimed=claimed))
+        claims = [MessageClaim(*row) for *row, _ in rows]
+        served = {claim.workspace for claim in claims}
+        is_complete_round = len(served) == (rows[0][-1] if rows else 0) < limit
+        return claims, FIRST if is_complete_round else max(served)
+
+    def _parameters(self, limit: int, *, after: UUID, claimed: Sequence[MessageClaim]) -> dict[str, Any]:
+        in_flight = Counter(self.in_flight) + Counter(claim.workspace for claim in claimed)
+        return {
+            "limit": limit,
+            "after": after,
+            "cap": self.cap,
+            "in_flight": [*in_flight],
+            "remaining": [max(self.cap - count, 0) for count in in_flight.values()],
+            "most_bytes": self.most_bytes,
+        }
+
+
+def has_alone() -> bool:
+    """Return whether a message is due that is claimed alone."""
+    return bool(run(HAS_ALONE))
+
+
+def claim_alone() -> list[MessageClaim]:
+    return [MessageClaim(*row) for row in QUEUE.claim_due(1, condition=ALONE)]

@@ -1,0 +1,170 @@
+"""Queue work of received messages: claim, read and verify without a transaction, record (docs/decisions/0230)."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from lib.worker.failpoints import failpoint
+from lib.worker.lease_queue import Cursor
+from lib.worker.leases import Lease
+from lib.worker.once import once
+from lib.worker.processor import ClaimResult, QueueProcessor
+from receiving import content
+from receiving.models import Message, ReceivedEmail
+from receiving.processing import MAX_ATTEMPTS, NOT_READ, ReadResult, record_reading
+from receiving.reading.budget import ProcessorBudget, TooExpensive
+from receiving.reading.dns_lookups import MessageLookups
+from receiving.reading.message import Reading, read_header, read_received
+from receiving.reading.queue import (
+    CLAIM_LARGE,
+    CLAIM_SMALL,
+    QUEUE,
+    SMALL_BYTES,
+    MessageClaim,
+    ReadingShares,
+    claim_alone,
+    has_alone,
+)
+from receiving.reading.spam import check_spam
+from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
+
+log = logging.getLogger("postrider.receiving")
+
+KIND = "receiving"
+# Most of them wait for DNS; each has a thread. A workspace leaves a quarter to the others.
+SESSIONS = 16
+WORKSPACE_SESSIONS = 12
+# Sources in a process at a time. A reading briefly takes about three times as much.
+MEMORY_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ReceivedJob:
+    """A claimed message. recipient: one of its envelope, for the spam filter."""
+
+    claim: MessageClaim
+    source: bytes
+    envelope: ReceivedEnvelope
+    recipient: str
+
+
+class ReceivedQueueWork:
+    """The messages to read, as a lib.worker.processor.QueueWork."""
+
+    kind = KIND
+    sessions = SESSIONS
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(SESSIONS, "receiving")
+        self._in_flight: set[MessageClaim] = set()
+        self._small: Cursor[MessageClaim] = Cursor()
+        self._large: Cursor[MessageClaim] = Cursor()
+
+    def claim(self, limit: int) -> ClaimResult[ReceivedJob]:
+        claims = self._claim_messages(limit)
+        if claims:
+            failpoint("receiving.after_claim")
+        jobs = [job for claim in claims if (job := self._load(claim))]
+        # Not before all are loaded: without an answer of the database, none is performed.
+        self._in_flight.update(job.claim for job in jobs)
+        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=bool(self._in_flight))
+
+    def _claim_messages(self, limit: int) -> list[MessageClaim]:
+        if any(claim.is_alone for claim in self._in_flight):
+            return []
+        if has_alone():
+            # It must not end the reading of others: they end first.
+            return [] if self._in_flight else claim_alone()
+        return self._claim_shares(limit)
+
+    def _claim_shares(self, limit: int) -> list[MessageClaim]:
+        """Return claims whose sources fit into memory: many small ones, and one large one."""
+        free = MEMORY_BYTES - sum(claim.size for claim in self._in_flight)
+        if free < SMALL_BYTES:
+            return []
+        count = min(limit, free // SMALL_BYTES)
+        claims = self._small.claim(count, self._shares(CLAIM_SMALL))
+        # A message may be larger than the memory if the operator allows it: alone.
+        is_idle = not self._in_flight and not claims
+        most_bytes = 2**31 - 1 if is_idle else free - sum(claim.size for claim in claims)
+        if len(claims) < limit and most_bytes > SMALL_BYTES:
+            claims += self._large.claim(1, self._shares(CLAIM_LARGE, claims, most_bytes=most_bytes))
+        return claims
+
+    def _shares(self, statement: str, claimed: Sequence[MessageClaim] = (), **options: int) -> ReadingShares:
+        counts = Counter(claim.workspace for claim in (*self._in_flight, *claimed))
+        return ReadingShares(statement, WORKSPACE_SESSIONS, counts, **options)
+
+    def _load(self, claim: MessageClaim) -> ReceivedJob | None:
+        if claim.attempt > MAX_ATTEMPTS:
+            log.error("a message could not be read", extra={"data": {"message": str(claim.key)}})
+            record_reading(ReadResult(claim, None, error=NOT_READ))
+            return None
+        message = Message.objects.only("content_id", "envelope_from", "helo", "remote_ip").filter(id=claim.key).first()
+        if message is None:
+            # Deleted since the claim.
+            return None
+        emails = ReceivedEmail.objects.filter(message=message).order_by("id")
+        return ReceivedJob(
+            claim,
+            content.open_content(message.content_id),
+            ReceivedEnvelope(message.envelope_from, message.helo, message.remote_ip),
+            emails.values_list("recipient", flat=True).first() or "",
+        )
+
+    async def perform(self, job: ReceivedJob, lease: Lease) -> ReadResult:
+        loop = asyncio.get_running_loop()
+        lookups = MessageLookups(loop, settings.DNS_SERVERS)
+        (reading, authentication, error), spam = await asyncio.gather(
+            loop.run_in_executor(self._threads, read_and_verify, job, lookups),
+            check_spam(job.source, envelope=job.envelope, recipient=job.recipient),
+        )
+        return ReadResult(job.claim, reading, authentication, spam, error)
+
+    def crash_result(self, job: ReceivedJob, error: BaseException) -> ReadResult:
+        log.error("a message could not be read", exc_info=error)
+        return ReadResult(job.claim, None, error=NOT_READ)
+
+    def record(self, results: Sequence[ReadResult]) -> None:
+        for result in results:
+            # Also one that the database refuses is no longer in memory.
+            self._in_flight.discard(result.claim)
+            record_reading(result)
+
+    def renew(self, claims: Collection[MessageClaim]) -> Collection[MessageClaim]:
+        return QUEUE.renew(claims)
+
+
+def read_and_verify(job: ReceivedJob, lookups: MessageLookups) -> tuple[Reading | None, dict[str, Any], str]:
+    """Return the reading of a message, its verdicts, and why it is unreadable; in a thread of its own."""
+    reading, error = read_or_explain(job.source, envelope_from=job.envelope.mail_from)
+    senders = reading.senders if reading else ()
+    return reading, verify_origin(job.source, envelope=job.envelope, senders=senders, lookups=lookups), error
+
+
+def read_or_explain(source: bytes, *, envelope_from: str) -> tuple[Reading | None, str]:
+    """Return the reading of a message, of its header if there is no more, and why it is unreadable."""
+    try:
+        return read_received(source, envelope_from=envelope_from, budget=ProcessorBudget()), ""
+    except TooExpensive as error:
+        explanation = str(error)
+    except Exception:
+        log.exception("a message could not be read")
+        explanation = NOT_READ
+    try:
+        return read_header(source, envelope_from=envelope_from), explanation
+    except Exception:
+        log.exception("the header of a message could not be read")
+        return None, explanation
+
+
+@once
+def received_processor() -> QueueProcessor[ReceivedJob, ReadResult]:
+    """Return this process's queue processor for received messages."""
+    return QueueProcessor(ReceivedQueueWork())

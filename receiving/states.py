@@ -1,0 +1,29 @@
+"""States of a received email, and the moves between them."""
+
+from django.db.models import TextChoices
+
+
+class ReceivedStatus(TextChoices):
+    """stored: not read yet. processed: published. blocked: kept back. unreadable: published without a reading."""
+
+    STORED = "stored"
+    PROCESSED = "processed"
+    BLOCKED = "blocked"
+    UNREADABLE = "unreadable"
+
+
+# By target state: the states before it.
+TRANSITIONS: dict[ReceivedStatus, frozenset[ReceivedStatus]] = {
+    ReceivedStatus.PROCESSED: frozenset({ReceivedStatus.STORED, ReceivedStatus.BLOCKED}),
+    ReceivedStatus.BLOCKED: frozenset({ReceivedStatus.STORED}),
+    ReceivedStatus.UNREADABLE: frozenset({ReceivedStatus.STORED}),
+}
+
+
+class BlockedReason(TextChoices):
+    """The reason why an email was blocked."""
+
+    SENDER_BLOCKED = "sender_blocked"
+    NOT_AUTHENTICATED = "not_authenticated"
+    SPAM = "spam"
+    NOT_A_REPLY = "not_a_reply"

@@ -1,0 +1,85 @@
+"""Faults of a chaos run in which email is received: those of the servers, and failpoints of receiver and worker."""
+
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lib.worker.failpoints import POINTS
+from tests.chaos import clocks
+from tests.chaos.chaos import FaultInjector
+from tests.chaos.mail_hosts import REPLY_SECONDS
+from tests.stack.scenario import LEASE_SECONDS
+from tests.stack.stack import wait_for
+
+ACTIONS = ("kill", "kill", "kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop_redis")
+RECEIVERS = ("inbound", "inbound-2")
+# A busy machine needs most of it to start the process.
+HIT_SECONDS = 30.0
+
+
+@dataclass
+class ReceivingFaultInjector(FaultInjector):
+    """Injects faults into receiving. ports: those of RECEIVERS."""
+
+    ports: tuple[int, ...] = ()
+
+    def faults(self) -> list[Callable[[], None]]:
+        faults = [
+            self.kill_inbound, self.end_inbound, self.freeze_inbound, self.kill_worker, self.end_worker, self.kill_web,
+            self.kill_beat, self.flush_redis, self.stop_redis, self.freeze_redis, self.terminate_connections,
+            self.restart_database, self.freeze_worker, self.freeze_database, self.flap_endpoint,
+        ]  # fmt: skip
+        faults += [self.fill_disk] if self.disk else []
+        faults += [self.shift_clock] if clocks.faketime_library() else []
+        # Often: they cover the states between a commit and its reply, and during reading.
+        return faults + [self.fail_in_inbound] * 5 + [self.fail_in_worker] * 4
+
+    def kill_inbound(self) -> None:
+        self._restart_receiver(signal.SIGKILL)
+
+    def end_inbound(self) -> None:
+        self._restart_receiver(signal.SIGTERM)
+
+    def freeze_inbound(self) -> None:
+        """Stop a receiver for longer than the hosts wait: it stores what they have delivered elsewhere meanwhile."""
+        pid = self.scenario.stack.processes[self.random.choice(RECEIVERS)].pid
+        self._freeze([pid], REPLY_SECONDS + self.random.uniform(-3, 3))
+
+    def freeze_database(self) -> None:
+        self._freeze([self.database.pid], self.random.uniform(0.5, 3))
+
+    def fail_in_inbound(self) -> None:
+        name = self.random.choice(RECEIVERS)
+        self._fail_at("inbound", name, lambda plan: self.start_receiver(name, FAULT_PLAN=plan))
+
+    def fail_in_worker(self) -> None:
+        self._fail_at("worker", "worker", lambda plan: self.scenario.stack.start("worker", FAULT_PLAN=plan))
+
+    def start_receiver(self, name: str, **variables: str) -> None:
+        port = str(self.ports[RECEIVERS.index(name)])
+        stack = self.scenario.stack
+        stack.start(name, **{**variables, "INBOUND_PORT": port})
+
+    def _fail_at(self, kind: str, name: str, start: Callable[[str], None]) -> None:
+        """Restart a process with a planned failure, and without it when it has died of it."""
+        points = [point for point, (process, _) in POINTS.items() if process == kind and point.startswith("receiving.")]
+        point, action = self.random.choice(points), self.random.choice(ACTIONS)
+        since = len(self.scenario.log(name))
+        self._end(name, signal.SIGKILL)
+        start(f"{point}:{self.random.randint(1, 6)}:{action}")
+        with suppress(AssertionError):
+            wait_for(
+                lambda: self.scenario.has_hit(name, point, since=since), seconds=HIT_SECONDS, what=f"{name} at {point}"
+            )
+            self.done[f"{point} {action.partition('=')[0]}"] += 1
+        time.sleep(self.random.uniform(0, 1))
+        if self.scenario.stack.processes[name].poll() is not None:
+            self.scenario.stack.processes.pop(name)
+            start("")
+
+    def _restart_receiver(self, number: signal.Signals) -> None:
+        name = self.random.choice(RECEIVERS)
+        self._end(name, number)
+        self.start_receiver(name)

@@ -1,0 +1,28 @@
+"""Messages that tests of the clients receive."""
+
+
+def received_message(*, subject: str = "Where is it?", to: str = "support@in.demo.example") -> str:
+    """Return a message of ada@example.com with the text "Where is my order?" and a file of 5 bytes."""
+    lines = (
+        "From: Ada <ada@example.com>",
+        f"To: <{to}>",
+        f"Subject: {subject}",
+        "Date: Fri, 20 Nov 2026 09:12:29 +0000",
+        "Message-ID: <order@example.com>",
+        "MIME-Version: 1.0",
+        'Content-Type: multipart/mixed; boundary="x"',
+        "",
+        "--x",
+        "Content-Type: text/plain; charset=utf-8",
+        "",
+        "Where is my order?",
+        "--x",
+        'Content-Type: text/plain; name="a.txt"',
+        'Content-Disposition: attachment; filename="a.txt"',
+        "Content-Transfer-Encoding: base64",
+        "",
+        "aGVsbG8=",
+        "--x--",
+        "",
+    )
+    return "\r\n".join(lines)

@@ -1,0 +1,195 @@
+"""Received email in Chromium: hostile content and files, and the pages on every screen."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from domains.models import ReceivingDomain
+from receiving.models import InboundRoute
+from tests.conftest import make_account, make_domain
+from tests.dashboard.axe import violations
+from tests.dashboard.browser import listener, sign_in
+from tests.dashboard.conftest import make_email, make_received, verdicts
+from tests.dashboard.scenario import answer_to
+from tests.dashboard.test_browser import hostile_html
+from tests.receiving.builders import receive_for
+from webhooks.services import create_webhook
+from workspaces.models import User
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SCRIPT = "<script>alert('run'); fetch('{tracker}/run')</script>"
+# Media type → a file with a script that a browser would run if it opened the file.
+ACTIVE_FILES = {
+    "text/html": f"<!DOCTYPE html><h1>x</h1>{SCRIPT}",
+    "image/svg+xml": f'<svg xmlns="http://www.w3.org/2000/svg">{SCRIPT}</svg>',
+    "application/xml": f'<x xmlns:h="http://www.w3.org/1999/xhtml"><h:script>alert(1)</h:script>{SCRIPT}</x>',
+    "text/xml": '<?xml version="1.0"?><?xml-stylesheet href="{tracker}/sheet"?><x/>',
+    "application/xhtml+xml": f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{SCRIPT}</body></html>',
+    "text/plain": f"<!DOCTYPE html>{SCRIPT}",
+    "application/pdf": "%PDF-1.4 not a document",
+    "text/javascript": "alert('run')",
+}
+
+
+@pytest.fixture(autouse=True)
+def _receiving(settings):
+    settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "", ["mx.demo.example"]
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+
+
+def test_a_hostile_message_makes_no_request_and_opens_no_dialog(visit):
+    account = make_account("alice")
+    with listener() as (tracker, requested):
+        email = make_received(account.workspace, html=hostile_html(tracker), subject="Hostile")
+        sign_in(visit, account.owner.email)
+        page = visit.go(f"/dashboard/received/{email.id}/")
+        url = page.url
+        frame = page.frame_locator("iframe").first
+        expect(frame.get_by_role("heading", name="Still here")).to_be_visible()
+        for target in ("#go", "#js", "#away"):
+            frame.locator(target).dispatch_event("click")
+        # Also as a page of its own, not in the frame.
+        visit.go(f"/dashboard/received/{email.id}/preview/")
+        page.wait_for_timeout(500)
+        visit.go(f"/dashboard/received/{email.id}/")
+
+    assert not requested
+    assert not visit.dialogs
+    assert page.url == url
+
+
+@pytest.mark.parametrize("content_type", ACTIVE_FILES)
+def test_a_file_is_saved_and_never_run_on_our_host(visit, content_type):
+    account = make_account("alice")
+    with listener() as (tracker, requested):
+        data = ACTIVE_FILES[content_type].replace("{tracker}", tracker).encode()
+        file = {"filename": "file.html", "contentType": content_type, "data": data}
+        email = make_received(account.workspace, attachments=[file])
+        sign_in(visit, account.owner.email)
+        page = visit.go(f"/dashboard/received/{email.id}/")
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="file.html").click()
+        assert saved.value.path().read_bytes() == data
+        # An embedding page of ours, such as one with injected markup, cannot show it either.
+        address = f"/dashboard/received/{email.id}/attachment/?position=0"
+        page.evaluate(
+            """(address) => Promise.all(['iframe', 'object', 'embed', 'script', 'img'].map((name) => {
+                const element = document.createElement(name)
+                element[name === 'object' ? 'data' : 'src'] = address
+                document.body.append(element)
+                return new Promise((done) => setTimeout(done, 300))
+            }))""",
+            address,
+        )
+        page.wait_for_timeout(300)
+
+    assert not requested
+    assert not visit.dialogs
+
+
+def test_a_domain_begins_to_receive_and_a_route_answers_a_question(visit):
+    account = make_account("alice")
+    domain = make_domain(account.workspace, "in.alice.example")
+    sign_in(visit, account.owner.email)
+    menu = visit.page.locator("#nav-sidebar")
+    page = visit.go(f"/dashboard/domains/{domain.id}/")
+    expect(menu.get_by_role("link", name="Received")).to_have_count(0)
+    page.get_by_role("link", name="Receive email").click()
+    assert not violations(page)
+    page.get_by_role("button", name="Receive email").click()
+    expect(page.get_by_text("mx.demo.example", exact=True)).to_be_visible()
+    assert not violations(page)
+    ReceivingDomain.objects.update(status="active", proven_at=datetime.now(UTC))
+    menu.get_by_role("link", name="Received").click()
+    page.get_by_role("navigation", name="Receiving").get_by_role("link", name="Routes").click()
+    page.get_by_role("link", name="Create route").first.click()
+    page.get_by_label("Name").fill("Support")
+    page.get_by_label("Local part").fill("support*")
+    page.get_by_role("button", name="Create route").click()
+    expect(page.get_by_text("Support was created.")).to_be_visible()
+    page.get_by_label("Address").fill("support+4711@in.alice.example")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_role("status").get_by_text("The email is delivered to webhooks.")).to_be_visible()
+    assert not violations(page)
+    assert not visit.complaints
+    assert InboundRoute.objects.get().literals == 7
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_pages_fit_every_screen(look, language):
+    account = make_account("alice", plan="pro")
+    workspace = account.workspace
+    domain = receive_for(make_domain(workspace, "in.alice.example"))
+    hook, _ = create_webhook(workspace, url="https://shop.example/hooks/received", events=["received"])
+    routes = [
+        InboundRoute.objects.create(
+            workspace=workspace, name=name, match=match, literals=len(match), domain=domain.name, action=action
+        )
+        for name, match, action in (
+            ("Support", "support*", "deliver"),
+            ("Old addresses of the garden shop and its friends " * 2, "?ld*", "reject"),
+            ("Newsletter answers", "news", "discard"),
+        )
+    ]
+    sent = make_email(workspace, subject="Your order 4711")
+    now = datetime.now(UTC)
+    answer = {**answer_to(sent), "route_id": routes[0].id, "tag": "4711"}
+    reply = make_received(
+        workspace,
+        subject="Re: Your order 4711",
+        html="<p>Hello,</p><p>where is my order?</p><blockquote>Thank you!</blockquote>",
+        attachments=[
+            {"filename": "Rechnung für den Garten.pdf", "contentType": "application/pdf"},
+            {"filename": "foto.jpg", "contentType": "image/jpeg", "inline": True},
+        ],
+        spam={"score": 0.4, "threshold": 15, "isSpam": False, "symbols": []},
+        recipient="support+4711@in.alice.example",
+        **answer,
+    )
+    make_received(workspace, subject="Re: Your order 4711", **answer, received_at=now - timedelta(hours=2))
+    forged = {"status": "blocked", "blocked_reason": "not_authenticated", "sender": "ceo@bank.example"}
+    blocked = make_received(
+        workspace,
+        subject="Urgent payment",
+        html="",
+        authentication=verdicts("fail", domain="bank.example", policy="reject"),
+        received_at=now - timedelta(days=1),
+        recipient="support@in.alice.example",
+        **forged,
+    )
+    unread = {"status": "stored", "authentication": None, "text": "", "html": "", "subject": "", "reply_text": None}
+    stored = make_received(workspace, **unread, sender="", recipient=f"{'x' * 60}@in.alice.example")
+    make_received(workspace, subject="W" * 120, status="unreadable", is_test=True, sender=f"{'s' * 60}@example.com")
+    hook.save()
+    sign_in(look, account.owner.email)
+    User.objects.update(language=language)
+    problems = []
+    pages = {
+        "received": "received/",
+        "search": "received/?search=zzz",
+        "filters": f"received/?routeId={routes[0].id}",
+        "reply": f"received/{reply.id}/",
+        "blocked": f"received/{blocked.id}/",
+        "stored": f"received/{stored.id}/",
+        "release": f"received/{blocked.id}/release/",
+        "routes": "routes/",
+        "question": "routes/?recipient=support%2B4711@in.alice.example",
+        "refused": "routes/?recipient=old@in.alice.example",
+        "route": f"routes/{routes[0].id}/",
+        "blocks": "blocks/",
+        "block": "blocks/add/",
+        "domain": f"domains/{domain.domain_id}/",
+        "switch": f"domains/{domain.domain_id}/receiving/",
+        "sent": f"emails/{sent.id}/",
+        "usage": "usage/",
+    }
+    for name, path in pages.items():
+        page = look.go(f"/dashboard/{path}")
+        page.wait_for_function("window.Alpine !== undefined")
+        look.keep_screenshot(f"receiving-{language}-{look.name}-{name}")
+        problems += [f"{path}: {violation}" for violation in violations(page)]
+        problems += [f"{path}: wider than the window"] if look.is_wider_than_window() else []
+    assert problems == []
+    assert not look.complaints

@@ -1,0 +1,288 @@
+"""Forwards: to addresses that have confirmed, as new emails, and never in a loop."""
+
+import asyncio
+import email as parser
+import email.policy
+import re
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from emails.models import Email
+from lib.worker.leases import Lease
+from receiving.deletion import erase_received
+from receiving.forwarding import forwards, targets
+from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail
+from receiving.received_work import ReceivedQueueWork
+from receiving.services import bypass_block
+from tests.conftest import Api, make_domain, make_key
+from tests.emails.api.test_attachments import messages_by_address
+from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
+from tests.receiving.test_webhook_formats import SOURCE
+from workspaces.models import AuditEntry
+
+pytestmark = pytest.mark.django_db
+
+TARGET = "grace@example.org"
+ROUTE = {"name": "Support", "match": "support*", "domain": "alice.example"}
+LINK = re.compile(r"http://\S+(/inbound/forward/\S+)")
+
+
+@pytest.fixture
+def confirmed(alice) -> ForwardTarget:
+    return ForwardTarget.objects.create(workspace=alice.workspace, address=TARGET, confirmed_at=timezone.now())
+
+
+@pytest.fixture
+def route(alice, receiving, confirmed) -> InboundRoute:
+    return make_route(alice.workspace, name="Support", match="support*", forward_to=[TARGET])
+
+
+def link_of(address: str) -> str:
+    found = LINK.search(Email.objects.get(recipients__address=address).content.text)
+    assert found
+    return found[1]
+
+
+def test_an_address_confirms_by_a_link_before_a_route_forwards_to_it(key, alice):
+    refused = key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]})
+    (error,) = refused.json()["errors"]
+    assert (refused.status_code, error["field"], error["code"]) == (422, "forwardTo[0]", "forward_not_confirmed")
+    assert not InboundRoute.objects.exists()
+    path, browser = link_of(TARGET), Client()
+    page = browser.get(path)
+    assert (page.status_code, b"Confirm" in page.content) == (200, True)
+    assert "default-src 'none'" in page["Content-Security-Policy"]
+    # Programs that open links confirm nothing.
+    assert key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]}).status_code == 422
+    # Within ten minutes, no second link.
+    assert Email.objects.count() == 1
+    assert b"confirmed" in browser.post(path).content
+    created = key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]})
+    assert (created.status_code, created.json()["forwardTo"]) == (201, [TARGET])
+    assert {"forward_confirmed", "route_created"} <= {*AuditEntry.objects.values_list("act", flat=True)}
+    # The same link ends it.
+    assert browser.post(path, {"stop": "1"}).status_code == 200
+    receive()
+    assert not Forward.objects.exists()
+    assert browser.get(path).status_code == 404
+
+
+def test_a_link_is_that_of_one_target(alice, receiving, confirmed):
+    url = targets.target_url(confirmed).partition(":8000")[2]
+    assert Client().get(url).status_code == 200
+    for place in (25, -5):
+        changed = url[:place] + ("A" if url[place] != "A" else "B") + url[place + 1 :]
+        assert Client().post(changed).status_code == 404
+
+
+def test_an_old_link_confirms_nothing_but_ends_the_forwarding(confirmed):
+    ForwardTarget.objects.update(link_sent_at="2020-01-01T00:00:00Z")
+    confirmed.refresh_from_db()
+    url = targets.target_url(confirmed).partition(":8000")[2]
+    ForwardTarget.objects.update(confirmed_at=None)
+    assert [Client().get(url).status_code, Client().post(url).status_code] == [404, 404]
+    ForwardTarget.objects.update(confirmed_at=timezone.now())
+    assert Client().post(url, {"stop": "1"}).status_code == 200
+    assert not ForwardTarget.objects.exists()
+
+
+def test_targets_are_bounded(key, alice, receiving):
+    for index in range(targets.MAX_UNCONFIRMED):
+        ForwardTarget.objects.create(workspace=alice.workspace, address=f"t{index}@example.org")
+    full = key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]})
+    assert (full.json()["code"], full.json()["limit"]) == ("plan_limit_reached", targets.MAX_UNCONFIRMED)
+    six = [f"t{index}@example.org" for index in range(6)]
+    assert key.post("/inbound/routes", {**ROUTE, "forwardTo": six}).json()["errors"][0]["field"] == "forwardTo"
+    assert key.post("/inbound/routes", {**ROUTE, "forwardTo": ["a b"]}).json()["errors"][0]["code"] == "invalid_email"
+
+
+def test_a_route_cannot_forward_to_this_service_or_from_the_shared_address(key, confirmed, settings):
+    def code(**fields) -> str:
+        return key.post("/inbound/routes", {**ROUTE, **fields}).json()["errors"][0]["code"]
+
+    assert code(forwardTo=["x@alice.example"]) == code(forwardTo=["x@in.demo.example"]) == "forward_to_receiving_domain"
+    assert code(forwardTo=[TARGET], domain="shared") == "forward_needs_domain"
+    created = key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]}).json()
+    moved = key.patch(f"/inbound/routes/{created['id']}", {"domain": "shared"})
+    assert moved.json()["errors"][0]["code"] == "forward_needs_domain"
+    assert key.patch(f"/inbound/routes/{created['id']}", {"forwardTo": []}).json()["forwardTo"] == []
+
+
+def test_a_forward_is_a_new_email_with_the_message_attached(key, route):
+    received = receive(SOURCE, "support+4711@alice.example")
+    forward = Forward.objects.get()
+    assert (forward.error, forward.route_id, forward.address) == ("", route.id, TARGET)
+    (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
+    assert (shown["to"], shown["emailId"], shown["error"]) == (TARGET, forward.sent_email_id, None)
+    sent = key.get(f"/emails/{forward.sent_email_id}").json()
+    assert sent["from"] == '"Lövelace, Ada via Support" <support@alice.example>'
+    assert (sent["to"], sent["replyTo"], sent["subject"]) == (TARGET, "ada+back@example.com", "Fwd: Wo ist 4711?")
+    assert sent["metadata"] == {"inboundId": received.id}
+    assert [*Email.objects.values_list("track_opens", "track_clicks")] == [(False, False)]
+    data = messages_by_address()[TARGET]
+    message = parser.message_from_bytes(data, policy=email.policy.default)
+    assert message["X-Postrider-Forwarded"] == route.id
+    # A message with 8-bit lines is attached as a file (docs/decisions/0173).
+    (attached,) = message.iter_attachments()
+    assert (attached.get_filename(), attached.get_content_type()) == ("message.eml", "application/octet-stream")
+    assert attached.get_content().endswith(SOURCE)
+    assert "wo ist" in message.get_body(("plain",)).get_content()
+
+
+def test_an_ascii_message_is_attached_as_a_message(route):
+    receive()
+    message = parser.message_from_bytes(messages_by_address()[TARGET], policy=email.policy.default)
+    (attached,) = message.iter_attachments()
+    assert attached.get_content_type() == "message/rfc822"
+    assert attached.get_content()["Message-ID"] == "<one@example.com>"
+    assert attached.get_content().get_content().splitlines() == ["Hello,", "where is my order?"]
+
+
+@pytest.mark.parametrize(
+    ("source", "envelope", "reason"),
+    [
+        (PLAIN, {"envelope_from": ""}, "null_sender"),
+        (with_field("Auto-Submitted: auto-replied"), {}, "automatic"),
+        (with_field("List-Id: <a.example.com>"), {}, "automatic"),
+        (with_field("Precedence: bulk"), {}, "automatic"),
+        (with_field("x-postrider-FORWARDED: rt_of_another_installation"), {}, "forwarded"),
+    ],
+)
+def test_what_could_loop_is_never_forwarded(key, route, source, envelope, reason):
+    received = receive(source, **envelope)
+    assert received.status == "processed"
+    assert not Email.objects.exists()
+    by_hand = key.post(f"/inbound/emails/{received.id}/forward", {"to": TARGET})
+    assert (by_hand.status_code, by_hand.json()["code"], by_hand.json()["reason"]) == (409, "not_forwarded", reason)
+    assert not Email.objects.exists()
+
+
+def test_blocked_and_spam_are_never_forwarded(key, alice, route, monkeypatch):
+    key.post("/inbound/blocks", {"sender": "ada@example.com"})
+    blocked = receive(envelope_from="other@example.com")
+    assert blocked.status == "blocked"
+    assert key.post(f"/inbound/emails/{blocked.id}/forward", {"to": TARGET}).json()["reason"] == "not_processed"
+    bypass_block(blocked)
+    assert not Email.objects.exists()
+    Message.objects.update(spam={"score": 20, "threshold": 15, "isSpam": True, "symbols": []})
+    assert key.post(f"/inbound/emails/{blocked.id}/forward", {"to": TARGET}).json()["reason"] == "spam"
+    Message.objects.update(spam=None)
+    assert key.post(f"/inbound/emails/{blocked.id}/forward", {"to": TARGET}).status_code == 202
+
+
+def test_a_large_message_is_not_forwarded(key, route, monkeypatch):
+    monkeypatch.setattr(forwards, "MAX_TOTAL_BYTES", len(PLAIN) - 1)
+    received = receive()
+    assert key.post(f"/inbound/emails/{received.id}/forward", {"to": TARGET}).json()["reason"] == "too_large"
+    assert not Email.objects.exists()
+
+
+@pytest.mark.parametrize("removed", [[], [b"Auto-Submitted"], [b"X-Postrider-Forwarded"]])
+def test_two_installations_that_forward_to_each_other_stop(alice, bob, receiving, removed):
+    """alice.example forwards to bob.example, which forwards back; each installation knows only its own domain.
+
+    Each of the two marks stops the loop, also if a host on the way removes the other.
+    """
+    theirs = make_domain(bob.workspace, "bob.example")
+    for account, address in ((alice, "desk@bob.example"), (bob, "support@alice.example")):
+        ForwardTarget.objects.create(workspace=account.workspace, address=address, confirmed_at=timezone.now())
+    # Before bob.example is received here, it is another installation for alice.example.
+    make_route(alice.workspace, match="support", forward_to=["desk@bob.example"])
+    receive()
+    first_hop = messages_by_address()["desk@bob.example"]
+    assert Forward.objects.get().error == ""
+    receive_for(theirs)
+    receiving.delete()
+    make_route(bob.workspace, match="desk", domain="bob.example", forward_to=["support@alice.example"])
+    header, blank, body = first_hop.partition(b"\r\n\r\n")
+    lines = [line for line in header.split(b"\r\n") if not line.startswith(tuple(removed))]
+    second = receive(b"\r\n".join(lines) + blank + body, "desk@bob.example", envelope_from="bounce@mail.alice.example")
+    assert second.status == "processed"
+    assert len(lines) == len(header.split(b"\r\n")) - len(removed)
+    assert Forward.objects.count() == Email.objects.count() == 1
+
+
+def test_a_target_that_is_received_here_later_is_recorded(alice, bob, route):
+    ForwardTarget.objects.update(address="x@bob.example")
+    InboundRoute.objects.update(forward_to=["x@bob.example"])
+    receive_for(make_domain(bob.workspace, "bob.example"))
+    receive()
+    assert [*Forward.objects.values_list("address", "error")] == [("x@bob.example", "own_domain")]
+    assert not Email.objects.exists()
+
+
+def test_the_limit_of_a_day_and_failures_are_recorded(alice, route, monkeypatch):
+    monkeypatch.setattr(forwards, "DAILY_LIMIT", 1)
+    receive()
+    receive(PLAIN + b"2")
+    assert [*Forward.objects.values_list("error", flat=True)] == ["", "daily_limit"]
+    monkeypatch.setattr(forwards, "DAILY_LIMIT", 100)
+    alice.workspace.domains.all().delete()
+    assert Email.objects.count() == 1
+
+
+def test_a_suppressed_target_is_recorded_and_the_email_published(key, alice, route):
+    key.post("/suppressions", {"email": TARGET})
+    received = receive()
+    assert received.status == "processed"
+    (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
+    assert (shown["to"], shown["emailId"], shown["error"]) == (TARGET, None, "recipient_suppressed")
+
+
+def test_a_killed_worker_forwards_once(alice, route):
+    """The email, its event and its forwards are one transaction, guarded by the fence of the claim."""
+    arrive()
+    first = ReceivedQueueWork()
+    jobs = first.claim(16).jobs
+    assert jobs
+    Message.objects.update(due_at="2020-01-01T00:00:00Z")
+    process_received()
+    assert Email.objects.count() == Forward.objects.count() == 1
+    # The worker that lost its lease records nothing.
+    first.record([asyncio.run(first.perform(job, Lease(0))) for job in jobs])
+    assert Email.objects.count() == Forward.objects.count() == 1
+
+
+def test_a_simulated_email_is_forwarded_as_a_test(test_key, route):
+    body = {"recipient": "support@alice.example", "envelopeFrom": "ada@example.com", "raw": PLAIN.decode()}
+    assert test_key.post("/inbound/emails", body).status_code == 202
+    process_received()
+    assert Email.objects.get().is_test
+
+
+def test_an_email_is_forwarded_by_request(key, alice, receiving):
+    make_route(alice.workspace)
+    received = receive()
+    path = f"/inbound/emails/{received.id}/forward"
+    refused = key.post(path, {"to": TARGET})
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "forward_not_confirmed")
+    Client().post(link_of(TARGET))
+    done = key.post(path, {"to": TARGET})
+    assert (done.status_code, done.json().keys()) == (202, {"id", "to", "emailId"})
+    assert key.get(f"/emails/{done.json()['emailId']}").json()["to"] == TARGET
+    assert AuditEntry.objects.filter(act="inbound_forwarded").exists()
+    assert key.post(path, {}).status_code == 422
+
+
+def test_others_forward_nothing(alice, bob, route):
+    received = receive()
+    for caller in (Api(make_key(bob.workspace)), Api(make_key(alice.workspace, "sending_access"))):
+        assert caller.post(f"/inbound/emails/{received.id}/forward", {"to": TARGET}).status_code in {403, 404}
+    assert Email.objects.count() == 1
+
+
+def test_erasing_a_target_ends_the_forwarding(alice, route):
+    erase_received(TARGET)
+    receive()
+    assert not ForwardTarget.objects.exists()
+    assert not Forward.objects.exists()
+
+
+def test_deletion_of_the_received_email_deletes_its_forwards(key, route):
+    received = receive()
+    assert key.delete(f"/inbound/emails/{received.id}").status_code == 200
+    assert not Forward.objects.exists()
+    assert Email.objects.count() == 1
+    assert not ReceivedEmail.objects.exists()

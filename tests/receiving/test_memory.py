@@ -1,0 +1,139 @@
+"""Memory of the real inbound process while fifty sessions deliver 25 MiB each."""
+
+import logging
+import random
+import smtplib
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.stack.stack import Stack, running_stack
+
+log = logging.getLogger(__name__)
+pytestmark = [pytest.mark.stack, pytest.mark.alone]
+
+MIB = 1024 * 1024
+MESSAGE_BYTES = 25 * MIB
+BUDGET_BYTES = 256 * MIB
+MORE_BYTES = 100 * 10**6
+# Ten sessions of each address and of each workspace.
+SESSIONS, ADDRESSES, WORKSPACES = 50, 5, 10
+SECONDS = 480
+CREATE_WORKSPACES = f"""
+from receiving.arrival.shared_addresses import shared_address
+from tests.conftest import make_account
+print(*[shared_address(make_account(f"w{{number}}").workspace) for number in range({WORKSPACES})])
+"""
+# Each line begins with a dot that is doubled for the transfer: its removal copies the message.
+DOTTED = b"." + b"x" * 996 + b"\r\n"
+PLAIN = b"x" * 998 + b"\r\n"
+PIECE_LINES = 1000
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory) -> Iterator[Stack]:
+    settings = {"RECEIVING_MAX_BYTES": str(MESSAGE_BYTES), "RECEIVING_MEMORY_BYTES": str(BUDGET_BYTES)}
+    with running_stack(tmp_path_factory.mktemp("memory"), **settings) as stack:
+        stack.start("inbound")
+        yield stack
+
+
+def test_fifty_large_messages_stay_within_the_budget(stack):
+    addresses = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACES).split()[-WORKSPACES:]
+    # Modules are loaded and connections open.
+    for number in range(8):
+        assert Delivery(stack, number, addresses, threading.Barrier(1), size=1000).run() == Counter(stored=1)
+    idle, barrier = memory(stack), threading.Barrier(SESSIONS)
+    deliveries = [Delivery(stack, number, addresses, barrier, size=MESSAGE_BYTES) for number in range(SESSIONS)]
+    reset_peak(stack)
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        counts = sum(pool.map(Delivery.run, deliveries), Counter())
+    grown = memory(stack, "VmHWM") - idle
+    log.info("idle %.0f MiB, %.0f MiB more, replies %s", idle / MIB, grown / MIB, dict(counts))
+    assert counts["stored"] == SESSIONS
+    assert counts["452 4.3.1"] > 0
+    assert counts.keys() == {"stored", "452 4.3.1"}
+    assert BUDGET_BYTES / 2 < grown < BUDGET_BYTES + MORE_BYTES
+    rows = "SELECT count(*), sum(size) FROM receiving_message WHERE size > 1000000"
+    ((count, total),) = stack.query(rows)
+    assert count == SESSIONS
+    assert total > SESSIONS * (MESSAGE_BYTES - len(DOTTED) - MESSAGE_BYTES // len(DOTTED))
+    # What was counted is released: the next message finds room at once. The system may keep freed memory.
+    log.info("%.0f MiB more afterwards", (memory(stack) - idle) / MIB)
+    for number in range(SESSIONS, SESSIONS + WORKSPACES):
+        assert Delivery(stack, number, addresses, threading.Barrier(1), size=MESSAGE_BYTES).run() == Counter(stored=1)
+    assert memory(stack, "VmHWM") - idle < BUDGET_BYTES + MORE_BYTES
+
+
+class Delivery:
+    """One session that delivers a message, and repeats it while the receiver has no memory for it.
+
+    Mail hosts announce the size. Two of fifty do not, and are refused when their bytes have arrived.
+    """
+
+    def __init__(
+        self, stack: Stack, number: int, addresses: list[str], barrier: threading.Barrier, *, size: int
+    ) -> None:
+        self._port = int(stack.environment["INBOUND_PORT"])
+        self._number = number
+        self._to = addresses[number % len(addresses)]
+        self._barrier = barrier
+        self._head = f"From: a@host.example\r\nSubject: {number} of {size}\r\n\r\n".encode()
+        self._line = DOTTED if number % 4 < 2 else PLAIN
+        # The limit of the receiver counts the bytes as they are sent.
+        self._sent_line = b"." + self._line if self._line.startswith(b".") else self._line
+        self._lines = (size - len(self._head)) // len(self._sent_line)
+        self._random = random.Random(number)
+
+    def run(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        source_address = (f"127.0.1.{1 + self._number % ADDRESSES}", 0)
+        deadline = time.monotonic() + SECONDS
+        with smtplib.SMTP("127.0.0.1", self._port, timeout=SECONDS, source_address=source_address) as client:
+            client.ehlo("host.example")
+            self._begin(client)
+            self._barrier.wait(60)
+            while not counts["stored"]:
+                counts[self._send(client)] += 1
+                assert time.monotonic() < deadline, counts
+                if not counts["stored"]:
+                    time.sleep(self._random.uniform(0.2, 2.0))
+                    self._begin(client)
+        return counts
+
+    def _begin(self, client: smtplib.SMTP) -> None:
+        size = len(self._head) + self._lines * len(self._line)
+        options = [f"SIZE={size}"] if self._number % 25 else []
+        assert client.mail("a@host.example", options)[0] == 250
+        assert client.rcpt(self._to)[0] == 250
+
+    def _send(self, client: smtplib.SMTP) -> str:
+        """Return `stored`, or the reply without its text."""
+        reply = client.docmd("DATA")
+        if reply[0] == 354:
+            client.sock.sendall(self._head)
+            for piece in self._pieces():
+                client.sock.sendall(piece)
+            client.sock.sendall(b".\r\n")
+            reply = client.getreply()
+        return "stored" if reply[0] == 250 else f"{reply[0]} {reply[1].decode().split()[0]}"
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield the lines as they are sent; the test has not all messages in memory either."""
+        for start in range(0, self._lines, PIECE_LINES):
+            yield self._sent_line * min(PIECE_LINES, self._lines - start)
+
+
+def memory(stack: Stack, field: str = "VmRSS") -> int:
+    """Return the bytes of the process's memory now, or its peak."""
+    status = Path(f"/proc/{stack.processes['inbound'].pid}/status").read_text()
+    return int(status.partition(f"{field}:")[2].split()[0]) * 1024
+
+
+def reset_peak(stack: Stack) -> None:
+    Path(f"/proc/{stack.processes['inbound'].pid}/clear_refs").write_text("5")

@@ -1,0 +1,300 @@
+"""From a stored message to its event and webhook: states, blocks, poison, deletion and retention."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from events.models import Event
+from receiving import processing
+from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
+from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
+from receiving.received_work import ReceivedQueueWork
+from tests.conftest import Api, make_key
+from tests.events.feed import publish_committed
+from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
+from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
+from webhooks.sending.queue import discard_pending
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def route(alice, receiving):
+    return make_route(alice.workspace)
+
+
+@pytest.fixture
+def webhook(key) -> str:
+    created = key.post("/webhooks", {"url": "http://127.0.0.1:9/hook", "events": ["received", "replied"]})
+    return created.json()["id"]
+
+
+def test_a_message_is_read_and_shown(key, route):
+    stored = arrive()
+    before = key.get(f"/inbound/emails/{stored.id}").json()
+    assert (before["status"], before["subject"], before["authentication"]) == ("stored", "", None)
+    process_received()
+    email = key.get(f"/inbound/emails/{stored.id}").json()
+    url = email.pop("raw")["url"]
+    assert email == {
+        "id": stored.id,
+        "status": "processed",
+        "routeId": route.id,
+        "recipient": "support@alice.example",
+        "tag": "",
+        "envelopeFrom": "ada@example.com",
+        "from": {"email": "ada@example.com", "name": "Ada Lovelace"},
+        "to": [{"email": "support@alice.example", "name": "Support"}],
+        "cc": [],
+        "replyTo": [],
+        "subject": "Where is my order?",
+        "date": "2026-11-20T09:12:29.000Z",
+        "messageId": "<one@example.com>",
+        "inReplyTo": None,
+        "references": [],
+        "attachments": [],
+        "replyToEmail": None,
+        "authentication": {
+            "result": "none",
+            "spf": {"result": "none", "domain": "example.com"},
+            "dkim": [],
+            "dmarc": {"result": "none", "policy": None, "domain": "example.com"},
+            "arc": {"result": "none"},
+        },
+        "spam": None,
+        "automatic": "no",
+        "blockedReason": None,
+        "parseErrors": [],
+        "remote": {"ip": "192.0.2.7", "helo": "mx.example.com", "tls": None},
+        "size": len(PLAIN),
+        "receivedAt": email["receivedAt"],
+        "expiresAt": email["expiresAt"],
+        "test": False,
+        "text": "Hello,\nwhere is my order?\n",
+        "textGenerated": False,
+        "replyText": "Hello,\nwhere is my order?",
+        "html": "",
+        "truncated": [],
+        "headers": email["headers"],
+    }
+    assert email["headers"][2] == ["Subject", "Where is my order?"]
+    assert url.startswith("http://127.0.0.1:8000/inbound/")
+    (item,) = key.get("/inbound/emails").json()["data"]
+    assert item == {name: value for name, value in email.items() if name in item}
+    assert email.keys() - item.keys() == {"text", "textGenerated", "replyText", "html", "truncated", "headers"}
+
+
+def test_the_list_is_filtered(key, route, alice):
+    mine = receive(to="support+4711@alice.example")
+    other = receive(
+        PLAIN.replace(b"Ada Lovelace <ada@", b"<grace@").replace(b"order", b"parcel"), to="help@alice.example"
+    )
+
+    def listed(**query: str) -> set[str]:
+        return {item["id"] for item in key.get("/inbound/emails", query).json()["data"]}
+
+    assert listed() == {mine.id, other.id}
+    assert listed(tag="4711") == listed(recipient="SUPPORT") == listed(subject="Order") == {mine.id}
+    assert listed(**{"from": "grace"}) == {other.id}
+    assert listed(status="processed", routeId=route.id) == {mine.id, other.id}
+    assert listed(status="blocked") == listed(routeId="nonsense") == listed(test="true") == set()
+    assert listed(test="false", after="2020-01-01") == {mine.id, other.id}
+    assert listed(before="2020-01-01") == listed(emailId="0" * 22) == set()
+    assert key.get("/inbound/emails", {"status": "lost"}).status_code == 422
+
+
+@pytest.mark.parametrize("subject", ["Grüße aus der Straße", "Λόγος", "İstanbul"])
+def test_the_list_finds_any_subject(key, route, subject):
+    email = receive(PLAIN.replace(b"Where is my order?", subject.encode()))
+    for text in (subject, subject[1:], subject[:-1]):
+        assert [item["id"] for item in key.get("/inbound/emails", {"subject": text}).json()["data"]] == [email.id]
+
+
+def test_the_event_reaches_feed_and_webhooks_with_all_content(key, route, webhook):
+    email = receive()
+    publish_committed()
+    (entry,) = key.get("/events", {"types": "received"}).json()["data"]
+    assert (entry["type"], entry["data"]["id"], entry["data"]["subject"]) == (
+        "email.received",
+        email.id,
+        "Where is my order?",
+    )
+    assert "text" not in entry["data"]
+    delivery = WebhookDelivery.objects.select_related("event").get()
+    body = key.get(f"/webhooks/{webhook}/deliveries/{delivery.id}").json()["body"]
+    assert '"text":"Hello,\\nwhere is my order?\\n"' in body
+    assert body == delivery.event.body
+    expires = email.received_at + timedelta(days=7)
+    assert f'"urlExpiresAt":"{expires:%Y-%m-%dT%H:%M:%S}' in body
+
+
+def test_a_route_chooses_its_webhooks(key, alice, receiving, webhook):
+    named = key.post("/webhooks", {"url": "http://127.0.0.1:9/named", "events": ["bounced"]}).json()["id"]
+    make_route(alice.workspace, webhook_ids=[named])
+    receive()
+    publish_committed()
+    assert [delivery.webhook_id for delivery in WebhookDelivery.objects.all()] == [named]
+    assert Webhook.objects.count() == 2
+
+
+def test_redeliver_posts_the_same_bytes_again(key, route, webhook):
+    email = receive()
+    publish_committed()
+    delivery = WebhookDelivery.objects.get()
+    discard_pending(webhook)
+    body = WebhookEvent.objects.get().body
+    assert key.post(f"/inbound/emails/{email.id}/redeliver").json() == {"id": email.id, "deliveries": 1}
+    delivery.refresh_from_db()
+    assert (delivery.status, WebhookEvent.objects.get().body) == ("pending", body)
+    other = key.post("/webhooks", {"url": "http://127.0.0.1:9/other", "events": ["received"]}).json()["id"]
+    again = key.post(f"/inbound/emails/{email.id}/redeliver", {"webhookIds": [other]})
+    assert (again.status_code, again.json()["deliveries"]) == (202, 1)
+    assert WebhookDelivery.objects.get(webhook=other).event_id == email.event_id
+    unknown = key.post(f"/inbound/emails/{email.id}/redeliver", {"webhookIds": ["wh_x"]})
+    assert unknown.json()["errors"][0]["field"] == "webhookIds[0]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "source", "reason"),
+    [
+        ({"require_authenticated": True}, PLAIN, "not_authenticated"),
+        ({"replies_only": True}, PLAIN, "not_a_reply"),
+        ({}, PLAIN.replace(b"<ada@example.com>", b"<Eve@Spam.Example>"), "sender_blocked"),
+    ],
+)
+def test_a_blocked_email_is_kept_back_until_it_is_released(key, alice, receiving, webhook, rule, source, reason):
+    make_route(alice.workspace, **rule)
+    key.post("/inbound/blocks", {"sender": "spam.example"})
+    email = receive(source)
+    shown = key.get(f"/inbound/emails/{email.id}").json()
+    assert (shown["status"], shown["blockedReason"]) == ("blocked", reason)
+    publish_committed()
+    assert not WebhookDelivery.objects.exists()
+    released = key.post(f"/inbound/emails/{email.id}/bypass")
+    assert (released.status_code, released.json()["status"]) == (200, "processed")
+    publish_committed()
+    assert WebhookDelivery.objects.count() == 1
+    assert key.post(f"/inbound/emails/{email.id}/bypass").json()["code"] == "not_blocked"
+
+
+def test_an_unreadable_message_is_published_with_its_header(key, route, webhook, monkeypatch):
+    monkeypatch.setattr("receiving.reading.message._leaves", lambda *_: 1 / 0)
+    email = receive()
+    shown = key.get(f"/inbound/emails/{email.id}").json()
+    assert (shown["status"], shown["subject"], shown["text"]) == ("unreadable", "Where is my order?", "")
+    assert shown["parseErrors"] == ["The message could not be read"]
+    publish_committed()
+    assert WebhookDelivery.objects.count() == 1
+
+
+def test_a_message_that_crashes_its_worker_is_given_up_after_three_attempts(key, route):
+    email = arrive()
+    for _ in range(processing.MAX_ATTEMPTS):
+        assert len(ReceivedQueueWork().claim(16).jobs) == 1
+        assert not ReceivedQueueWork().claim(16).jobs
+        Message.objects.update(due_at=F("received_at"))
+    process_received()
+    email.refresh_from_db()
+    assert email.status == "unreadable"
+    assert Event.objects.filter(kind="received").count() == 1
+
+
+def test_a_message_is_published_once_by_two_workers(key, route):
+    email = arrive()
+    first, second = ReceivedQueueWork(), ReceivedQueueWork()
+    (job,) = first.claim(16).jobs
+    Message.objects.update(due_at=F("received_at"))
+    (again,) = second.claim(16).jobs
+    for work, claimed in ((first, job), (second, again), (second, again)):
+        work.record([work.crash_result(claimed, ValueError())])
+    email.refresh_from_db()
+    assert (email.status, Event.objects.filter(kind="received").count()) == ("unreadable", 1)
+
+
+def test_deletion_removes_everything_and_frees_the_storage(key, route, webhook):
+    email = receive()
+    publish_committed()
+    assert ReceivingUsage.objects.get().stored_bytes == len(PLAIN)
+    assert key.delete(f"/inbound/emails/{email.id}").json() == {"id": email.id, "deleted": True}
+    for model in (ReceivedEmail, Message, ReceivedContent, WebhookDelivery, WebhookEvent):
+        assert not model.objects.exists()
+    assert ReceivingUsage.objects.get().stored_bytes == 0
+    (entry,) = key.get("/events", {"types": "received"}).json()["data"]
+    assert entry["data"] == {"id": email.id}
+
+
+def test_shared_content_is_deleted_with_the_last_of_its_emails(key, alice, receiving):
+    from receiving.arrival.routing import decide_recipient
+    from receiving.arrival.storing import Arrival, store_message
+
+    make_route(alice.workspace)
+    recipients = [decide_recipient(f"{name}@alice.example", sender="").recipient for name in ("a", "b")]
+    store_message(Arrival(PLAIN, envelope_from=""), recipients)
+    first, second = ReceivedEmail.objects.order_by("id")
+    assert first.message_id == second.message_id
+    key.delete(f"/inbound/emails/{first.id}")
+    assert (Message.objects.count(), ReceivedContent.objects.count()) == (1, 1)
+    key.delete(f"/inbound/emails/{second.id}")
+    assert (Message.objects.count(), ReceivedContent.objects.count()) == (0, 0)
+
+
+def test_retention_deletes_expired_emails_and_keeps_the_log(key, alice, receiving, webhook):
+    make_route(alice.workspace, store_days=1)
+    old, new = receive(), receive(with_field("X-Other: 1"))
+    publish_committed()
+    ReceivedEmail.objects.filter(id=old.id).update(expires_at=F("received_at") - timedelta(days=1))
+    list(delete_expired_emails(alice.workspace.id, timedelta(days=365)))
+    assert [email.id for email in ReceivedEmail.objects.all()] == [new.id]
+    assert WebhookDelivery.objects.count() == 2
+    body = WebhookEvent.objects.get(id=old.event_id).body
+    assert f'"data": {{"id": "{old.id}", "deleted": true}}' in body
+    assert ReceivingUsage.objects.get().stored_bytes == new.size
+
+
+def test_store_days_zero_deletes_after_the_deliveries(key, alice, receiving, webhook):
+    make_route(alice.workspace, store_days=0)
+    receive()
+    list(delete_delivered_emails())
+    assert ReceivedEmail.objects.exists()  # not published yet
+    publish_committed()
+    list(delete_delivered_emails())
+    assert ReceivedEmail.objects.exists()  # being delivered
+    discard_pending(webhook)
+    list(delete_delivered_emails())
+    assert not ReceivedEmail.objects.exists()
+
+
+@pytest.mark.parametrize("address", ["ADA@example.com", "support@alice.example", "cc@example.com"])
+def test_erasure_finds_every_place_of_an_address(key, route, webhook, address):
+    receive(with_field("Cc: Someone <cc@example.com>"))
+    other = receive(PLAIN.replace(b"ada@", b"bada@"), "other@alice.example", envelope_from="bada@example.com")
+    publish_committed()
+    count = erase_received(address)
+    kept = {email.id for email in ReceivedEmail.objects.all()}
+    # Both were sent to support@, as their field To says.
+    assert (count, kept) == ((2, set()) if address.startswith("support") else (1, {other.id}))
+    assert WebhookEvent.objects.count() == Event.objects.filter(kind="received").count() == len(kept)
+
+
+def test_a_sending_key_sees_nothing_and_a_test_key_only_simulated_emails(key, test_key, route, alice):
+    receive()
+    simulated = test_key.post("/inbound/emails", {"recipient": "support@alice.example", "raw": PLAIN.decode()})
+    assert (simulated.status_code, simulated.json()["status"], simulated.json()["test"]) == (202, "stored", True)
+    process_received()
+    assert [item["id"] for item in test_key.get("/inbound/emails").json()["data"]] == [simulated.json()["id"]]
+    sending = Api(make_key(alice.workspace, "sending_access"))
+    assert sending.get("/inbound/emails").json()["data"] == []
+    assert sending.get(f"/inbound/emails/{simulated.json()['id']}").status_code == 404
+    assert (
+        test_key.post("/inbound/emails", {"recipient": "a@b.example", "raw": "x"}).json()["code"] == "recipient_refused"
+    )
+
+
+def test_the_statements_of_a_list_do_not_grow_with_it(key, route, django_assert_max_num_queries):
+    for number in range(3):
+        receive(with_field(f"X-Number: {number}"))
+    connection.queries_log.clear()
+    with django_assert_max_num_queries(8):
+        assert key.get("/inbound/emails").json()["total"] == 3
