@@ -9,13 +9,19 @@ import signal
 import sys
 from typing import Any
 
-from celery.beat import Scheduler, Service
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError, Service
 
 from config.celery import app
 from lib.datetimes import format_timestamp
 from lib.forking import name_process
+from lib.outage_log import OutageLog
 
 log = logging.getLogger("postrider.processes")
+outage = OutageLog(
+    logging.getLogger("postrider.redis"),
+    down="Redis does not respond; periodic tasks are not sent",
+    up="Redis responds again; periodic tasks are sent",
+)
 
 
 class PlainJsonFormatter(logging.Formatter):
@@ -27,10 +33,26 @@ class PlainJsonFormatter(logging.Formatter):
 
 
 class PunctualScheduler(Scheduler):
-    """Waits until a task is due. Celery's wait ends 10 ms earlier, and it asks without a pause until then."""
+    """Waits until a task is due. Celery's wait ends 10 ms earlier, and it asks without a pause until then.
+
+    An outage of Redis is a line a minute; Celery logs one with two tracebacks for each task.
+    """
 
     def adjust(self, n: Any, drift: float = 0.0) -> Any:
         return n
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Send a due task. One that cannot be sent is due again after its interval."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            outage.record_failure(error)
+        else:
+            outage.record_success()
+
+    def _ensure_connected(self) -> Any:
+        """Wait for Redis at the start."""
+        return self.connection.ensure_connection(lambda error, _: outage.record_failure(error))
 
 
 def run_beat() -> None:

@@ -9,6 +9,7 @@ import sys
 from celery import Celery
 
 from config import env
+from lib.redis_client import broker_settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -34,10 +35,11 @@ SCHEDULE = {
     "old reports": ("inbound.tasks.purge", 3600),
 }
 
+broker_url, broker_options = broker_settings(env.text("REDIS_URL"))
 app = Celery("postrider", include=["config.worker"])
 app.config_from_object(
     {
-        "broker_url": env.text("REDIS_URL"),
+        "broker_url": broker_url,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         # A publisher must not hang when Redis hangs; a worker's blocking read (polling_interval) ends before that.
@@ -46,6 +48,7 @@ app.config_from_object(
             "socket_timeout": 5,
             "polling_interval": 4,
             "max_retries": 0,
+            **broker_options,
         },
         "task_publish_retry": False,
         "task_ignore_result": True,

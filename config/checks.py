@@ -17,6 +17,7 @@ from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
 from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
 from lib.email_addresses import InvalidAddress, parse_address
+from lib.redis_client import SENTINEL, SentinelUrl
 from lib.worker import failpoints
 from workspaces.access_rules import InvalidRolesFile, read_rules
 
@@ -100,8 +101,13 @@ def _addresses() -> Iterator[str]:
         yield f"DATABASE_URL must begin with postgres://; {database} is not supported."
     yield from database_url_errors(settings.DATABASE_URL)
     redis = urlsplit(settings.REDIS_URL).scheme
-    if redis and redis not in {"redis", "rediss", "unix"}:
-        yield f"REDIS_URL must begin with redis:// or rediss://, not {redis}://."
+    if redis and redis not in {"redis", "rediss", "unix", SENTINEL}:
+        yield f"REDIS_URL must begin with redis://, rediss:// or {SENTINEL}://, not {redis}://."
+    if redis == SENTINEL:
+        try:
+            SentinelUrl.parse(settings.REDIS_URL)
+        except ValueError as error:
+            yield f"REDIS_URL: {error}"
 
 
 def _sending_domains() -> Iterator[str]:

@@ -18,6 +18,7 @@ from config.heartbeats import live_workers
 from config.postgres.database_url import AUTHORITIES, unverified_host
 from dashboard.static_files import HashedFilesStorage
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
+from lib.redis_client import connect_redis
 
 MIN_DATABASE_VERSION = 15
 MAX_CLOCK_SECONDS = 30.0
@@ -95,7 +96,7 @@ def check_migrations(_: DoctorOptions) -> Diagnosis:
 
 def check_redis(_: DoctorOptions) -> Diagnosis:
     try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5) as client:
+        with connect_redis(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5) as client:
             client.ping()
     except (redis.RedisError, OSError, ValueError) as error:
         return failed(

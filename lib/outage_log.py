@@ -49,3 +49,18 @@ class OutageLog:
             failures, self._failures = self._failures, 0
         if failures:
             self._log.warning(self._up, extra={"data": {"failures": failures}})
+
+
+class RepeatFilter(logging.Filter):
+    """Drops records whose message without its arguments was logged in the last minute; for the loggers of libraries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged_at: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now - self._logged_at.get(record.msg, -INTERVAL_SECONDS) < INTERVAL_SECONDS:
+            return False
+        self._logged_at[record.msg] = now
+        return True

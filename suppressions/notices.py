@@ -16,7 +16,7 @@ import redis
 from django.conf import settings
 
 from lib.outage_log import OutageLog
-from lib.redis_client import ask_redis
+from lib.redis_client import ask_redis, connect_redis
 from lib.worker.shutdown import is_stopping, wait_for_stop
 from suppressions.models import Suppression, suppression_key
 
@@ -81,7 +81,7 @@ def _listen(act: Callable[[SuppressionNotice], None]) -> None:
 
 
 def _read_notices(act: Callable[[SuppressionNotice], None]) -> None:
-    client = redis.Redis.from_url(
+    client = connect_redis(
         settings.REDIS_URL, socket_connect_timeout=CONNECT_SECONDS, health_check_interval=HEALTH_CHECK_SECONDS
     )
     with client, client.pubsub(ignore_subscribe_messages=True) as subscription:  # type: ignore[no-untyped-call]

@@ -4,6 +4,7 @@ import time
 
 from celery import Celery
 
+from config import beat
 from config.beat import PunctualScheduler
 from config.celery import app
 
@@ -37,3 +38,19 @@ def test_beat_waits_until_a_task_is_due():
     sent = scheduler.schedule["wake"].total_run_count
     assert sent >= 3
     assert ticks <= 5 * sent
+
+
+def test_an_outage_of_redis_is_one_line(caplog):
+    own = Celery("away", broker="redis://127.0.0.1:1", set_as_current=False)
+    own.conf.update(task_publish_retry=False, broker_transport_options={"max_retries": 0})
+    own.conf.beat_schedule = {"wake": {"task": "wake", "schedule": 0.1}}
+    scheduler = PunctualScheduler(app=own)
+    entry = scheduler.schedule["wake"]
+    for _ in range(5):
+        scheduler.apply_entry(entry)
+    beat.outage.record_success()
+    assert [record.getMessage() for record in caplog.records] == [
+        "Redis does not respond; periodic tasks are not sent",
+        "Redis responds again; periodic tasks are sent",
+    ]
+    assert caplog.records[-1].data == {"failures": 5}

@@ -462,10 +462,10 @@ FAULTS = [
     (use_relay_without_tls, "relay", "offers no TLS", "the relay's certificate"),
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
-# Checks whose faults have tests below and in test_static_files.
+# Checks whose faults have tests below, in test_standby and in test_static_files.
 OTHER_CHECKS = {
     "alignment", "database", "database_tls", "receiving_domains", "submission_plaintext", "static_files", "disk",
-    "backups",
+    "backups", "standby", "standby_lag",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from lib import outage_log, redis_client
-from lib.outage_log import OutageLog
+from lib.outage_log import OutageLog, RepeatFilter
 
 URL = "redis://127.0.0.1:1/0"
 
@@ -47,3 +47,16 @@ def test_redis_that_does_not_respond_is_one_line(caplog, monkeypatch):
     assert len(caplog.records) == 1
     redis_client.outage.record_success()
     redis_client._paused_until.clear()
+
+
+def test_a_repeated_record_of_a_library_is_dropped_for_a_minute(caplog, monkeypatch):
+    log = logging.getLogger("library")
+    repeats = RepeatFilter()
+    log.addFilter(repeats)
+    for number in range(3):
+        log.error("cannot connect to %s", number)
+    log.error("the connection is lost")
+    monkeypatch.setattr(outage_log, "INTERVAL_SECONDS", 0)
+    log.error("cannot connect to %s", 3)
+    log.removeFilter(repeats)
+    assert messages(caplog) == ["cannot connect to 0", "the connection is lost", "cannot connect to 3"]
