@@ -34,31 +34,40 @@ READ_TIMES = 5
 TABLES = ("emails_email", "emails_recipient", "emails_event")
 COUNTERS = "analytics_tally, analytics_tallyday, analytics_tallydelta"
 # Each email has one recipient, as most do; half of them were opened. The addresses and subjects differ, so that the
-# index of the search grows as in production. Ids begin with the time, like those of lib.ids.
+# index of the search grows as in production. Ids begin with the time, like those of lib.ids. Of tags, streams,
+# templates, senders and events, some are frequent and some rare.
 FILL = """
 WITH made AS (
     SELECT n, at, second, (second || substr(md5('e' || n), 1, 24))::uuid AS email,
            (second || substr(md5('r' || n), 1, 24))::uuid AS recipient,
            'user' || (n * 7919 %% 400000) || '@' || (ARRAY['example.com', 'mail.example', 'corp.example'])[1 + n %% 3]
                AS address,
-           'Your receipt #' || n AS subject, CASE WHEN n %% 2 = 0 THEN 'opened' ELSE 'delivered' END AS status
+           'Your receipt #' || n AS subject, CASE WHEN n %% 2 = 0 THEN 'opened' ELSE 'delivered' END AS status,
+           CASE WHEN n %% 50000 = 7 THEN 'bills.example' WHEN n %% 5 = 2 THEN 'news.example' ELSE 'demo.example' END
+               AS domain,
+           array_remove(ARRAY[CASE WHEN n %% 2 = 0 THEN 'receipt' END, CASE WHEN n %% 3 = 0 THEN 'shop' END,
+               CASE WHEN n %% 200 = 1 THEN 'monthly' END, CASE WHEN n %% 20000 = 3 THEN 'vip' END], NULL) AS tags,
+           CASE WHEN n %% 5000 = 1 THEN 'alerts' WHEN n %% 10 = 3 THEN 'newsletter' ELSE 'main' END AS stream,
+           CASE WHEN n %% 20000 = 5 THEN 'tpl_rare' WHEN n %% 4 = 1 THEN 'tpl_frequent' END AS template
       FROM (SELECT n, at, lpad(to_hex(extract(epoch FROM at)::bigint), 8, '0') AS second
               FROM (SELECT n, now() - (%(count)s - n) * interval '250 milliseconds' AS at
                       FROM generate_series(%(start)s::bigint, %(stop)s) n) numbered) timed
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,
                               track_opens, track_clicks, created_at, status, retry_count, sent_at, delivered_at,
-                              finished_at)
-    SELECT email, %(workspace)s, 'hello@demo.example', 'demo.example', ARRAY[address], '{}', '{}', subject,
-           lower(address || E'\\n' || subject), '{}', '{}', true, true, at, status, 0, at, at, at FROM made
+                              finished_at, stream, template_id)
+    SELECT email, %(workspace)s, 'hello@' || domain, domain, ARRAY[address], '{}', '{}', subject,
+           lower(address || E'\\n' || subject), tags, '{}', true, true, at, status, 0, at, at, at, stream, template
+      FROM made
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, sent_at, delivered_at)
     SELECT recipient, email, 'to', 0, address, status, 1, at, at FROM made
 )
 INSERT INTO emails_event (id, email_id, recipient_id, kind, payload, created_at)
 SELECT (second || substr(md5(kind || n), 1, 24))::uuid, email, recipient, kind, jsonb_build_object('to', address), at
-  FROM made CROSS JOIN unnest(ARRAY['queued', 'sent', 'delivered', 'opened']) AS kind
- WHERE kind <> 'opened' OR status = 'opened'
+  FROM made CROSS JOIN LATERAL unnest(array_remove(ARRAY['queued', 'sent', 'delivered',
+           CASE WHEN status = 'opened' THEN 'opened' END, CASE WHEN n %% 20 = 0 THEN 'clicked' END,
+           CASE WHEN n %% 100 = 11 THEN 'deferred' END, CASE WHEN n %% 20000 = 13 THEN 'complained' END], NULL)) AS kind
 """
 # The indexes and foreign keys of these tables, without which a million emails are inserted in a minute.
 FILLED = f"'{{{','.join(TABLES)}}}'::regclass[]"
