@@ -1,7 +1,8 @@
 """Pagination of lists: `{data, total, page, limit}` (docs/specification.md, Conventions)."""
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from rest_framework.pagination import BasePagination
@@ -18,6 +19,8 @@ class PagePagination(BasePagination):
     """Pages by number. A limit above 100 is reduced to 100, also in the response; a page past the end is empty."""
 
     default_limit = 20
+    # Of the response, besides those of every list.
+    more_members: ClassVar[Mapping[str, "serializers.Field[Any, Any, Any, Any]"]] = {}
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.read_query(request)

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from api import errors
 from api.errors import Problem
-from api.pagination import MAX_LIMIT
+from api.pagination import MAX_LIMIT, PagePagination
 from api.query import DeclaredQuery
 
 Schema = dict[str, Any]
@@ -133,9 +133,9 @@ def _describe(view: Any, name: str, operation: Operation, access: Access) -> Cal
     responses = [operation.responses] if isinstance(operation.responses, ResponseDescription) else operation.responses
     parameters = [*access.parameters, *operation.parameters]
     if name == "list":
-        limit = view.pagination_class.default_limit
-        responses = [_page_of(described, limit) for described in responses]
-        parameters += _paging(limit)
+        pagination = view.pagination_class
+        responses = [_page_of(described, pagination) for described in responses]
+        parameters += _paging(pagination.default_limit)
     problems = [*operation.problems, *_implied_problems(view, name, operation), *access.problems]
     return extend_schema(
         operation_id=operation.operation_id,
@@ -179,7 +179,7 @@ def _implied_problems(view: Any, name: str, operation: Operation) -> Iterator[ty
         yield errors.NotFound
 
 
-def _page_of(item: ResponseDescription, limit: int) -> ResponseDescription:
+def _page_of(item: ResponseDescription, pagination: type[PagePagination]) -> ResponseDescription:
     """Return the response of a list, `{data, total, page, limit}`, from the description of one item."""
     name = item.shape.__name__.removesuffix("Serializer").removesuffix("Item")
     members = {
@@ -189,9 +189,11 @@ def _page_of(item: ResponseDescription, limit: int) -> ResponseDescription:
         "limit": serializers.IntegerField(
             min_value=1, max_value=MAX_LIMIT, help_text=f"The number of items per page, at most {MAX_LIMIT}."
         ),
+        **pagination.more_members,
     }
     examples = {
-        title: {"data": [value], "total": 1, "page": 1, "limit": limit} for title, value in item.examples.items()
+        title: {"data": [value], "total": 1, "page": 1, "limit": pagination.default_limit}
+        for title, value in item.examples.items()
     }
     return replace(item, shape=type(f"{name}Page", (serializers.Serializer,), members), examples=examples)
 

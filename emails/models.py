@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
@@ -132,6 +133,10 @@ class EmailBatch(models.Model):
         return self.id
 
 
+# The emails in the index of tags; others write nothing to it.
+TAGGED = ~Q(tags=[])
+
+
 class EmailQuerySet(LimitedQuerySet["Email"]):
     def within(self, limits: KeyLimits, *, workspace_id: str) -> Self:
         emails = self.filter(is_test=True) if limits.is_test else self
@@ -200,6 +205,13 @@ class Email(models.Model):
                 condition=models.Q(template_id__isnull=False),
                 name="email_by_template",
             ),
+            models.Index(
+                fields=["workspace", "stream", "-created_at", "-id"],
+                condition=~Q(stream=MAIN),
+                name="email_by_stream",
+            ),
+            # A short pending list (kB): the insert that flushes it delays an API request.
+            GinIndex(fields=["tags"], condition=TAGGED, gin_pending_list_limit=512, name="email_by_tag"),
         ]
         ordering = ["-created_at", "-id"]
 

@@ -4,13 +4,15 @@ A round trip costs about 0.2 ms in both processes, and often no result of the fi
 last one is sent. Planning a statement costs PostgreSQL as much as executing it for a few rows, or more.
 """
 
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 
 PLAN_SECONDS = 20
 
@@ -54,6 +56,17 @@ def run_together(statements: Sequence[Fragment]) -> list[list[tuple[Any, ...]]]:
         while cursor.nextset():
             results.append(_rows(cursor))
     return results
+
+
+@contextmanager
+def local_settings(settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of PostgreSQL for the statements of a block, which is a transaction."""
+    with transaction.atomic():
+        run("SELECT set_config(name, value, true) FROM json_each_text(%s) AS s (name, value)", [json.dumps(settings)])
+        yield
+        if connection.savepoint_ids:
+            # They would last until the end of the outer transaction.
+            run("; ".join(f"SET LOCAL {name} TO DEFAULT" for name in settings))
 
 
 def run_replanned(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -14,14 +14,20 @@ PAGE_PARAMETER = "p"
 
 @dataclass(frozen=True)
 class ListPage:
-    """One page of a list. note: the limits of a search, shown to the user. total: the number of hits, if known."""
+    """One page of a list.
+
+    note: the limits of a search, shown to the user. older: the query string that continues it, if it ended early.
+    total: the number of hits, if known; a lower bound unless is_exact.
+    """
 
     rows: list[Any]
     number: int
     has_next: bool
     query: str = ""
     note: str = ""
+    older: str = ""
     total: int | None = None
+    is_exact: bool = True
 
     @property
     def is_last_shown(self) -> bool:

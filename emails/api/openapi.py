@@ -38,6 +38,7 @@ from emails.errors import (
     TooManyRecipients,
 )
 from emails.listing.export import COLUMNS, MAX_ROWS
+from emails.listing.pages import MAX_COUNTED, MAX_REACH
 from streams.errors import StreamArchived, StreamNotFound, StreamPaused
 from suppressions.errors import RecipientSuppressed
 from templates_app.errors import (
@@ -178,15 +179,18 @@ emails_schema = keyed_view(
     list=Operation(
         "listEmails",
         "List emails",
-        "Returns the workspace's emails, newest first.",
+        f"Returns the workspace's emails, newest first. `total` is exact up to {MAX_COUNTED:,} and, without other "
+        "filters than `status` and `test`, for any number; otherwise `totalIsExact` is false. A filter without an "
+        f"index compares the newest emails only, and pages reach {MAX_REACH:,} emails: the last page then has "
+        "`continueTo`, the value of `to` with which the list continues.",
         response(EmailItemSerializer, "A page of emails.", examples.ITEM),
     ),
     export=Operation(
         "exportEmails",
         "Export emails as CSV",
         f"Streams the newest {MAX_ROWS:,} emails that the filters match, as CSV with the columns "
-        f"{', '.join(f'`{name}`' for name in COLUMNS)}. If more emails match, `X-Export-Truncated` is `true`. A cell "
-        "that a spreadsheet would run as a formula is prefixed with an apostrophe.",
+        f"{', '.join(f'`{name}`' for name in COLUMNS)}. If more match, or may, `X-Export-Truncated` is `true`. A "
+        "cell that a spreadsheet would run as a formula is prefixed with an apostrophe.",
         response(
             TEXT,
             "The emails.",

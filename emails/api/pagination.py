@@ -1,48 +1,77 @@
-"""Pagination of the email list: exact totals, from the counters where possible."""
+"""Pagination of the email list: pages in bounded time, with totals from the counters where they have them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
-from django.db import connection
-from django.db.models import QuerySet
+from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 
+from api.fields import UtcDateTimeField
 from api.pagination import PagePagination
 from emails.listing.counts import LIVE_AND_TEST, count_by_status
-from emails.models import Email
+from emails.listing.filters import filter_values
+from emails.listing.pages import MAX_REACH, EmailPage, email_query, read_page
 from emails.states import EmailStatus
+from lib.datetimes import format_datetime
+
+# The filters of which the counters have the number of emails.
+COUNTED = frozenset({"status", "test"})
 
 
 class EmailPagination(PagePagination):
-    """Totals come from the counters; with any other filter than the status, the emails are counted."""
+    """Totals come from the counters; with another filter than the status, they are counted up to a bound."""
+
+    more_members: ClassVar = {
+        "totalIsExact": serializers.BooleanField(
+            required=False,
+            help_text="False if there are, or may be, more emails than `total`, which is then the number of those that "
+            "were counted; absent otherwise.",
+        ),
+        "continueTo": UtcDateTimeField(
+            required=False,
+            help_text="On the last page that page numbers reach, if there may be older emails: repeat the request with "
+            "this time in `to`, and `page` 1. An email of the same millisecond may be in both.",
+        ),
+    }
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.read_query(request)
-        values = view.filterset.form.cleaned_data
-        if values["search"]:
-            return self._paginate_search(queryset)
-        # The counters know no limits of keys.
-        if view.limits.restricts_emails or any(values[name] for name in ("event", "tag", "from", "to")):
-            self.total = queryset.order_by().count()
-        else:
-            statuses = values["status"] or EmailStatus.values
-            self.total = count_by_status(view.workspace, statuses=statuses, tests=_tests(view, values["test"]))
-        return list(queryset[self.slice]) if self.start < self.total else []
+        filters = filter_values(view.filterset)
+        total = _counted_total(view, filters)
+        if total is not None and self.start >= total:
+            self.email_page = EmailPage([], total)
+            return []
+        query = email_query(view.get_queryset(), filters, workspace_id=view.workspace.id, limits=view.limits)
+        page = read_page(query, start=min(self.start, MAX_REACH), limit=self.limit, total=total)
+        self.email_page = page if self.start < MAX_REACH else self._page_beyond(page)
+        return self.email_page.emails
 
-    def _paginate_search(self, emails: QuerySet[Email]) -> list[Email]:
-        """Count the matches and cut the page in one pass; two passes would read every match twice."""
-        sql, parameters = emails.order_by().values("id", "created_at").query.sql_with_params()
-        page = f"""
-            WITH matches AS MATERIALIZED ({sql})
-            SELECT (SELECT count(*) FROM matches),
-                   ARRAY(SELECT id FROM matches ORDER BY created_at DESC, id DESC OFFSET %s LIMIT %s)
-        """  # noqa: S608 - the inner statement is the ORM's own
-        with connection.cursor() as cursor:
-            cursor.execute(page, [*parameters, self.start, self.limit])
-            self.total, ids = cursor.fetchone()
-        return list(emails.filter(id__in=ids)) if ids else []
+    def get_paginated_response(self, data: Any) -> Response:
+        page = self.email_page
+        body = {"data": data, "total": page.total, "page": self.page, "limit": self.limit}
+        if not page.is_exact:
+            body["totalIsExact"] = False
+        if page.continue_to:
+            body["continueTo"] = format_datetime(page.continue_to)
+        return Response(body)
+
+    def _page_beyond(self, page: EmailPage) -> EmailPage:
+        """Return the empty page past the end. page: the one at MAX_REACH. Raises ValidationError before the end."""
+        if not page.emails:
+            return page
+        if page.is_exact and page.total <= self.start:
+            return EmailPage([], page.total)
+        detail = (
+            f"Pages reach {MAX_REACH:,} emails. Set `to` to `continueTo` of the last page, and continue with page 1."
+        )
+        raise serializers.ValidationError({"page": [serializers.ErrorDetail(detail, code="out_of_reach")]})
 
 
-def _tests(view: Any, chosen: str | None) -> list[bool]:
-    """Return whether live and test emails are listed: a test key reads test emails only."""
+def _counted_total(view: Any, filters: dict[str, Any]) -> int | None:
+    """Return the number of emails if the counters have it. They know no limits of keys."""
+    if view.limits.restricts_emails or filters.keys() - COUNTED:
+        return None
+    # A test key reads test emails only.
     allowed = [True] if view.limits.is_test else LIVE_AND_TEST
-    return [is_test for is_test in allowed if not chosen or is_test == (chosen == "true")]
+    tests = [is_test for is_test in allowed if filters.get("test") in {None, str(is_test).lower()}]
+    return count_by_status(view.workspace, statuses=filters.get("status") or EmailStatus.values, tests=tests)

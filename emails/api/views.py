@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.db.models import Prefetch
+from django_filters.filterset import FilterSet
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -34,8 +35,9 @@ from emails.api.serializers import (
     TimelineSerializer,
 )
 from emails.listing.attachments import find_attachment
-from emails.listing.export import export_lines, is_truncated
-from emails.listing.filters import EmailFilters
+from emails.listing.export import export_lines, find_export
+from emails.listing.filters import EmailFilters, filter_values
+from emails.listing.pages import email_query
 from emails.models import Attachment, Email
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -73,6 +75,8 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     queryset = Email.objects.all()
     filterset_class = EmailFilters
     pagination_class = EmailPagination
+    # Of the request; api.filters.FilterBackend sets it.
+    filterset: FilterSet
     permission_classes = (HasScope, WorkspaceNotSuspended)
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}
     sending_only_actions = frozenset({"send", "batch"})
@@ -108,11 +112,15 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
 
     @action(detail=False, renderer_classes=[CsvRenderer, JSONRenderer])
     def export(self, request: Request) -> FileResponse:
-        emails = self.filter_queryset(self.get_queryset())
+        emails = self.get_queryset()
+        self.filter_queryset(emails)
+        filters = filter_values(self.filterset)
+        export = find_export(email_query(emails, filters, workspace_id=self.workspace.id, limits=self.limits))
         headers = {"Content-Disposition": 'attachment; filename="emails.csv"'}
-        if is_truncated(emails):
+        if export.is_truncated:
             headers["X-Export-Truncated"] = "true"
-        return csv_file(request, export_lines(emails), workspace_id=self.workspace.id, headers=headers)
+        lines = export_lines(emails, export.ids)
+        return csv_file(request, lines, workspace_id=self.workspace.id, headers=headers)
 
     @action(detail=False, methods=["post"])
     def send(self, request: Request) -> Response:

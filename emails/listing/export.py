@@ -1,13 +1,15 @@
-"""CSV export of emails, streamed in keyset pages: constant memory, and no long snapshot (docs/decisions/0016)."""
+"""CSV export of emails: ids first, then rows in pages, without a long snapshot (docs/decisions/0016, 0245)."""
 
-import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from emails.listing.csv_lines import csv_lines
+from emails.listing.pages import Effort, EmailQuery, find_matches
 from emails.models import Email
 from lib.datetimes import format_datetime
 
@@ -19,23 +21,33 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def is_truncated(emails: QuerySet[Email]) -> bool:
-    """Return whether there are more than MAX_ROWS emails."""
-    return emails[MAX_ROWS : MAX_ROWS + 1].exists()
+# Nobody waits for a page, and a file should be complete.
+EFFORT = Effort(walked=250_000, walked_for_events=100_000, index_milliseconds=5_000)
 
 
-def export_lines(emails: QuerySet[Email]) -> Iterator[str]:
-    """Yield a header line and one line per email, newest first, at most MAX_ROWS."""
-    return csv_lines(COLUMNS, map(_row, itertools.islice(_newest_first(emails), MAX_ROWS)))
+@dataclass(frozen=True)
+class Export:
+    """The ids of the newest MAX_ROWS matches, newest first. is_truncated: there are more, or there may be."""
+
+    ids: Sequence[UUID]
+    is_truncated: bool
 
 
-def _newest_first(emails: QuerySet[Email]) -> Iterator[Email]:
-    page = list(emails[:PAGE_ROWS])
-    while page:
-        yield from page
-        last = page[-1]
-        older = Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, id__lt=last.id)
-        page = list(emails.filter(older, created_at__lte=last.created_at)[:PAGE_ROWS])
+def find_export(query: EmailQuery) -> Export:
+    """Return the emails to export."""
+    hits = find_matches(query, start=0, limit=MAX_ROWS + 1, effort=EFFORT, is_counted=True)
+    ids = list(hits.ids)
+    return Export(ids[:MAX_ROWS], is_truncated=len(ids) > MAX_ROWS or hits.searched_from is not None)
+
+
+def export_lines(emails: QuerySet[Email], ids: Sequence[UUID]) -> Iterator[str]:
+    """Yield a header line and one line per email, in the order of the ids. emails: the rows of the workspace."""
+    return csv_lines(COLUMNS, map(_row, _in_order(emails, ids)))
+
+
+def _in_order(emails: QuerySet[Email], ids: Sequence[UUID]) -> Iterator[Email]:
+    for start in range(0, len(ids), PAGE_ROWS):
+        yield from emails.filter(id__in=ids[start : start + PAGE_ROWS]).order_by("-created_at", "-id")
 
 
 def _row(email: Email) -> list[str]:

@@ -12,7 +12,7 @@ from api.fields import DateTimeBoundField, OptionField
 from api.filters import FieldFilter, RangeForm
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from emails.listing.search import filter_by_id, filter_by_text
-from emails.models import Email
+from emails.models import TAGGED, Email
 from emails.states import EmailStatus
 from events.kinds import TYPE_PREFIX, EventKind
 from events.models import Event
@@ -62,7 +62,27 @@ class EventFilter(StatusFilter):
     """Emails with at least one of the events. The index of rare events makes the usual filters fast."""
 
     def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
-        return qs.filter(Exists(Event.objects.filter(email=OuterRef("pk"), kind__in=value))) if value else qs
+        return filter_by_event(qs, value) if value else qs
+
+
+class _ProbedExists(Exists):
+    """An EXISTS that PostgreSQL evaluates row by row: it does not turn one with an OFFSET into a join."""
+
+    template = "EXISTS(%(subquery)s OFFSET 0)"
+
+
+def filter_by_event(emails: QuerySet[Email], kinds: Sequence[str]) -> QuerySet[Email]:
+    """Filter emails by their events, in the order that PostgreSQL prefers."""
+    return emails.filter(Exists(_events_of_email(kinds)))
+
+
+def probe_events(emails: QuerySet[Email], kinds: Sequence[str]) -> QuerySet[Email]:
+    """Filter emails by their events, looked up email by email."""
+    return emails.filter(_ProbedExists(_events_of_email(kinds)))
+
+
+def _events_of_email(kinds: Sequence[str]) -> QuerySet[Event]:
+    return Event.objects.filter(email=OuterRef("pk"), kind__in=kinds)
 
 
 class SearchFilter(FieldFilter):
@@ -77,7 +97,7 @@ class SearchFilter(FieldFilter):
 
 class TagFilter(FieldFilter):
     def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
-        return qs.filter(tags__contains=[value]) if value else qs
+        return qs.filter(TAGGED, tags__contains=[value]) if value else qs
 
 
 class StreamFilter(FieldFilter):
@@ -142,3 +162,8 @@ class EmailFilters(FilterSet):
 
     class Meta:
         form = RangeForm
+
+
+def filter_values(filterset: FilterSet) -> dict[str, Any]:
+    """Return the values of valid filters by name, without the empty ones, which do not filter."""
+    return {name: value for name, value in filterset.form.cleaned_data.items() if value}

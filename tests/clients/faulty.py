@@ -47,11 +47,15 @@ RETRY_CASES = {
 
 @dataclass
 class Proxy:
-    """Requests get `faults` in order, then pass. LOSE reaches the service; an Answer and HANG do not."""
+    """Requests get `faults` in order, then pass. LOSE reaches the service; an Answer and HANG do not.
+
+    seen, paths: the headers and the paths of the requests.
+    """
 
     target: str
     faults: list[Any]
     seen: list[Any] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     url: str = ""
     is_done: threading.Event = field(default_factory=threading.Event)
 
@@ -80,6 +84,7 @@ def _handler(state: Proxy) -> Callable[..., BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
             state.seen.append(self.headers)
+            state.paths.append(self.path)
             fault = state.next_fault()
             if fault == HANG:
                 state.is_done.wait()

@@ -137,6 +137,19 @@ def test_a_terminal_shows_no_escape_sequences_of_a_response(cli, service):
     assert "\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}Hi [red]" in screen
 
 
+def test_a_terminal_shows_how_many_emails_there_are(cli, service):
+    email = service.stack.call("GET", "/emails?limit=1").body["data"][0]
+    page = {"data": [email], "total": 31, "page": 1, "limit": 20}
+    bounded = {**page, "total": 10_001, "totalIsExact": False}
+    for body, text in ((page, "1 of 31 emails."), (bounded, "1 of more than 10,000 emails.")):
+        answer = Answer(200, {}, json.dumps(body).encode())
+        with (
+            proxy(service.stack.url, answer) as server,
+            cli.terminal("emails", "list", "--limit", "1", "--url", server.url) as terminal,
+        ):
+            assert text in terminal.finish()
+
+
 def test_json_and_errors_have_no_escape_sequences_of_a_response(cli, service):
     email = {**service.stack.call("GET", "/emails?limit=1").body["data"][0], "subject": "\x9b2J\u202e\x7f"}
     listing = Answer(200, {}, json.dumps({"data": [email], "total": 1, "page": 1, "limit": 20}).encode())

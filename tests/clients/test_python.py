@@ -1,8 +1,10 @@
 """The Python library against the running service (docs/decisions/0048)."""
 
 import csv
+import json
 import os
 from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import postrider_client
@@ -10,7 +12,7 @@ import pytest
 from postrider_client import Attachment, BatchRecipient, Postrider
 from postrider_client.retries import seconds_after
 
-from tests.clients.faulty import HANG, LOSE, RETRY_CASES, problem, proxy
+from tests.clients.faulty import HANG, LOSE, RETRY_CASES, Answer, problem, proxy
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -45,6 +47,37 @@ def test_an_email_is_accepted_and_delivered_and_has_a_timeline(client):
 def delivered(client, email_id):
     email = client.emails.get(email_id)
     return email if email.delivered_at else None
+
+
+def page_answer(*numbers, **members):
+    items = [
+        {"id": f"e{number}", "to": "a@example.com", "from": FROM, "subject": "Hi", "status": "sent",
+         "createdAt": "2026-03-15T12:00:00.000Z", "sentAt": None}
+        for number in numbers
+    ]  # fmt: skip
+    return Answer(200, {}, json.dumps({"data": items, "page": 1, "limit": 2, **members}).encode())
+
+
+def test_a_list_continues_with_older_emails_where_its_pages_end(service):
+    newer, older = "2026-03-15T12:00:00.000Z", "2026-03-14T12:00:00.000Z"
+    answers = (
+        page_answer(1, 2, total=10_001, totalIsExact=False),
+        page_answer(3, total=3, page=2, totalIsExact=False, continueTo=newer),
+        # An email of the same millisecond is in both lists; a list without matches continues, too.
+        page_answer(2, 3, total=3, totalIsExact=False),
+        page_answer(4, total=3, page=2, totalIsExact=False, continueTo=older),
+        page_answer(total=0, totalIsExact=False, continueTo="2026-03-13T12:00:00.000Z"),
+        page_answer(5, total=1),
+    )
+    with proxy(service.stack.url, *answers) as server, Postrider(service.stack.key, base_url=server.url) as client:
+        page = client.emails.list(tag="a", limit=2).fetch()
+        assert (page.total, page.total_is_exact, page.continue_to) == (10_001, False, None)
+    with proxy(service.stack.url, *answers) as server, Postrider(service.stack.key, base_url=server.url) as client:
+        assert [email.id for email in client.emails.list(tag="a", limit=2)] == ["e1", "e2", "e3", "e4", "e5"]
+    queries = [parse_qs(urlsplit(path).query) for path in server.paths]
+    assert [(query["page"], query.get("to")) for query in queries[1:]] == [
+        (["2"], None), (["1"], [newer]), (["2"], [newer]), (["1"], [older]), (["1"], ["2026-03-13T12:00:00.000Z"]),
+    ]  # fmt: skip
 
 
 def test_files_are_given_as_bytes_or_from_a_path(client, tmp_path):

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -10,6 +10,8 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from dashboard.auth import throttle
+from emails.listing import pages
+from emails.listing.pages import Effort
 from emails.models import Content, Email, Recipient
 from events.models import Event
 from inbound.inbox.models import CaughtMail
@@ -43,6 +45,18 @@ def make_email(workspace: Workspace, *, subject: str = "Hello", html: str = "<p>
     for kind, payload in (("queued", {}), ("delivered", {"to": recipient.address, "code": 250, "message": "Caught"})):
         Event.objects.create(email=email, recipient=recipient, kind=kind, payload=payload, created_at=email.created_at)
     return email
+
+
+@pytest.fixture
+def compare_newest(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let the list compare at most a number of the newest emails."""
+
+    def limit(count: int) -> None:
+        monkeypatch.setattr(pages, "SAMPLED", 1)
+        monkeypatch.setattr(pages, "FREQUENT", 1)
+        monkeypatch.setattr(pages, "PAGE_EFFORT", Effort(count, count, index_milliseconds=10_000))
+
+    return limit
 
 
 def make_caught(workspace: Workspace | None, source: bytes | None = None, **fields: Any) -> CaughtMail:

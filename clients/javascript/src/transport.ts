@@ -1,5 +1,5 @@
 import { ApiError, ConnectionError, PostriderError, TimeoutError } from "./errors.js";
-import { List, type Page, type Paging } from "./listing.js";
+import { List, type Page } from "./listing.js";
 import { errorFromResponse } from "./error-responses.js";
 import { isTransient, pause, waitAfter, wasNotProcessed } from "./retries.js";
 import { webcrypto } from "./webcrypto.js";
@@ -107,9 +107,8 @@ export class Transport {
 
   /** Return a list that requests its pages on demand. */
   list<T extends object>(path: readonly string[], query: object, options: RequestOptions | undefined): List<T> {
-    const given = query as Query & Paging;
-    return new List((page) => {
-      return this.json<Page<T>>({ method: "GET", path, query: { ...given, page: page ?? given.page }, options });
+    return new List((position) => {
+      return this.json<Page<T>>({ method: "GET", path, query: { ...query, ...position } as Query, options });
     });
   }
 

@@ -15,11 +15,13 @@ const problem = (status, code, headers) =>
 /** Run with a client whose requests get these faults in order, then pass. Every fault except `answer` reaches the service first. */
 async function through(faults, act, options = {}) {
   const seen = [];
+  const urls = [];
   const server = http.createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const { host, connection, "content-length": _length, ...headers } = request.headers;
     seen.push(request.headers);
+    urls.push(request.url);
     const fault = faults.shift() ?? PASS;
     if (fault.isLocal) return fault(null, response);
     const body = chunks.length ? { body: Buffer.concat(chunks) } : {};
@@ -30,7 +32,7 @@ async function through(faults, act, options = {}) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const client = new Postrider(undefined, { baseUrl: `http://127.0.0.1:${server.address().port}`, ...options });
   try {
-    return { result: await act(client).catch((error) => error), seen };
+    return { result: await act(client).catch((error) => error), seen, urls };
   } finally {
     server.closeAllConnections();
     server.close();
@@ -40,6 +42,26 @@ async function through(faults, act, options = {}) {
 async function countOf(tag) {
   return (await postrider.emails.list({ tag })).total;
 }
+
+test("a list continues with older emails where its pages end", async () => {
+  const page = (ids, members) => answer(200, { "Content-Type": "application/json" },
+    JSON.stringify({ data: ids.map((id) => ({ id })), page: 1, limit: 2, ...members }));
+  const answers = [
+    page(["a", "b"], { total: 10_001, totalIsExact: false }),
+    page(["c"], { total: 3, page: 2, totalIsExact: false, continueTo: "2026-03-15T12:00:00.000Z" }),
+    // An email of the same millisecond is in both lists; a list without matches continues, too.
+    page([], { total: 0, totalIsExact: false, continueTo: "2026-03-14T12:00:00.000Z" }),
+    page(["c", "d"], { total: 2 }),
+  ];
+  const { result, urls } = await through(answers, async (client) => {
+    const ids = [];
+    for await (const email of client.emails.list({ tag: "t", limit: 2 })) ids.push(email.id);
+    return ids;
+  });
+  assert.deepEqual(result, ["a", "b", "c", "d"]);
+  const positions = urls.map((url) => new URL(url, "http://localhost").searchParams).map((query) => [query.get("page"), query.get("to")]);
+  assert.deepEqual(positions.slice(1), [["2", null], ["1", "2026-03-15T12:00:00.000Z"], ["1", "2026-03-14T12:00:00.000Z"]]);
+});
 
 test("an email whose response is lost is sent once", async () => {
   const tag = `lost-${crypto.randomUUID()}`;

@@ -1,55 +1,29 @@
-"""Email search for the dashboard's list, in bounded time for any filter (docs/decisions/0051, 0127)."""
+"""Email search for the dashboard's list, in bounded time for any filter (docs/decisions/0051, 0127, 0245)."""
 
-from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
-from django.db import OperationalError, connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from psycopg.errors import QueryCanceled
 from rest_framework import serializers
 
 from api.filters import FieldFilter
 from counters import counters
-from dashboard.ui.listing import PER_PAGE, ListPage, list_page, page_number, query_without_page
+from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.listing import PAGE_PARAMETER, PER_PAGE, ListPage, list_page, page_number, query_without_page
+from emails.listing import pages
 from emails.listing.filters import EmailFilters
+from emails.listing.pages import MAX_COUNTED, EmailQuery, email_query, read_page
 from emails.listing.search import filter_by_id
 from emails.models import Email
 from emails.states import EmailStatus
-from lib.email_addresses import normalize_search
+from lib.datetimes import format_datetime
 
-NEWEST_EMAILS = 20_000
-# Shorter texts have no trigram: the whole index would be scanned.
-MIN_INDEXED_LENGTH = 3
-SEARCH_ALL_MILLISECONDS = 200
-# Emails of a date range are counted up to this number.
-MAX_COUNTED = 10_000
+# The newest emails, whose tags are suggested.
 SUGGESTED_FROM = 500
-
-# Filters that the indexes of the list do not answer. Together with the newest emails they take bounded time.
-CONDITIONS = {
-    "search": "strpos(search_text, %s) > 0",
-    "tag": "%s = ANY(tags)",
-    "stream": "stream = %s",
-    "template": "template_id = %s",
-    "sender": "strpos(lower(sender), lower(%s)) > 0",
-    "event": "EXISTS (SELECT FROM emails_event e WHERE e.email_id = newest.id AND e.kind = ANY(%s))",
-}
-SEARCHED_COLUMNS = ("id", "search_text", "tags", "stream", "template_id", "sender")
-SEARCH_NEWEST = """
-WITH searched AS MATERIALIZED (SELECT id, {conditions} AS is_hit FROM ({newest}) newest)
-SELECT (SELECT count(*) FROM searched), (SELECT count(*) FROM searched WHERE is_hit),
-       ARRAY(SELECT id FROM searched WHERE is_hit OFFSET %s LIMIT %s)
-"""
-# Materialized: otherwise the planner walks the newest rows even for a rare word.
-SEARCH_ALL = """
-WITH found AS MATERIALIZED ({matching})
-SELECT (SELECT count(*) FROM found), ARRAY(SELECT id FROM found ORDER BY created_at DESC, id DESC OFFSET %s LIMIT %s)
-"""
 SUGGESTED_TAGS = "SELECT DISTINCT unnest(tags) FROM ({newest}) newest ORDER BY 1 LIMIT 100"
 
 
@@ -67,49 +41,41 @@ class EmailListFilters(EmailFilters):
     sender = SenderFilter(serializers.CharField(allow_blank=True, max_length=200))
 
 
-@dataclass(frozen=True)
-class SearchHits:
-    """One page of matching ids and the number of all matches; is_complete: all emails were searched."""
-
-    ids: list[UUID]
-    total: int
-    is_complete: bool
-
-
 def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[str, Any]) -> ListPage:
     """Return a page of a workspace's emails. filters: the values of a valid EmailListFilters."""
-    if not CONDITIONS.keys() & filters.keys():
-        return list_page(request, _matching(emails, filters))
     if named := list(filter_by_id(emails, filters.get("search", ""))):
         return ListPage(named, 1, has_next=False, query=query_without_page(request), total=len(named))
-    start = (page_number(request) - 1) * PER_PAGE
-    hits = _search_newest(emails, filters, start=start)
-    if not hits.is_complete and len(hits.ids) <= PER_PAGE and _has_index(filters):
-        hits = _search_all(_matching(emails, filters), start=start) or hits
-    rows = list(emails.filter(id__in=hits.ids[:PER_PAGE])) if hits.ids else []
-    note = (
-        ""
-        if hits.is_complete
-        else _("Only the newest %(count)s emails were searched.")
-        % {"count": number_format(NEWEST_EMAILS, force_grouping=True)}
-    )
-    query = query_without_page(request)
-    return ListPage(rows, page_number(request), len(hits.ids) > PER_PAGE, query, note=note, total=hits.total)
+    query = list_query(request, emails, filters=filters)
+    if query.is_ordered:
+        return list_page(request, query.matching)
+    number, text = page_number(request), query_without_page(request)
+    page = read_page(query, start=(number - 1) * PER_PAGE, limit=PER_PAGE)
+    has_next = page.total > number * PER_PAGE
+    note = older = ""
+    if page.continue_to:
+        note = _("Only the newest %(count)s emails were searched.") % {
+            "count": _grouped(query.walked(pages.PAGE_EFFORT))
+        }
+        older = _query_until(request, format_datetime(page.continue_to))
+    return ListPage(page.emails, number, has_next, text, note, older, total=page.total, is_exact=page.is_exact)
+
+
+def list_query(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[str, Any]) -> EmailQuery:
+    """Return the query of the list and of the export. filters: the values of a valid EmailListFilters."""
+    return email_query(emails, filters, workspace_id=current_workspace(request).id, filterset=EmailListFilters)
 
 
 def count_label(listing: ListPage, emails: QuerySet[Email], *, workspace_id: str, filters: dict[str, Any]) -> str:
     """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED."""
     if listing.total is not None:
-        return _count_text(listing.total)
-    if not {"from", "to"} & filters.keys():
+        return _count_text(listing.total, is_exact=listing.is_exact)
+    if not {"from", "to", "stream"} & filters.keys():
         statuses = filters.get("status") or EmailStatus.values
         tests = [filters["test"] == "true"] if "test" in filters else [False, True]
         keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
         return _count_text(counters.total(workspace_id, keys=keys))
     counted = _matching(emails, filters).order_by()[: MAX_COUNTED + 1].count()
-    if counted > MAX_COUNTED:
-        return _("More than %(count)s emails") % {"count": _grouped(MAX_COUNTED)}
-    return _count_text(counted)
+    return _count_text(counted, is_exact=counted <= MAX_COUNTED)
 
 
 def suggest_tags(emails: QuerySet[Email]) -> list[str]:
@@ -120,8 +86,20 @@ def suggest_tags(emails: QuerySet[Email]) -> list[str]:
         return [tag for (tag,) in cursor.fetchall()]
 
 
-def _count_text(count: int) -> str:
-    return ngettext("%(shown)s email", "%(shown)s emails", count) % {"shown": _grouped(count)}
+def _query_until(request: HttpRequest, time: str) -> str:
+    """Return the query string of the emails until a time."""
+    query = request.GET.copy()
+    query.pop(PAGE_PARAMETER, None)
+    query["to"] = time
+    return query.urlencode()
+
+
+def _count_text(count: int, *, is_exact: bool = True) -> str:
+    if is_exact:
+        return ngettext("%(shown)s email", "%(shown)s emails", count) % {"shown": _grouped(count)}
+    if count > MAX_COUNTED:
+        return _("More than %(count)s emails") % {"count": _grouped(MAX_COUNTED)}
+    return ngettext("At least %(shown)s email", "At least %(shown)s emails", count) % {"shown": _grouped(count)}
 
 
 def _grouped(number: int) -> str:
@@ -132,35 +110,3 @@ def _matching(emails: QuerySet[Email], filters: dict[str, Any]) -> QuerySet[Emai
     for name, value in filters.items():
         emails = EmailListFilters.base_filters[name].filter(emails, value)
     return emails
-
-
-def _has_index(filters: dict[str, Any]) -> bool:
-    return "event" in filters or len(filters.get("search", "")) >= MIN_INDEXED_LENGTH
-
-
-def _search_newest(emails: QuerySet[Email], filters: dict[str, Any], *, start: int) -> SearchHits:
-    indexed = {name: value for name, value in filters.items() if name not in CONDITIONS}
-    searched = {name: value for name, value in filters.items() if name in CONDITIONS}
-    if "search" in searched:
-        searched["search"] = normalize_search(searched["search"])
-    newest, parameters = _matching(emails, indexed).values(*SEARCHED_COLUMNS)[:NEWEST_EMAILS].query.sql_with_params()
-    sql = SEARCH_NEWEST.format(newest=newest, conditions=" AND ".join(CONDITIONS[name] for name in searched))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [*searched.values(), *parameters, start, PER_PAGE + 1])
-        searched_count, total, ids = cursor.fetchone()
-    return SearchHits(ids, total, is_complete=searched_count < NEWEST_EMAILS)
-
-
-def _search_all(emails: QuerySet[Email], *, start: int) -> SearchHits | None:
-    """Search the indexes of all emails; None if it takes too long, as for a text that nearly all of them contain."""
-    sql, parameters = emails.order_by().values("id", "created_at").query.sql_with_params()
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL statement_timeout = {SEARCH_ALL_MILLISECONDS}")
-            cursor.execute(SEARCH_ALL.format(matching=sql), [*parameters, start, PER_PAGE + 1])
-            total, ids = cursor.fetchone()
-    except OperationalError as error:
-        if isinstance(error.__cause__, QueryCanceled):
-            return None
-        raise
-    return SearchHits(ids, total, is_complete=True)

@@ -16,7 +16,7 @@ from dashboard.pages.emails.message import describe_message, find_attachment, fi
 from dashboard.pages.emails.recipients import partial_failures
 from dashboard.pages.emails.resend import resend
 from dashboard.pages.emails.schedule import ScheduleForm
-from dashboard.pages.emails.search import NEWEST_EMAILS, EmailListFilters, count_label, find_emails, suggest_tags
+from dashboard.pages.emails.search import EmailListFilters, count_label, find_emails, list_query, suggest_tags
 from dashboard.pages.emails.timeline import last_event_number
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.csv_files import download
@@ -26,7 +26,7 @@ from dashboard.ui.preview import attachment_response, preview_response, source_r
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import selected_stream, streams_of
-from emails.listing.export import export_lines
+from emails.listing.export import export_lines, find_export
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -103,13 +103,13 @@ class EmailSection(ScopedAdmin):
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the filtered emails as CSV; none if a filter is invalid."""
-        filters = EmailListFilters(request.GET, self.get_queryset(request).defer("template_data"))
-        rows = filters.qs if filters.form.is_valid() else filters.queryset.none()
-        if request.GET.get("sender"):
-            # Without an index, as in the list.
-            newest = self.get_queryset(request).order_by("-created_at", "-id").values("id")[:NEWEST_EMAILS]
-            rows = rows.filter(id__in=newest)
-        return download(request, "emails.csv", export_lines(rows))
+        emails = self.get_queryset(request).defer("template_data")
+        form = EmailListFilters(request.GET, emails).form
+        if not form.is_valid():
+            return download(request, "emails.csv", export_lines(emails, []))
+        filters = {name: value for name, value in form.cleaned_data.items() if value}
+        export = find_export(list_query(request, emails, filters=filters))
+        return download(request, "emails.csv", export_lines(emails, export.ids))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

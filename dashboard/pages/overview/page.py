@@ -7,7 +7,6 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from analytics.outcomes import read_outcomes
-from dashboard.pages.emails.search import NEWEST_EMAILS
 from dashboard.pages.onboarding import example_curl, read_onboarding, sending_domains
 from dashboard.pages.overview.health import read_health
 from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
@@ -18,6 +17,7 @@ from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.refresh import Refresh, refresh_of
 from dashboard.ui.smtp_settings import smtp_settings
 from dashboard.ui.streams import selected_stream, streams_of
+from emails.listing.pages import email_query, find_matches
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
 from lib.coded_texts import restore_text
@@ -70,8 +70,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
 
 
 def _newest(workspace: Workspace, stream: Stream | None) -> list[Email]:
-    """Return the newest emails; those of a stream among the newest NEWEST_EMAILS, because no index has the stream."""
-    newest = Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")
-    if stream:
-        newest = newest.filter(stream=stream.slug, id__in=newest.values("id")[:NEWEST_EMAILS])
-    return list(newest[:RECENT_EMAILS])
+    """Return the newest emails, or those of a stream."""
+    emails = Email.objects.filter(workspace=workspace)
+    query = email_query(emails, {"stream": stream.slug} if stream else {}, workspace_id=workspace.id)
+    return list(emails.filter(id__in=find_matches(query, start=0, limit=RECENT_EMAILS, is_counted=True).ids))

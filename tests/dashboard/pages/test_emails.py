@@ -1,4 +1,5 @@
 import html
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from dashboard.pages.emails import search as email_search
 from dashboard.texts import reasons
 from dashboard.ui import listing
 from delivery.bounces.reasons import FailureReason
+from emails.listing import pages
 from emails.models import Email
 from events.models import Event
 from suppressions.services import suppress_address
@@ -158,33 +160,34 @@ class TestSearch:
         assert (len(first), has_next, len(rest), not ends) == (25, True, 5, True)
         assert not set(first) & set(rest)
 
-    def test_by_tag_searches_the_newest_and_shows_a_note(self, owner, monkeypatch):
-        assert self.found(owner, "tag=shop")[0] == ["Receipt 1", "Receipt 0"]
-        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
-        assert self.found(owner, "tag=shop") == ([], False, "Only the newest 5 emails were searched.")
-
-    def test_for_older_emails_uses_the_index(self, owner, monkeypatch):
-        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
+    def test_for_older_emails_uses_the_indexes(self, owner, compare_newest):
+        compare_newest(5)
 
         assert self.found(owner, "search=receipt%200") == (["Receipt 0"], False, "")
+        assert self.found(owner, "tag=shop") == (["Receipt 1", "Receipt 0"], False, "")
 
-    def test_for_two_characters_searches_the_newest(self, owner, monkeypatch):
-        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
+    def test_for_two_characters_searches_the_newest_and_links_to_the_older_ones(self, owner, compare_newest):
+        compare_newest(5)
 
-        subjects, _, note = self.found(owner, "search=re")
+        subjects, _, note = self.found(owner, "search=re&status=delivered")
         assert (len(subjects), note) == (5, "Only the newest 5 emails were searched.")
+        page = owner.get("/dashboard/emails/?search=re&status=delivered")
+        assert "At least 5 emails" in page.text
+        (link,) = re.findall(r'<a href="[?]([^"]*)">Search older emails</a>', page.text)
+        assert link.startswith("search=re&amp;status=delivered&amp;to=")
+        older, _, _ = self.found(owner, link.replace("&amp;", "&"))
+        # The end of a range is inclusive.
+        assert subjects[-1] in older
+        assert not set(older) & set(subjects[:2])
 
-    def test_that_takes_too_long_falls_back_to_the_newest(self, owner, monkeypatch):
-        monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
-        monkeypatch.setattr(
-            email_search,
-            "SEARCH_ALL",
-            "SELECT 1, ARRAY(SELECT pg_sleep(3)::text FROM ({matching}) m OFFSET %s LIMIT %s)",
-        )
-        monkeypatch.setattr(email_search, "SEARCH_ALL_MILLISECONDS", 50)
+    def test_shows_a_bound_where_there_are_too_many_to_count(self, owner, compare_newest, monkeypatch):
+        monkeypatch.setattr(pages, "MAX_COUNTED", 10)
+        monkeypatch.setattr(email_search, "MAX_COUNTED", 10)
+        compare_newest(28)
 
-        subjects, _, note = self.found(owner, "search=receipt")
-        assert (len(subjects), bool(note)) == (5, True)
+        page = owner.get("/dashboard/emails/?search=receipt")
+        assert "More than 10 emails" in page.text
+        assert page.context["listing"].has_next
 
     def test_with_status_tag_and_dates(self, owner):
         today = datetime.now(UTC).date()

@@ -20,6 +20,12 @@ export interface Call {
 	itemIndex?: number;
 }
 
+interface Page {
+	data: IDataObject[];
+	total: number;
+	continueTo?: string;
+}
+
 const PAGE_SIZE = 100;
 
 /** Call the API with the credential. Throws NodeApiError with the code, detail and fields of the error response. */
@@ -41,14 +47,21 @@ export async function call<T>(context: Context, { method, path, query, body, ide
 	throw apiError(context, response.statusCode, response.body, itemIndex);
 }
 
-/** Request the pages of a list until there are enough items. */
+/** Request the pages of a list until there are enough items, and older ones with `continueTo`. */
 export async function callForAll(context: Context, list: Call, max: number): Promise<IDataObject[]> {
-	const items: IDataObject[] = [];
+	const items = new Map<unknown, IDataObject>();
+	const limit = Math.min(PAGE_SIZE, max);
+	let to = list.query?.to;
 	for (let page = 1; ; page++) {
-		const query = { ...list.query, page, limit: Math.min(PAGE_SIZE, max) };
-		const { data, total } = await call<{ data: IDataObject[]; total: number }>(context, { ...list, query });
-		items.push(...data);
-		if (items.length >= Math.min(total, max) || data.length === 0) return items.slice(0, max);
+		const query = { ...list.query, ...(to ? { to } : {}), page, limit };
+		const { data, total, continueTo } = await call<Page>(context, { ...list, query });
+		// An email of the same millisecond is in both lists.
+		for (const item of data) items.set(item.id ?? item, item);
+		const isLast = data.length === 0 || page * limit >= total;
+		if (items.size >= max || (isLast && !continueTo) || (continueTo && continueTo === to)) {
+			return [...items.values()].slice(0, max);
+		}
+		if (continueTo) [to, page] = [continueTo, 0];
 	}
 }
 

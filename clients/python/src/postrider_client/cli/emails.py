@@ -10,7 +10,7 @@ import click
 from postrider_client.answers import Email
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
 from postrider_client.cli.invocation import Invocation
-from postrider_client.cli.output import Column
+from postrider_client.cli.output import Column, note
 
 MAX_PAGE = 100
 EMAIL_COLUMNS = (
@@ -55,7 +55,14 @@ def list_emails(
     """List matching emails, newest first."""
     with invocation.client() as client:
         found = client.emails.list(status=status or None, event=event or None, limit=min(limit, MAX_PAGE), **query)
-        invocation.output.show_rows(itertools.islice(found, limit), EMAIL_COLUMNS)
+        page = found.fetch()
+        is_whole = limit <= MAX_PAGE and not page.continue_to
+        rows = page.data if is_whole else list(itertools.islice(found, limit))
+    output = invocation.output
+    output.show_rows(rows, EMAIL_COLUMNS)
+    if output.is_table and len(rows) < page.total:
+        total = f"{page.total:,}" if page.total_is_exact else f"more than {page.total - 1:,}"
+        note(f"{len(rows):,} of {total} emails.")
 
 
 @emails.command("show")
