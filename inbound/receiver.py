@@ -7,12 +7,13 @@ See docs/decisions/0029.
 
 import asyncio
 import logging
+import socket
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.conf import settings
@@ -186,13 +187,8 @@ class InboundHandler:
             self._request_processing()
 
 
-async def serve(
-    *, host: str, port: int, limits: SessionLimits | None = None, started: Callable[[], object] = lambda: None
-) -> None:
-    """Listen until the task is cancelled. Raises OSError if the port cannot be bound.
-
-    started: called when connections are accepted.
-    """
+async def serve(sockets: Sequence[socket.socket], *, limits: SessionLimits | None = None) -> None:
+    """Accept connections until the task is cancelled."""
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
         store_executor = stack.enter_context(_threads("store", STORE_THREADS))
@@ -208,9 +204,10 @@ async def serve(
             await loop.run_in_executor(store_executor, step)
 
         usage = SmtpUsage("inbound", limiter, read_bytes=lambda: memory.used)
-        async with await loop.create_server(session, host=host, port=port) as server:
-            started()
-            await asyncio.gather(usage.keep_saving(save), keep_saving_counts(save), server.serve_forever())
+        async with AsyncExitStack() as opened:
+            servers = [await opened.enter_async_context(await loop.create_server(session, sock=one)) for one in sockets]
+            forever = [server.serve_forever() for server in servers]
+            await asyncio.gather(usage.keep_saving(save), keep_saving_counts(save), *forever)
 
 
 async def keep_saving_counts(run: RunStep) -> None:

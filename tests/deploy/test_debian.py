@@ -117,10 +117,19 @@ def test_all_services_run_in_their_sandbox(server):
     assert set(re.findall(r"NRestarts=(\d+)", restarts)) == {"0"}, restarts + machine.run("journalctl -u 'postrider-*'")
 
 
+def test_no_other_program_listens_for_mail(server):
+    """A package that the guide installs may recommend a mail server."""
+    machine, _ = server
+    assert "exim4" not in machine.run("dpkg-query --show --showformat='${Package} '")
+    assert "postrider" in machine.run(
+        "cat /proc/$(systemctl show --property=MainPID --value postrider-inbound)/cmdline"
+    )
+
+
 def test_processes_have_the_home_of_their_account(server):
     machine, _ = server
     assert (
-        machine.run("postrider manage shell -c 'import os; print(os.environ[\"HOME\"])'").split()[-1]
+        machine.run("postrider-admin manage shell -c 'import os; print(os.environ[\"HOME\"])'").split()[-1]
         == "/opt/postrider"
     )
 
@@ -149,7 +158,7 @@ def test_a_restored_database_sends_only_when_released(server):
     before = len(internet.messages())
     execute(machine, restore)
     report = json.loads(
-        execute(machine, "postrider doctor --json --backups /var/backups/postrider 2>/dev/null || true")
+        execute(machine, "postrider-admin doctor --json --backups /var/backups/postrider 2>/dev/null || true")
     )
     assert {check["check"]: check["verdict"] for check in report["checks"]}["backups"] == "ok"
     assert len(internet.messages()) == before

@@ -560,6 +560,14 @@ def test_keys_without_tls_are_a_warning(installation):
     assert (diagnosis.verdict, "SUBMISSION_ALLOW_PLAINTEXT" in diagnosis.remedy) == (Verdict.WARNING, True)
 
 
+def test_a_missing_name_is_not_a_fault_of_submission(installation):
+    remove_name(installation)
+    diagnoses = diagnose()
+    assert diagnoses["submission"].verdict is Verdict.SKIPPED
+    assert f"{HOST} has no usable address" in diagnoses["submission"].message
+    assert diagnoses["public_url"].verdict is Verdict.FAILED
+
+
 def test_an_installation_without_submission_is_sound(installation):
     close_submission(installation)
     installation.settings.SUBMISSION_TLS_CERT = installation.settings.SUBMISSION_TLS_KEY = ""

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+import socket
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from inbound.receiver import serve
 from lib.forking import name_process
+from lib.network.listening import CannotListen, open_sockets, show_addresses
 
 
 class Command(BaseCommand):
@@ -21,22 +23,27 @@ class Command(BaseCommand):
         self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
         connection.close()
         name_process("inbound")
-        address = f"{settings.INBOUND_HOST}:{settings.INBOUND_PORT}"
-        try:
-            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-                asyncio.run(_serve(lambda: self.stdout.write(f"Listening for reports on {address}.")))
-        except OSError as error:
-            raise CommandError(f"Cannot listen on {address}: {error.strerror}.") from error
+        sockets = require_sockets()
+        self.stdout.write(f"Listening on {show_addresses(sockets)}.")
+        run_receiver(sockets)
 
 
-def run_receiver() -> None:
-    """Receive on INBOUND_HOST and INBOUND_PORT until SIGTERM."""
+def require_sockets() -> list[socket.socket]:
+    """Listen on INBOUND_HOST and INBOUND_PORT. Raises CommandError if that is not possible."""
+    try:
+        return open_sockets(settings.INBOUND_HOST, settings.INBOUND_PORT, setting="INBOUND_HOST or INBOUND_PORT")
+    except CannotListen as error:
+        raise CommandError(str(error)) from error
+
+
+def run_receiver(sockets: Sequence[socket.socket]) -> None:
+    """Receive until SIGTERM."""
     with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        asyncio.run(_serve(lambda: None))
+        asyncio.run(_serve(sockets))
 
 
-async def _serve(started: Callable[[], object]) -> None:
-    task = asyncio.ensure_future(serve(host=settings.INBOUND_HOST, port=settings.INBOUND_PORT, started=started))
+async def _serve(sockets: Sequence[socket.socket]) -> None:
+    task = asyncio.ensure_future(serve(sockets))
     # Every reply of 250 follows a commit, so cancelling loses nothing; only the threads have to finish.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     await task
