@@ -18,6 +18,7 @@ from config.heartbeats import live_workers
 from config.postgres.database_url import AUTHORITIES, unverified_host
 from dashboard.static_files import HashedFilesStorage
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
+from workspaces.models import Workspace
 
 MIN_DATABASE_VERSION = 15
 MAX_CLOCK_SECONDS = 30.0
@@ -91,6 +92,17 @@ def check_migrations(_: DoctorOptions) -> Diagnosis:
     if missing:
         return failed(f"{len(missing)} database migrations are not applied.", remedy="Run manage.py migrate.")
     return ok("All database migrations are applied.")
+
+
+def check_plans(_: DoctorOptions) -> Diagnosis:
+    unknown = Workspace.objects.exclude(plan__in=settings.PLANS)
+    if plan := unknown.values_list("plan", flat=True).first():
+        return failed(
+            f"{unknown.count()} workspaces have plans that do not exist, such as {plan!r}. They have the limits of "
+            f"{settings.DEFAULT_PLAN}.",
+            remedy="Add the plan to PLANS_FILE, or change those of the workspaces (manage.py change_plan).",
+        )
+    return ok("The plans of all workspaces exist.")
 
 
 def check_redis(_: DoctorOptions) -> Diagnosis:

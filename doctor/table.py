@@ -24,6 +24,7 @@ CHECKS = (
     DoctorCheck("extension", installation.check_extension, needs="database"),
     DoctorCheck("synchronous_commit", installation.check_synchronous_commit, needs="database"),
     DoctorCheck("migrations", installation.check_migrations, needs="database"),
+    DoctorCheck("plans", installation.check_plans, needs="migrations"),
     DoctorCheck("clock", installation.check_clock, needs="database"),
     DoctorCheck("redis", installation.check_redis),
     DoctorCheck("workers", installation.check_workers, needs="redis"),

@@ -193,6 +193,10 @@ def stop_redis(installation):
     installation.settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
 
 
+def remove_plan(_):
+    Workspace.objects.update(plan="business")
+
+
 def set_clock_back(installation):
     installation.stack.enter_context(time_machine.travel(timezone.now() - timedelta(minutes=10)))
 
@@ -417,6 +421,7 @@ FAULTS = [
     (remove_extension, "extension", "lacks the extension pg_trgm", "CREATE EXTENSION pg_trgm"),
     (switch_synchronous_commit_off, "synchronous_commit", "is off", "Set synchronous_commit = on"),
     (forget_migration, "migrations", "1 database migrations", "Run manage.py migrate"),
+    (remove_plan, "plans", "plans that do not exist, such as 'business'", "Add the plan to PLANS_FILE"),
     (set_clock_back, "clock", "differ by 600 seconds", "NTP"),
     (stop_redis, "redis", "Redis does not respond", "REDIS_URL"),
     (stop_workers, "workers", "No worker process", "Start manage.py worker"),
