@@ -108,7 +108,7 @@ def read_limit(name: str, value: Any, *, place: str) -> int | None:
 
 def _read_plan(name: Any, values: Any, *, place: str) -> Plan:
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise InvalidPlans(f"{place}: the name of a plan has 1 to 16 letters a-z, digits and hyphens.")
+        raise InvalidPlans(f"{place}: the name of a plan has 1 to 16 characters a-z, 0-9 and hyphens.")
     limits = read_limits(values, place=place)
     if name in BUILT_IN:
         return BUILT_IN[name].with_limits(limits)
