@@ -16,7 +16,7 @@ from delivery.transports.smtp.mx import NoRoute, Routes
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from lib.network.address_guard import Address, Guard, TargetRefused
 from lib.network.resolver import DnsError, Resolver
-from submission.tls import Certificate
+from lib.network.tls_certificate import Certificate
 
 CONNECT_SECONDS = 10.0
 # A certificate for 90 days is usually renewed 30 days before its end.
@@ -71,7 +71,7 @@ def check_submission(_: DoctorOptions) -> Diagnosis:
         return skip(EMBEDDED)
     host = urlsplit(settings.PUBLIC_URL).hostname or ""
     try:
-        (address, *_) = asyncio.run(Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True)).addresses(host))
+        address = asyncio.run(Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True)).addresses(host))[0]
     except (NoRoute, TargetRefused, DnsError) as error:
         return skip(f"Not checked, because {host} has no usable address, which public_url reports: {error}")
     ports = [(port, False) for port in settings.SUBMISSION_PORTS]

@@ -8,7 +8,6 @@ See docs/decisions/0029.
 import asyncio
 import logging
 import socket
-import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +41,7 @@ from inbound.sessions import (
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
 from lib.mail.smtp_server import TOO_LARGE
+from lib.network.tls_certificate import Certificate
 from lib.outage_log import OutageLog
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
@@ -195,10 +195,13 @@ async def serve(sockets: Sequence[socket.socket], *, limits: SessionLimits | Non
         process_executor = stack.enter_context(_threads("process", 1))
         handler = InboundHandler(store_executor=store_executor, process_executor=process_executor)
         limiter, memory = ConnectionLimiter(limits or session_limits()), receiving_memory()
-        tls_context = _tls_context()
+        certificate = _certificate()
 
         def session() -> InboundSMTP:
-            return InboundSMTP(handler, limiter=limiter, memory=memory, tls_context=tls_context)
+            if certificate:
+                certificate.refresh()
+            context = certificate.context if certificate else None
+            return InboundSMTP(handler, limiter=limiter, memory=memory, tls_context=context)
 
         async def save(step: Callable[[], None]) -> None:
             await loop.run_in_executor(store_executor, step)
@@ -236,12 +239,10 @@ def _close_own_connection(all_threads: threading.Barrier) -> None:
     all_threads.wait()
 
 
-def _tls_context() -> ssl.SSLContext | None:
+def _certificate() -> Certificate | None:
     if not settings.INBOUND_TLS_CERT:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
-    return context
+    return Certificate(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
 
 
 def report_reply(address: str) -> str:

@@ -23,7 +23,7 @@ from submission.handler import SubmissionHandler
 from submission.handshakes import Handshake
 from submission.metrics import keep_saving_replies
 from submission.session import LIMITS, SubmissionSMTP
-from submission.tls import Certificate
+from lib.network.tls_certificate import Certificate
 
 log = logging.getLogger("postrider.submission")
 

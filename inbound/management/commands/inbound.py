@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 from inbound.receiver import serve
 from lib.forking import name_process
 from lib.network.listening import CannotListen, open_sockets, show_addresses
+from lib.network.tls_certificate import Certificate
 
 
 class Command(BaseCommand):
@@ -29,7 +31,12 @@ class Command(BaseCommand):
 
 
 def require_sockets() -> list[socket.socket]:
-    """Listen on INBOUND_HOST and INBOUND_PORT. Raises CommandError if that is not possible."""
+    """Listen on INBOUND_HOST and INBOUND_PORT. Raises CommandError if they or the certificate cannot be used."""
+    if settings.INBOUND_TLS_CERT:
+        try:
+            Certificate(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
+        except (OSError, ssl.SSLError) as error:
+            raise CommandError(f"INBOUND_TLS_CERT and INBOUND_TLS_KEY cannot be used: {error}") from error
     try:
         return open_sockets(settings.INBOUND_HOST, settings.INBOUND_PORT, setting="INBOUND_HOST or INBOUND_PORT")
     except CannotListen as error:

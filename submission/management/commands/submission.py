@@ -12,7 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 from lib.forking import fork_programs
 from lib.network.listening import CannotListen, show_addresses
 from submission.server import Listener, open_listeners, run_server
-from submission.tls import Certificate
+from lib.network.tls_certificate import Certificate
 
 
 class Command(BaseCommand):
