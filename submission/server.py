@@ -19,11 +19,11 @@ from lib.mail.receiving_memory import ReceivingMemory
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
 from lib.network.listening import CannotListen, close_sockets, open_sockets
+from lib.network.tls_certificate import Certificate
 from submission.handler import SubmissionHandler
 from submission.handshakes import Handshake
 from submission.metrics import keep_saving_replies
 from submission.session import LIMITS, SubmissionSMTP
-from lib.network.tls_certificate import Certificate
 
 log = logging.getLogger("postrider.submission")
 

@@ -11,8 +11,8 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from lib.forking import fork_programs
 from lib.network.listening import CannotListen, show_addresses
-from submission.server import Listener, open_listeners, run_server
 from lib.network.tls_certificate import Certificate
+from submission.server import Listener, open_listeners, run_server
 
 
 class Command(BaseCommand):
