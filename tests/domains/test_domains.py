@@ -172,7 +172,8 @@ def test_another_workspace_can_register_the_same_name_with_a_different_key(api: 
     assert first.public_key != second.public_key
 
 
-def test_the_plan_limits_the_number_of_domains():
+def test_the_plan_limits_the_number_of_domains(settings):
+    settings.SENDING_DOMAIN_POLICY = "verified"
     workspace = make_account("carol", plan="free").workspace
     api = Api(make_key(workspace))
     # One that counts, and a few that are pending.
@@ -183,7 +184,8 @@ def test_the_plan_limits_the_number_of_domains():
     assert (response.json()["resource"], response.json()["limit"]) == ("domains", 1)
 
 
-def test_a_verified_domain_leaves_no_place_for_another_one():
+def test_a_verified_domain_leaves_no_place_for_another_one(settings):
+    settings.SENDING_DOMAIN_POLICY = "verified"
     workspace = make_account("carol", plan="free").workspace
     api = Api(make_key(workspace))
     first, second = (api.post("/domains", {"name": name}).json()["id"] for name in ("a.example", "b.example"))
