@@ -86,7 +86,7 @@ class TestWorkspace:
         change_limits(workspace, limits={})
         change_limits(workspace, limits={})
         assert limits_of(workspace) == BUILT_IN["free"]
-        changes = AuditEntry.objects.filter(action="plan_changed").order_by("id").values_list("about", flat=True)
+        changes = AuditEntry.objects.filter(act="plan_changed").order_by("created_at").values_list("about", flat=True)
         assert list(changes) == ["free: domains=unlimited", "free"]
 
     def test_a_plan_of_the_file_is_enforced(self, settings):
