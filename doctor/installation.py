@@ -183,8 +183,9 @@ def check_backups(options: DoctorOptions) -> Diagnosis:
     if options.backups is None:
         return skip("Not checked: pass --backups with the path of the backups.")
     remedy = "Run the backup and read its log; see docs/backup.md."
-    # A file has no others below it.
-    files = [path for path in (options.backups, *options.backups.rglob("*")) if path.is_file() and path.stat().st_size]
+    # A file has no others below it. A dump that deploy/backup has not finished is none.
+    found = (path for path in (options.backups, *options.backups.rglob("*")) if path.suffix != ".unfinished")
+    files = [path for path in found if path.is_file() and path.stat().st_size]
     if not files:
         return failed(f"There is no backup at {options.backups}.", remedy=remedy)
     hours = (time.time() - max(path.stat().st_mtime for path in files)) / 3600

@@ -610,6 +610,11 @@ def test_a_missing_or_old_backup_is_a_fault(db, tmp_path, age_hours, verdict):
     assert run_checks(DoctorOptions(backups=tmp_path))["backups"].verdict is verdict
 
 
+def test_an_unfinished_backup_is_none(db, tmp_path):
+    (tmp_path / "2026-11-26.dump.unfinished").write_bytes(b"PGDMP")
+    assert run_checks(DoctorOptions(backups=tmp_path))["backups"].verdict is Verdict.FAILED
+
+
 def test_the_report_names_each_remedy_and_the_exit_status_is_1(installation):
     distrust_proxy(installation)
     output = StringIO()
