@@ -21,6 +21,7 @@ from delivery.transports.transports_file import (
     read_transports,
     single_transport,
 )
+from workspaces.plans import BUILT_IN, InvalidPlans, Plan, read_plans
 
 Network = IPv4Network | IPv6Network
 
@@ -225,6 +226,16 @@ def servers(name: str) -> list[tuple[str, int]]:
         except ValueError:
             problems.append(f"{name}: {entry!r} is not an address with a port such as 127.0.0.1:53.")
     return parsed
+
+
+def plans(path: str) -> dict[str, Plan]:
+    """Return the plans, with those of a file; only the built-in ones if it cannot be used."""
+    if path:
+        try:
+            return read_plans(Path(path))
+        except InvalidPlans as error:
+            problems.append(f"PLANS_FILE: {error}")
+    return BUILT_IN
 
 
 def transports(path: str, *, kind: str) -> Transports:

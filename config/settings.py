@@ -25,7 +25,9 @@ TRACKING_CA = env.text("TRACKING_CA", "letsencrypt.org").lower()
 
 # Accounts and plans
 SIGNUP = env.choice("SIGNUP", "open" if EMBEDDED else "closed", options=["open", "closed"])
-DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=["free", "pro", "enterprise"])
+PLANS_FILE = env.text("PLANS_FILE")
+PLANS = env.plans(PLANS_FILE)
+DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=list(PLANS))
 # Days in which a deleted workspace can be restored.
 WORKSPACE_DELETION_DAYS = env.integer("WORKSPACE_DELETION_DAYS", 7, low=0, high=365)
 # Whether a second factor is required or optional for staff.

@@ -19,6 +19,7 @@ from config.postgres.database_url import AUTHORITIES, unverified_host
 from dashboard.static_files import HashedFilesStorage
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from lib.redis_client import connect_redis
+from workspaces.models import Workspace
 
 MIN_DATABASE_VERSION = 15
 MAX_CLOCK_SECONDS = 30.0
@@ -92,6 +93,17 @@ def check_migrations(_: DoctorOptions) -> Diagnosis:
     if missing:
         return failed(f"{len(missing)} database migrations are not applied.", remedy="Run manage.py migrate.")
     return ok("All database migrations are applied.")
+
+
+def check_plans(_: DoctorOptions) -> Diagnosis:
+    unknown = Workspace.objects.exclude(plan__in=settings.PLANS)
+    if plan := unknown.values_list("plan", flat=True).first():
+        return failed(
+            f"{unknown.count()} workspaces have plans that do not exist, such as {plan!r}. They have the limits of "
+            f"{settings.DEFAULT_PLAN}.",
+            remedy="Add the plan to PLANS_FILE, or change those of the workspaces (manage.py change_plan).",
+        )
+    return ok("The plans of all workspaces exist.")
 
 
 def check_redis(_: DoctorOptions) -> Diagnosis:
@@ -172,8 +184,9 @@ def check_backups(options: DoctorOptions) -> Diagnosis:
     if options.backups is None:
         return skip("Not checked: pass --backups with the path of the backups.")
     remedy = "Run the backup and read its log; see docs/backup.md."
-    # A file has no others below it.
-    files = [path for path in (options.backups, *options.backups.rglob("*")) if path.is_file() and path.stat().st_size]
+    # A file has no others below it. A dump that deploy/backup has not finished is none.
+    found = (path for path in (options.backups, *options.backups.rglob("*")) if path.suffix != ".unfinished")
+    files = [path for path in found if path.is_file() and path.stat().st_size]
     if not files:
         return failed(f"There is no backup at {options.backups}.", remedy=remedy)
     hours = (time.time() - max(path.stat().st_mtime for path in files)) / 3600

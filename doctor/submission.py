@@ -16,7 +16,7 @@ from delivery.transports.smtp.mx import NoRoute, Routes
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from lib.network.address_guard import Address, Guard, TargetRefused
 from lib.network.resolver import DnsError, Resolver
-from submission.tls import Certificate
+from lib.network.tls_certificate import Certificate
 
 CONNECT_SECONDS = 10.0
 # A certificate for 90 days is usually renewed 30 days before its end.
@@ -70,10 +70,16 @@ def check_submission(_: DoctorOptions) -> Diagnosis:
     if settings.EMBEDDED:
         return skip(EMBEDDED)
     host = urlsplit(settings.PUBLIC_URL).hostname or ""
+    try:
+        address = asyncio.run(Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True)).addresses(host))[0]
+    except (NoRoute, TargetRefused, DnsError) as error:
+        return skip(f"Not checked, because {host} has no usable address, which public_url reports: {error}")
     ports = [(port, False) for port in settings.SUBMISSION_PORTS]
     ports += [(port, True) for port in settings.SUBMISSION_TLS_PORTS]
     diagnoses = {
-        port: diagnosis for port, has_tls in ports if (diagnosis := _diagnose_port(host, port, has_tls=has_tls))
+        port: diagnosis
+        for port, has_tls in ports
+        if (diagnosis := _diagnose_port(host, address, port, has_tls=has_tls))
     }
     if not diagnoses:
         return _closed(host, [port for port, _ in ports])
@@ -90,10 +96,9 @@ def _closed(host: str, ports: list[int]) -> Diagnosis:
     return failed(message, remedy="Start manage.py submission, and open the ports in the firewall.")
 
 
-def _diagnose_port(host: str, port: int, *, has_tls: bool) -> Diagnosis | None:
+def _diagnose_port(host: str, address: Address, port: int, *, has_tls: bool) -> Diagnosis | None:
     """Return the diagnosis of a port; None if it cannot be reached."""
     try:
-        (address, *_) = asyncio.run(Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True)).addresses(host))
         certificate = _read_certificate(host, address, port, has_tls=has_tls)
     except ssl.SSLError as error:
         return failed(f"The certificate of port {port} is not valid for {host}: {error}", remedy=RENEW)
@@ -102,7 +107,7 @@ def _diagnose_port(host: str, port: int, *, has_tls: bool) -> Diagnosis | None:
             f"Port {port} of {host} cannot be used with TLS: {error}",
             remedy="Set SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY and restart submission.",
         )
-    except (OSError, NoRoute, TargetRefused, DnsError):
+    except OSError:
         return None
     expires_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
     return _judge_expiry(f"The certificate of port {port}", expires_at)

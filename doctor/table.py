@@ -26,6 +26,7 @@ CHECKS = (
     DoctorCheck("standby", standby.check_standby, needs="database"),
     DoctorCheck("standby_lag", standby.check_lag, needs="standby"),
     DoctorCheck("migrations", installation.check_migrations, needs="database"),
+    DoctorCheck("plans", installation.check_plans, needs="migrations"),
     DoctorCheck("clock", installation.check_clock, needs="database"),
     DoctorCheck("redis", installation.check_redis),
     DoctorCheck("workers", installation.check_workers, needs="redis"),

@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce, Now
 from api.errors import RateLimitExceeded
 from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
 from domains.models import SENDING_STATUSES, Domain, ReceivingDomain, TrackingHost
+from domains.plan_limit import may_become_verified
 from domains.receiving.services import record_receiving_check
 from domains.record_checks.results import (
     HostCheck,
@@ -100,12 +101,16 @@ def record_check(
 
     host_check, receiving_check: those of its tracking host and its MX records, if it has them.
     """
+    workspace = _lock_workspace(claim)
     older = Domain.objects.filter(id=claim.domain_id, checks_recorded__lt=claim.number)
     domain = older.select_for_update(no_key=True, of=("self",)).annotate(clock=Now()).first()
     if domain is None:
         return
     _record_keys(domain, result)
     changes = _changes(domain, decide_outcome(result), domain.clock)
+    if changes["verified_at"] != domain.verified_at and workspace and not may_become_verified(domain, workspace):
+        # It stays as it is, until another domain is deleted or the plan is changed.
+        changes |= {"status": domain.status, "verified_at": domain.verified_at}
     if changes["verified_at"] != domain.verified_at:
         record_action(domain.workspace, AuditAction.DOMAIN_VERIFIED, about=domain.name)
     if domain.checks_begun > claim.number:
@@ -126,6 +131,15 @@ def record_check(
         record_receiving_check(domain, receiving_check, result, domain.clock)
     _record_transition(domain, changes["status"])
     failpoint("domains.before_record_commit")
+
+
+def _lock_workspace(claim: CheckClaim) -> Workspace | None:
+    """Lock the workspace of a domain that was never verified, so that no more become verified than its plan allows.
+
+    Before the domain, in the same order as request_check. None for other domains, which keep their place.
+    """
+    unverified = Domain.objects.filter(id=claim.domain_id, verified_at=None)
+    return Workspace.objects.select_for_update(no_key=True).filter(id__in=unverified.values("workspace_id")).first()
 
 
 def _record_transition(domain: Domain, status: str) -> None:

@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from api.errors import NotFound, Problem
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
+from domains.plan_limit import refuse_registration
 from domains.receiving.services import set_receiving
 from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, find_uncovered, parse_mechanisms, parse_spf
 from domains.records import list_missing_records
@@ -25,7 +26,6 @@ from lib.ids import to_uuid
 from lib.sql import run
 from lib.ttl_cache import TTLCache
 from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace
 
 KEY_BITS = 2048
@@ -213,10 +213,7 @@ def _is_waiting_for_key(domain: Domain) -> bool:
 def _check_registration(workspace: Workspace, name: str) -> None:
     if workspace.domains.filter(name=name).exists():
         raise DomainAlreadyExists(CodedText("domains.already_registered", name=name))
-    limit = workspace.limits.domains
-    if limit is not None and workspace.domains.count() >= limit:
-        detail = CodedText("domains.plan_limit", plan=workspace.plan, limit=limit)
-        raise PlanLimitReached(detail, resource="domains", limit=limit)
+    refuse_registration(workspace)
 
 
 def find_unaligned(domains: QuerySet[Domain], *, spf: str) -> list[str]:

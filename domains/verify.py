@@ -5,6 +5,7 @@ import time
 
 from domains.check_claims import request_check
 from domains.models import Domain
+from domains.plan_limit import refuse_verification
 
 MAX_WAIT_SECONDS = 5.0
 POLL_SECONDS = 0.05
@@ -21,8 +22,9 @@ def verify_domain(domain: Domain) -> None:
 
     Returns at once if a requested check of the domain is already running, or if another request of the workspace or
     MAX_WAITING of this process wait for theirs. Raises RateLimitExceeded if too many domains of the workspace are being
-    checked.
+    checked, and PlanLimitReached if the plan allows no more verified domains.
     """
+    refuse_verification(domain)
     number = request_check(domain)
     if number is None or not _begin_to_wait(domain.workspace_id):
         return

@@ -13,6 +13,8 @@ from embedded.locations import DataDirectory, write_private
 from lib.code_samples import ExampleRequest, curl_line
 
 ACCOUNT_KEYS = ("apiKey", "from", "dashboardEmail", "dashboardPassword")
+# Missing in logins that the first versions stored.
+STAFF_KEYS = ("staffEmail", "staffPassword")
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class DemoAccount:
 
     def as_json(self) -> dict[str, str]:
         """Return the content of demo.json."""
-        account = {name: self.logins[name] for name in ACCOUNT_KEYS}
+        account = {name: self.logins[name] for name in (*ACCOUNT_KEYS, *STAFF_KEYS) if name in self.logins}
         return {"baseUrl": self.base_url, **account, "inboxUrl": self.inbox_url}
 
     def curl(self) -> str:

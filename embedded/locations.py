@@ -15,7 +15,7 @@ class DataDirectory:
         self.path = path
         # One log per process.
         self.logs = path / "log"
-        # The demo account, for scripts.
+        # The logins of the demo account, for scripts.
         self.demo = path / "demo.json"
         # Only the owner can read this directory.
         self.private = path / "private"

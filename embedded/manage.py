@@ -8,6 +8,7 @@ from pathlib import Path
 from embedded.data_dir_lock import LauncherRuntime, join_launcher, try_acquire_lock, wait_for_joined_commands
 from embedded.environment import enter_environment
 from embedded.errors import CannotStart
+from embedded.given_settings import override, resolve_files
 from embedded.locations import REPOSITORY
 from embedded.processes.foreground import run_in_foreground
 from embedded.processes.signals import raise_on_signals
@@ -39,7 +40,7 @@ def manage(arguments: list[str]) -> int:
 def _exec_manage(command: list[str], runtime: LauncherRuntime) -> None:
     """Replace this process by manage.py, which keeps input, output and exit code."""
     os.chdir(_caller_directory())
-    environment = {**runtime.environment, **os.environ, "MODE": "embedded"}
+    environment = {**override(runtime.environment, resolve_files(os.environ)), "MODE": "embedded"}
     environment.pop("POSTRIDER_CALLED_FROM", None)
     os.execve(command[0], command, environment)  # noqa: S606 - no shell wanted
 

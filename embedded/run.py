@@ -33,6 +33,21 @@ READY_SECONDS = 90
 # A process that exits this often before the service is ready will not start.
 MAX_START_FAILURES = 2
 
+USAGE = """Usage: [NAME=value …] bin/run
+
+Run Postrider with PostgreSQL and Redis on this machine until Ctrl-C. The first start installs the Python packages into
+.venv and creates a demo account. Settings are environment variables:
+
+  PORT          port of the API, the dashboard and the docs (8000)
+  DATA_DIR      directory of the database, the logs, the generated secrets and demo.json (var)
+  PUBLIC_URL    URL in links (http://127.0.0.1:PORT)
+  DATABASE_URL  a PostgreSQL that is already running; otherwise one is started
+  REDIS_URL     a Redis that is already running; otherwise one is started
+
+All others are in .env.example and docs/settings.md. A secret may also be given as NAME_FILE, the path of a file with
+the value. bin/manage runs management commands on the same data, bin/test the tests.
+"""
+
 WELCOME = """
 Postrider is running at {base}
 
@@ -63,8 +78,11 @@ Receive an email at {address}, and see it at {base}/dashboard/ under Received ({
 
 def run(arguments: list[str]) -> int:
     """Run the service until a signal stops it; return 0."""
+    if arguments in (["--help"], ["-h"]):
+        print_output(USAGE)
+        return 0
     if arguments:
-        raise CannotStart("bin/run takes no arguments. Set environment variables instead.")
+        raise CannotStart("bin/run takes no arguments. Set environment variables instead: see bin/run --help.")
     settings = read_settings(os.environ)
     settings.data.create()
     refuse_if_running(settings.data)

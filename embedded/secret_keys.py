@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 
 from embedded.errors import CannotStart
+from embedded.given_settings import is_given
 from embedded.locations import DataDirectory, write_private
 
 NAMES = ("SECRET_KEY", "APP_KEYS")
@@ -18,12 +19,12 @@ def generate_secrets() -> dict[str, str]:
 
 
 def load_secrets(data: DataDirectory, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets of a DATA_DIR, generated if missing; the environment takes precedence."""
+    """Return the secrets of a DATA_DIR that the environment does not give, generated if missing."""
     if not data.secrets.exists():
         write_private(data.secrets, json.dumps(generate_secrets(), indent=1) + "\n")
     try:
         stored = json.loads(data.secrets.read_text())
-        return {name: environment.get(name) or stored[name] for name in NAMES}
+        return {name: stored[name] for name in NAMES if not is_given(environment, name)}
     except (ValueError, KeyError) as error:
         raise CannotStart(
             f"Could not read {data.secrets} ({error}). Restore it from a backup: data encrypted with its keys"

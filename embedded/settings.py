@@ -1,11 +1,11 @@
 """Settings of the launcher, and the environment of the processes that it starts."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from embedded.errors import CannotStart
-from embedded.locations import REPOSITORY, DataDirectory, data_directory
+from embedded.given_settings import resolve_files
+from embedded.locations import DataDirectory, data_directory
 from embedded.processes.processes import wait_until
 from embedded.secret_keys import load_secrets
 from embedded.servers.ports import choose_ports, is_free
@@ -13,8 +13,6 @@ from embedded.terminal import print_status
 
 MAX_PORT = 65535
 SUBMISSION_PORT, INBOUND_PORT = 2525, 2526
-# A setting is a line NAME=value in .env.example, possibly commented out.
-SETTING = re.compile(r"^#? ?([A-Z][A-Z0-9_]*)=", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def service_environment(
 ) -> dict[str, str]:
     """Return the environment of every process: the caller's environment and the settings of the launcher.
 
-    urls: DATABASE_URL and REDIS_URL.
+    urls: of the servers that the launcher started, DATABASE_URL and REDIS_URL.
     """
     # Other services on this machine may use the usual ports.
     submission_port, inbound_port = (
@@ -78,16 +76,7 @@ def service_environment(
         "STATIC_ROOT": str(settings.data.static_files),
         "PYTHONUNBUFFERED": "1",  # logs are written without delay
     }
-    return {name: value for name, value in given.items() if name != "POSTRIDER_CALLED_FROM"} | overrides
-
-
-def settings_of_service(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of this service in an environment: the names in .env.example."""
-    example = REPOSITORY / ".env.example"
-    named = set(SETTING.findall(example.read_text())) if example.exists() else set()
-    always = {"MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "DATABASE_URL", "REDIS_URL"}
-    always |= {"SECRET_KEY", "APP_KEYS", "INBOX_PORT", "INBOUND_PORT", "SUBMISSION_PORTS"}
-    return {name: value for name, value in environment.items() if name in named | always}
+    return {name: value for name, value in resolve_files(given).items() if name != "POSTRIDER_CALLED_FROM"} | overrides
 
 
 def _read_port(text: str) -> int:

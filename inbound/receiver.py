@@ -7,12 +7,12 @@ See docs/decisions/0029.
 
 import asyncio
 import logging
-import ssl
+import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.conf import settings
@@ -41,6 +41,7 @@ from inbound.sessions import (
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
 from lib.mail.smtp_server import TOO_LARGE
+from lib.network.tls_certificate import Certificate
 from lib.outage_log import OutageLog
 from lib.tokens import InvalidToken
 from lib.worker.failpoints import failpoint
@@ -186,31 +187,30 @@ class InboundHandler:
             self._request_processing()
 
 
-async def serve(
-    *, host: str, port: int, limits: SessionLimits | None = None, started: Callable[[], object] = lambda: None
-) -> None:
-    """Listen until the task is cancelled. Raises OSError if the port cannot be bound.
-
-    started: called when connections are accepted.
-    """
+async def serve(sockets: Sequence[socket.socket], *, limits: SessionLimits | None = None) -> None:
+    """Accept connections until the task is cancelled."""
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
         store_executor = stack.enter_context(_threads("store", STORE_THREADS))
         process_executor = stack.enter_context(_threads("process", 1))
         handler = InboundHandler(store_executor=store_executor, process_executor=process_executor)
         limiter, memory = ConnectionLimiter(limits or session_limits()), receiving_memory()
-        tls_context = _tls_context()
+        certificate = _certificate()
 
         def session() -> InboundSMTP:
-            return InboundSMTP(handler, limiter=limiter, memory=memory, tls_context=tls_context)
+            if certificate:
+                certificate.refresh()
+            context = certificate.context if certificate else None
+            return InboundSMTP(handler, limiter=limiter, memory=memory, tls_context=context)
 
         async def save(step: Callable[[], None]) -> None:
             await loop.run_in_executor(store_executor, step)
 
         usage = SmtpUsage("inbound", limiter, read_bytes=lambda: memory.used)
-        async with await loop.create_server(session, host=host, port=port) as server:
-            started()
-            await asyncio.gather(usage.keep_saving(save), keep_saving_counts(save), server.serve_forever())
+        async with AsyncExitStack() as opened:
+            servers = [await opened.enter_async_context(await loop.create_server(session, sock=one)) for one in sockets]
+            forever = [server.serve_forever() for server in servers]
+            await asyncio.gather(usage.keep_saving(save), keep_saving_counts(save), *forever)
 
 
 async def keep_saving_counts(run: RunStep) -> None:
@@ -239,12 +239,10 @@ def _close_own_connection(all_threads: threading.Barrier) -> None:
     all_threads.wait()
 
 
-def _tls_context() -> ssl.SSLContext | None:
+def _certificate() -> Certificate | None:
     if not settings.INBOUND_TLS_CERT:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
-    return context
+    return Certificate(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
 
 
 def report_reply(address: str) -> str:

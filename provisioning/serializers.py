@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -54,7 +55,6 @@ from workspaces.key_limits import (
     refuse_scope,
 )
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
-from workspaces.plans import PLANS
 
 MAX_REASON_LENGTH = 200
 MAX_ENTRIES = 100
@@ -92,7 +92,7 @@ class IdentityField(AddressField):
 
 class NewWorkspaceInput(StrictSerializer):
     name = NameField()
-    plan = OptionField(choices=list(PLANS), required=False, help_text="DEFAULT_PLAN if omitted.")
+    plan = OptionField(choices=list(settings.PLANS), required=False, help_text="DEFAULT_PLAN if omitted.")
     group = NameField(
         required=False, help_text="Only for a key to all workspaces. A key of a group creates workspaces in its group."
     )
@@ -101,7 +101,7 @@ class NewWorkspaceInput(StrictSerializer):
 
 class WorkspaceChangesInput(StrictSerializer):
     name = NameField(required=False)
-    plan = OptionField(choices=list(PLANS), required=False, help_text="Only for management keys.")
+    plan = OptionField(choices=list(settings.PLANS), required=False, help_text="Only for management keys.")
 
 
 class SuspensionInput(StrictSerializer):
@@ -215,7 +215,7 @@ class ConfigurationInput(StrictSerializer):
         required=False, max_length=DISPLAY_NAME_LENGTH, help_text="The id of the workspace, if its name changes."
     )
     name = NameField(required=False)
-    plan = OptionField(choices=list(PLANS), required=False)
+    plan = OptionField(choices=list(settings.PLANS), required=False)
     group = NameField(required=False, help_text=GROUP)
     ownerEmail = IdentityField(
         required=False, help_text="The address of a person who is invited as an owner of a new workspace."
@@ -274,7 +274,7 @@ class ConfigurationSerializer(serializers.Serializer[Any]):
 
 
 class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
-    plan = serializers.ChoiceField(list(PLANS))
+    plan = serializers.ChoiceField(list(settings.PLANS))
     suspendedReason = serializers.SerializerMethodField(
         help_text="The reason of the suspension, as the members see it; null without one."
     )

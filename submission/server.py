@@ -18,17 +18,17 @@ from lib.forking import return_large_blocks
 from lib.mail.receiving_memory import ReceivingMemory
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
+from lib.network.listening import CannotListen, close_sockets, open_sockets
+from lib.network.tls_certificate import Certificate
 from submission.handler import SubmissionHandler
 from submission.handshakes import Handshake
 from submission.metrics import keep_saving_replies
 from submission.session import LIMITS, SubmissionSMTP
-from submission.tls import Certificate
 
 log = logging.getLogger("postrider.submission")
 
 # Each has one database connection. A step takes a few milliseconds, most of them in the database.
 THREADS = 4
-BACKLOG = 1024
 # One client address may use this share of the sessions, and so may one workspace.
 SHARES = 4
 
@@ -44,7 +44,7 @@ class Listener:
 def open_listeners(*, processes: int = 1) -> list[list[Listener]]:
     """Listen on the ports of the settings; return the listeners of each process.
 
-    A port that cannot be used is logged and left out. Raises OSError if none can be used.
+    A port that cannot be used is logged and left out. Raises CannotListen if none can be used.
     Each process has separate sockets, among which the kernel distributes connections evenly. From a shared socket one
     process took most of the connections that arrive together: 28 of 32 (docs/decisions/0123).
     """
@@ -57,7 +57,10 @@ def open_listeners(*, processes: int = 1) -> list[list[Listener]]:
         if not usable:
             raise error
         log.error("a submission port cannot be used", extra={"data": {"port": port, "error": str(error)}})
-    return [[Listener(_listen(port, is_shared=True), has_tls) for port, has_tls in usable] for _ in range(processes)]
+    return [
+        [Listener(one, has_tls) for port, has_tls in usable for one in _listen(port, is_shared=True)]
+        for _ in range(processes)
+    ]
 
 
 def run_server(listeners: Sequence[Listener]) -> None:
@@ -102,19 +105,18 @@ def session_limits() -> SessionLimits:
     return replace(LIMITS, sessions=sessions, sessions_per_peer=share, sessions_per_owner=share)
 
 
-def _find_error(port: int) -> OSError | None:
+def _find_error(port: int) -> CannotListen | None:
     """Return why a port cannot be used: another program may use it, with which SO_REUSEPORT would share it."""
     try:
-        _listen(port, is_shared=False).close()
-    except OSError as error:
+        close_sockets(_listen(port, is_shared=False))
+    except CannotListen as error:
         return error
     return None
 
 
-def _listen(port: int, *, is_shared: bool) -> socket.socket:
-    host = settings.SUBMISSION_HOST
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG, reuse_port=is_shared)
+def _listen(port: int, *, is_shared: bool) -> list[socket.socket]:
+    setting = "SUBMISSION_HOST, SUBMISSION_PORTS or SUBMISSION_TLS_PORTS"
+    return open_sockets(settings.SUBMISSION_HOST, port, setting=setting, is_shared=is_shared)
 
 
 def _certificate() -> Certificate | None:

@@ -5,6 +5,7 @@ import hmac
 import logging
 import struct
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from workspaces.audit import AuditAction, record_action
 from workspaces.deletion import refuse_deleted
 from workspaces.errors import WorkspaceSuspended
 from workspaces.models import Membership, User, Workspace
+from workspaces.plans import UNLIMITED
 
 PURPOSE = "confirm-address"
 LINK_LIFETIME = timedelta(days=7)
@@ -54,6 +56,16 @@ def lift_suspension(workspace: Workspace) -> None:
 def change_plan(workspace: Workspace, *, plan: str) -> None:
     if Workspace.objects.filter(id=workspace.id).exclude(plan=plan).update(plan=plan):
         record_action(workspace, AuditAction.PLAN_CHANGED, about=plan)
+
+
+@transaction.atomic
+def change_limits(workspace: Workspace, *, limits: Mapping[str, int | None]) -> None:
+    """Set the limits that replace those of the plan, by their names in PLANS_FILE; None is unlimited."""
+    if Workspace.objects.filter(id=workspace.id).exclude(own_limits=limits).update(own_limits=limits):
+        shown = [f"{name}={UNLIMITED if value is None else value}" for name, value in limits.items()]
+        current = Workspace.objects.values_list("plan", flat=True).get(id=workspace.id)
+        about = CodedText("workspaces.change", about=current, words=shown) if shown else current
+        record_action(workspace, AuditAction.PLAN_CHANGED, about=about)
 
 
 def must_confirm_address() -> bool:

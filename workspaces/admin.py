@@ -16,12 +16,13 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 from unfold.paginator import InfinitePaginator
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
+from workspaces.account_status import change_limits, change_plan, lift_suspension, suspend_workspace
 from workspaces.audit import AuditAction, record_action
 from workspaces.deletion import restore_workspace
 from workspaces.models import ApiKey, AuditEntry, Identity, Membership, User, Workspace
+from workspaces.plans import LARGEST, UNLIMITED, InvalidPlans, read_limit
 from workspaces.second_factor import end_second_factor
 
 admin.site.unregister(Group)
@@ -165,6 +166,35 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
         messages.success(request, _("Two-factor authentication was turned off for the selected users."))
 
 
+class LimitField(forms.CharField):
+    """A limit in place of that of the plan: a list of one value, or an empty list for that of the plan."""
+
+    def __init__(self, limit: str, **options: Any) -> None:
+        super().__init__(required=False, widget=UnfoldAdminTextInputWidget, **options)
+        self.limit = limit
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).strip().lower()
+        if not text:
+            return []
+        try:
+            return [read_limit(self.limit, int(text) if text.isdecimal() else text, place=self.limit)]
+        except InvalidPlans as error:
+            message = _("Enter a whole number from %(lowest)s to %(largest)s.")
+            if self.limit != "retentionDays":
+                message = _("Enter a whole number from %(lowest)s to %(largest)s, or unlimited.")
+            values = {"lowest": int(self.limit == "retentionDays"), "largest": LARGEST[self.limit]}
+            raise forms.ValidationError(message % values) from error
+
+
+LIMIT_FIELDS = {
+    "emails_per_month": LimitField("emailsPerMonth", label=_("Emails per month")),
+    "domain_limit": LimitField("domains", label=_("Verified domains")),
+    "retention_days": LimitField("retentionDays", label=_("Days of retention")),
+    "storage_bytes": LimitField("storageBytes", label=_("Bytes of received email")),
+}
+
+
 class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
     # Compared with the value that the page showed, so that saving an outdated page does not lift a new suspension.
     suspended = forms.BooleanField(
@@ -179,9 +209,20 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
         model = Workspace
         fields = ("name", "plan", "is_proven", "suspended_reason")
 
+    emails_per_month, domain_limit, retention_days, storage_bytes = LIMIT_FIELDS.values()
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["suspended"].initial = self.instance.is_suspended
+        for name, field in LIMIT_FIELDS.items():
+            if field.limit in self.instance.own_limits:
+                value = self.instance.own_limits[field.limit]
+                self.fields[name].initial = UNLIMITED if value is None else value
+
+    def own_limits(self) -> dict[str, int | None]:
+        """Return the limits of the valid form that replace those of the plan."""
+        given = {field.limit: self.cleaned_data[name] for name, field in LIMIT_FIELDS.items()}
+        return {limit: value[0] for limit, value in given.items() if value}
 
     def clean(self) -> dict[str, Any] | None:
         if self.cleaned_data.get("suspended") and not self.cleaned_data.get("suspended_reason"):
@@ -196,7 +237,30 @@ class WorkspaceAdmin(StrictAdmin):
     list_filter = ("plan", "is_proven")
     search_fields = ("name",)
     ordering = ("name",)
-    fields = ("id", "name", "plan", "is_proven", "suspended", "suspended_reason", "deletes_at", "created_at")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "id",
+                    "name",
+                    "plan",
+                    "is_proven",
+                    "suspended",
+                    "suspended_reason",
+                    "deletes_at",
+                    "created_at",
+                )
+            },
+        ),
+        (
+            _("Limits of this workspace"),
+            {
+                "fields": tuple(LIMIT_FIELDS),
+                "description": _("They replace those of the plan. A number, or unlimited; empty: that of the plan."),
+            },
+        ),
+    )
     add_fieldsets = ((None, {"fields": ("name", "plan", "is_proven", "suspended", "suspended_reason")}),)
     readonly_fields = ("id", "deletes_at", "created_at")
     actions = ("restore",)
@@ -220,6 +284,8 @@ class WorkspaceAdmin(StrictAdmin):
         else:
             Workspace.objects.filter(id=obj.id).update(name=obj.name, is_proven=obj.is_proven)
         change_plan(obj, plan=form.cleaned_data["plan"])
+        if change:
+            change_limits(obj, limits=form.own_limits())
         is_changed, is_suspended = "suspended" in form.changed_data, form.cleaned_data["suspended"]
         if is_suspended and (is_changed or obj.is_suspended):
             suspend_workspace(obj, reason=form.cleaned_data["suspended_reason"])

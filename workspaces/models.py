@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
 from django.db.models import Value
@@ -14,7 +15,7 @@ from lib.coded_texts import restore_text
 from lib.model_fields import IdField
 from lib.translation import translate, translated_choices
 from workspaces.key_limits import KeyLimits
-from workspaces.plans import PLANS, Plan
+from workspaces.plans import Plan, find_plan
 
 # Longer texts identify nobody; normalizing them takes long.
 MAX_IDENTITY_LENGTH = 254
@@ -116,7 +117,7 @@ class UsedLogoutToken(models.Model):
 
 def plan_choices() -> list[tuple[str, Any]]:
     """Return the choices of Workspace.plan. As a function, choices are no part of migrations (docs/decisions/0166)."""
-    return [(name, name.title()) for name in PLANS]
+    return [(name, name.title()) for name in settings.PLANS]
 
 
 class Workspace(models.Model):
@@ -125,6 +126,8 @@ class Workspace(models.Model):
     id = IdField("ws_", primary_key=True)
     name = models.CharField(max_length=100)
     plan = models.CharField(max_length=16, choices=plan_choices)
+    # Limits in place of those of the plan, by their names in PLANS_FILE; null is unlimited (workspaces.plans).
+    own_limits = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()), blank=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
     suspended_reason = models.CharField(max_length=200, blank=True)
     # The code and values of the reason, unless staff entered it.
@@ -147,7 +150,9 @@ class Workspace(models.Model):
 
     @cached_property
     def limits(self) -> Plan:
-        return PLANS[self.plan]
+        """The limits of its plan, or its own ones."""
+        plan = find_plan(self.plan, settings.PLANS, default=settings.DEFAULT_PLAN)
+        return plan.with_limits(self.own_limits)
 
     @property
     def is_suspended(self) -> bool:

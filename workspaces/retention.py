@@ -17,7 +17,6 @@ from django.db.models import QuerySet
 
 from lib.worker import shutdown
 from workspaces.models import Workspace
-from workspaces.plans import PLANS
 
 Batches = Callable[[str, timedelta], Iterator[None]]
 
@@ -32,9 +31,8 @@ def sweep(kind: str, batches: Batches, *, workspaces: QuerySet[Workspace] | None
     """
     with _advisory_lock(kind) as is_locked:
         chosen = Workspace.objects.all() if workspaces is None else workspaces
-        plans = chosen.values_list("id", "plan").order_by("id") if is_locked else ()
-        for workspace_id, plan in plans:
-            if not run_batches(batches(workspace_id, PLANS[plan].retention)):
+        for workspace in chosen.only("id", "plan", "own_limits").order_by("id") if is_locked else ():
+            if not run_batches(batches(workspace.id, workspace.limits.retention)):
                 return
 
 

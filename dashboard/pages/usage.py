@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.receiving import uses_receiving
+from domains.plan_limit import count_domains
 from receiving.arrival.usage import read_usage
 from workspaces.models import Workspace
 from workspaces.plans import MAX_KEYS
@@ -55,7 +56,7 @@ def _plan_limits(workspace: Workspace, quota: Quota) -> list[PlanLimitRow]:
     days = _("%(days)s days") % {"days": plan.retention.days}
     return [
         PlanLimitRow(_("Emails per month"), quota.used, emails),
-        PlanLimitRow(_("Domains"), workspace.domains.count(), unlimited if plan.domains is None else str(plan.domains)),
+        PlanLimitRow(_("Domains"), count_domains(workspace), unlimited if plan.domains is None else str(plan.domains)),
         PlanLimitRow(_("API keys"), workspace.api_keys.filter(revoked_at=None).count(), str(MAX_KEYS)),
         PlanLimitRow(_("Email retention"), None, days),
     ]

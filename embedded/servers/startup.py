@@ -9,6 +9,7 @@ from pathlib import Path
 
 from embedded.data_dir_lock import LauncherKind, LauncherRuntime, read_runtime, write_runtime
 from embedded.errors import CannotStart
+from embedded.given_settings import is_given, settings_of_service
 from embedded.locations import DataDirectory
 from embedded.processes.processes import StoppableProcess, has_exited, stop_processes
 from embedded.processes.supervisor import SERVER_STAGE, SupervisedProcess, Supervisor
@@ -16,7 +17,7 @@ from embedded.servers import postgres, redis
 from embedded.servers.cluster import cluster_in, is_served_by
 from embedded.servers.server import ManagedServer, ServerKind
 from embedded.servers.server_directories import find_server_directory
-from embedded.settings import LauncherSettings, service_environment, settings_of_service
+from embedded.settings import LauncherSettings, service_environment
 from embedded.terminal import print_status
 
 
@@ -25,13 +26,14 @@ def start_servers(
 ) -> dict[str, str]:
     """Start the missing servers, which other commands can use from now on; return the environment of the service."""
     data = settings.data
-    urls = {name: given[name] for name in ("DATABASE_URL", "REDIS_URL") if given.get(name)}
-    if len(urls) < 2:
+    urls: dict[str, str] = {}
+    missing = [name for name in ("DATABASE_URL", "REDIS_URL") if not is_given(given, name)]
+    if missing:
         server_directory = find_server_directory(data.path)
         _stop_leftover_postgres(data, server_directory)
-        if "DATABASE_URL" not in urls:
+        if "DATABASE_URL" in missing:
             urls["DATABASE_URL"] = _start_postgres(data, server_directory, supervisor)
-        if "REDIS_URL" not in urls:
+        if "REDIS_URL" in missing:
             start = partial(redis.start, server_directory, password=secrets.token_hex(24))
             urls["REDIS_URL"] = supervise_server(supervisor, redis.REDIS, start, log=data.logs / "redis.log").url
     environment = service_environment(settings, given, urls)

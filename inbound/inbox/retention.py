@@ -8,7 +8,7 @@ from django.db import connection
 
 from inbound.inbox.models import CaughtMail
 from lib.ids import to_uuid
-from workspaces.plans import PLANS
+from workspaces.plans import BUILT_IN
 
 BATCH_SIZE = 200
 CLEAR_AT_ONCE = 10_000
@@ -19,7 +19,7 @@ DELETE FROM inbox_caughtmail WHERE id IN (
        AND received_at < now() - %(age)s ORDER BY received_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
 """
 # System email belongs to no plan.
-SYSTEM_MAIL_RETENTION = PLANS["free"].retention
+SYSTEM_MAIL_RETENTION = BUILT_IN["free"].retention
 
 
 def delete_expired_mail(workspace_id: str, age: timedelta) -> Iterator[None]:

@@ -187,6 +187,17 @@ routes: {default: {use: [own, relay]}}
         assert "own: this machine has none of the sourceAddresses 192.0.2.10" in run.stderr
 
 
+def test_plans_of_a_file_may_be_the_default(tmp_path):
+    path = tmp_path / "plans.yaml"
+    path.write_text("team: {emailsPerMonth: 5, domains: unlimited, retentionDays: 30, storageBytes: 0}")
+    read = "from config.settings import *; print(PLANS[DEFAULT_PLAN].emails_per_month)"
+    assert start("-c", read, PLANS_FILE=str(path), DEFAULT_PLAN="team").stdout == "5\n"
+    path.write_text("team: {emailsPerMonth: 5}")
+    run = start(PLANS_FILE=str(path), DEFAULT_PLAN="team")
+    assert f"PLANS_FILE: {path}, team: domains is missing." in run.stderr
+    assert "DEFAULT_PLAN must be one of free, pro, enterprise, not 'team'" in run.stderr
+
+
 @pytest.mark.parametrize("name", [*sorted(SECRETS), "ANYMAIL_WEBHOOK_SECRET"])
 def test_a_secret_can_be_read_from_a_file(name, tmp_path):
     value = {"SMTP_URL": "smtp://u:secret-password@relay.example", "METRICS_TOKEN": "secret-password" * 2}.get(name)

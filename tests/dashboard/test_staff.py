@@ -287,6 +287,24 @@ def test_a_suspension_is_lifted(staff, alice):
     assert alice.workspace.plan == "pro"
 
 
+def test_limits_of_a_workspace_replace_those_of_its_plan(staff, alice):
+    given = {"emails_per_month": "80000", "domain_limit": "Unlimited"}
+    assert change_workspace(staff, alice.workspace, plan="pro", **given).status_code == 302
+    workspace = Workspace.objects.get(id=alice.workspace.id)
+    assert workspace.own_limits == {"emailsPerMonth": 80_000, "domains": None}
+    assert (workspace.limits.emails_per_month, workspace.limits.domains, workspace.limits.retention.days) == (
+        80_000, None, 90,
+    )  # fmt: skip
+    page = staff.get(f"/admin/workspaces/workspace/{quote(workspace.id)}/change/").content.decode()
+    for name, value in {"emails_per_month": "80000", "domain_limit": "unlimited"}.items():
+        assert re.search(rf'<input[^>]+name="{name}"[^>]+value="{value}"|value="{value}"[^>]+name="{name}"', page)
+    refused = change_workspace(staff, workspace, retention_days="unlimited", **given)
+    assert "Enter a whole number from 1 to 36500." in strip_tags(refused.content.decode())
+    change_workspace(staff, workspace)
+    assert Workspace.objects.get(id=workspace.id).own_limits == {}
+    assert AuditEntry.objects.filter(act="plan_changed").latest("created_at").about == "pro"
+
+
 def test_the_workspace_form_contains_the_initial_suspension(staff, alice):
     page = staff.get(f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/").content.decode()
     assert re.search(r'<input[^>]+name="initial-suspended"[^>]+value="False"', page)

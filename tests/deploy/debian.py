@@ -52,7 +52,8 @@ def pip_settings() -> dict[str, str]:
     """Return the settings of this machine's pip, such as the address of an index."""
     listed = run(sys.executable, "-m", "pip", "config", "list")
     rows = re.findall(r"^(?:global|user|:env:)\.([\w-]+)='(.*)'$", listed, re.MULTILINE)
-    return dict(rows)
+    # The lock files name every version, and a file of constraints would not exist in the root.
+    return {name: value for name, value in rows if name != "constraint"}
 
 
 def pip_configuration() -> str:

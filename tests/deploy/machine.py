@@ -1,4 +1,4 @@
-"""A clean Debian machine with systemd as its first process, in namespaces, next to an Internet that is a process.
+"""A minimal Debian machine with systemd as its first process, in namespaces, next to an Internet that is a process.
 
 The machine's network leads to `tests.deploy.internet` only, which answers DNS queries and receives mail.
 """
@@ -99,7 +99,7 @@ def machine_and_internet(directory: Path) -> Iterator[tuple[Machine, Internet]]:
     """Boot a machine from a fresh Debian; both ends of its network are set up."""
     root = directory / "root"
     root.mkdir()
-    run("tar", "-x", "-f", root_archive("important", *PACKAGES), "-C", root)
+    run("tar", "-x", "-f", root_archive("minbase", *PACKAGES), "-C", root)
     (root / "etc/pip.conf").write_text(pip_configuration())
     # The machine trusts the same authorities, for a proxy between this machine and the package index.
     shutil.copy(CERTIFICATES, root / "usr/local/share/ca-certificates/host.crt")

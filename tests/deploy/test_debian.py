@@ -117,10 +117,51 @@ def test_all_services_run_in_their_sandbox(server):
     assert set(re.findall(r"NRestarts=(\d+)", restarts)) == {"0"}, restarts + machine.run("journalctl -u 'postrider-*'")
 
 
+def test_the_jobs_of_the_timers_run(server):
+    machine, _ = server
+    machine.run("systemctl start postrider-backup.service postrider-tracking-hosts.service")
+    assert re.search(r"\.dump$", machine.run("ls /var/backups/postrider"))
+    # It finds faults here, such as the missing reverse DNS, and fails for that reason alone.
+    machine.run("systemctl start postrider-doctor.service || true")
+    report = machine.run("journalctl --unit=postrider-doctor --output=cat")
+    assert "reverse_dns" in report
+    assert "The last backup is 0 hours old." in report, report
+    timers = machine.run("systemctl list-timers --no-pager 'postrider-*'")
+    assert {"postrider-backup", "postrider-doctor", "postrider-tracking-hosts"} <= {
+        *re.findall(r"postrider-[a-z-]+", timers)
+    }
+
+
+def test_the_firewall_is_loaded(server):
+    machine, _ = server
+    assert "skuid" in machine.run("nft list table inet postrider")
+    refused = machine.run("setpriv --reuid=postrider --clear-groups curl --silent http://11.0.0.2:8080 || echo exit $?")
+    assert "exit 7" in refused
+
+
+def test_the_limits_of_the_units_apply(server):
+    machine, _ = server
+    shown = machine.run(
+        "systemctl show --property=MemoryMax,LimitNOFILE postrider-web postrider-inbound postrider-beat"
+    )
+    assert shown.count("LimitNOFILE=65536") == 3
+    assert "MemoryMax=268435456" in shown
+    assert "infinity" not in shown
+
+
+def test_no_other_program_listens_for_mail(server):
+    """A package that the guide installs may recommend a mail server."""
+    machine, _ = server
+    assert "exim4" not in machine.run("dpkg-query --show --showformat='${Package} '")
+    assert "postrider" in machine.run(
+        "cat /proc/$(systemctl show --property=MainPID --value postrider-inbound)/cmdline"
+    )
+
+
 def test_processes_have_the_home_of_their_account(server):
     machine, _ = server
     assert (
-        machine.run("postrider manage shell -c 'import os; print(os.environ[\"HOME\"])'").split()[-1]
+        machine.run("postrider-admin manage shell -c 'import os; print(os.environ[\"HOME\"])'").split()[-1]
         == "/opt/postrider"
     )
 
@@ -143,13 +184,13 @@ def test_a_restored_database_sends_only_when_released(server):
     machine, internet = server
     back_up, restore, release = shell_blocks("backup.md", "Back up on Debian", "Restore on Debian")
     machine.run("systemctl stop postrider-worker@1.service")
-    send = shell_blocks("install-debian.md", "10. The first email")[0]
+    send = shell_blocks("install-debian.md", "11. The first email")[0]
     execute(machine, send)
     execute(machine, back_up)
     before = len(internet.messages())
     execute(machine, restore)
     report = json.loads(
-        execute(machine, "postrider doctor --json --backups /var/backups/postrider 2>/dev/null || true")
+        execute(machine, "postrider-admin doctor --json --backups /var/backups/postrider 2>/dev/null || true")
     )
     assert {check["check"]: check["verdict"] for check in report["checks"]}["backups"] == "ok"
     assert len(internet.messages()) == before
@@ -160,9 +201,16 @@ def test_a_restored_database_sends_only_when_released(server):
 def test_an_upgrade_keeps_accepted_email(server):
     machine, internet = server
     before = len(internet.messages())
+    copy_source(machine.root / "root/postrider-1.1.0")
+    (machine.root / "opt/postrider/removed_module.py").touch()
+    machine.run("cd /root && tar -czf postrider-1.1.0.tar.gz postrider-1.1.0 && rm -r postrider-1.1.0")
+    machine.run("cd /root && sha256sum postrider-1.1.0.tar.gz >postrider-1.1.0.tar.gz.sha256")
+    for commands in shell_blocks("upgrades.md", "From an archive"):
+        execute(machine, commands)
+    assert not (machine.root / "opt/postrider/removed_module.py").exists()
     for commands in shell_blocks("upgrades.md", "On Debian"):
         execute(machine, commands)
-    execute(machine, shell_blocks("install-debian.md", "10. The first email")[0])
+    execute(machine, shell_blocks("install-debian.md", "11. The first email")[0])
     wait_for(lambda: len(internet.messages()) == before + 1, seconds=60, what="the email after the upgrade")
 
 

@@ -1,8 +1,10 @@
 """The files in deploy/ pass the checkers of their formats: hadolint, compose, systemd, Kubernetes."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.full
 DEPLOY = REPOSITORY / "deploy"
 PROGRAMS = Path(sys.executable).parent
 SERVICES = [f"postrider-{name}.service" for name in ("web", "worker@1", "beat", "inbound", "submission")]
+JOBS = ("backup", "doctor", "tracking-hosts")
 MOST_EXPOSURE = 3.0
 RESTRICTIONS = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 
@@ -43,8 +46,14 @@ def units(tmp_path_factory):
     root = tmp_path_factory.mktemp("units")
     shutil.copytree("/usr/lib/systemd/system", root / "usr/lib/systemd/system", symlinks=True)
     shutil.copytree(DEPLOY / "systemd", root / "etc/systemd/system")
-    for name in ("python", "gunicorn"):
-        program = root / "opt/postrider/.venv/bin" / name
+    for name in (
+        ".venv/bin/python",
+        ".venv/bin/gunicorn",
+        "deploy/backup",
+        "deploy/postrider-admin",
+        "deploy/tracking-hosts",
+    ):
+        program = root / "opt/postrider" / name
         program.parent.mkdir(parents=True, exist_ok=True)
         program.touch(mode=0o755)
     (root / "etc/postrider").mkdir()
@@ -53,9 +62,68 @@ def units(tmp_path_factory):
 
 
 def test_systemd_accepts_the_units(units):
-    installed = [*SERVICES, "postrider-web.socket", "postrider.target"]
+    timers = [f"postrider-{job}.{kind}" for job in JOBS for kind in ("service", "timer")]
+    installed = [*SERVICES, *timers, "postrider-web.socket", "postrider.target"]
     shown = run("systemd-analyze", "verify", f"--root={units}", "--man=no", *installed)
     assert [line for line in shown.splitlines() if "postrider" in line] == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_has_limits(service):
+    unit = (DEPLOY / "systemd" / service.replace("@1", "@")).read_text()
+    assert re.search(r"^MemoryMax=\d+[%M]$", unit, re.MULTILINE)
+    assert "\nLimitNOFILE=65536\n" in (DEPLOY / "systemd/postrider-.service.d/process.conf").read_text()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_replaces_the_settings_of_processes(units, job):
+    """systemd-analyze refuses a job that would be started again, as the processes are."""
+    directory = units / f"etc/systemd/system/postrider-{job}.service.d"
+    assert (directory / "process.conf").read_text().count("\nType=oneshot\n") == 1
+    assert (units / f"etc/systemd/system/postrider-{job}.timer").exists()
+
+
+def test_every_container_has_limits():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    limited = {name for name, service in services.items() if "mem_limit" in service}
+    # The database has the rest of the machine.
+    assert limited == {*services} - {"postgres"}
+    assert all("ulimits" in service for service in services.values() if "env_file" in service)
+
+
+def test_the_certificate_of_caddy_is_copied_once_it_exists_and_again_when_it_changes(tmp_path):
+    copy = [DEPLOY / "caddy-certificate", tmp_path / "caddy", "mail.example.com", tmp_path / "tls", str(os.getuid())]
+    assert subprocess.run(copy, check=False, capture_output=True).returncode == os.EX_TEMPFAIL
+    source = tmp_path / "caddy/certificates/authority/mail.example.com"
+    source.mkdir(parents=True)
+    for number in ("first", "renewed"):
+        (source / "mail.example.com.crt").write_text(f"{number} certificate")
+        (source / "mail.example.com.key").write_text(f"{number} key")
+        run(*copy)
+        run(*copy)
+        assert (tmp_path / "tls/fullchain.pem").read_text() == f"{number} certificate"
+        assert (tmp_path / "tls/privkey.pem").read_text() == f"{number} key"
+        assert {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "tls").iterdir()} == {
+            "fullchain.pem": 0o400,
+            "privkey.pem": 0o400,
+        }
+
+
+def test_a_process_of_compose_reads_the_copied_certificate():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    assert "tls:/tls" in services["certificate"]["volumes"]
+    for name in ("inbound", "submission"):
+        assert services[name]["volumes"] == ["${TLS_FILES:-tls}:/tls:ro"]
+
+
+def test_nftables_accepts_the_firewall():
+    nft = tools.program("nft", package="nftables")
+    text = (DEPLOY / "nftables.conf").read_text()
+    # The account exists on a server only.
+    rules = text.replace("skuid postrider", "skuid 0")
+    run("unshare", "--net", nft, "--check", "--file", "-", input=rules)
+    ports = set(map(int, re.findall(r"\d+", " ".join(re.findall(r"tcp dport (\{.*?\}|\d+) accept", text)))))
+    assert {25, 80, 443, 465, 587} <= ports
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -80,6 +148,46 @@ def manifests(tmp_path_factory):
     rendered = directory / "rendered.yaml"
     rendered.write_text(run(kubectl, "kustomize", directory))
     return rendered
+
+
+@pytest.fixture(scope="module")
+def production(manifests):
+    """The rendered overlay of an installation, over the same files."""
+    rendered = manifests.with_name("production.yaml")
+    kubectl = tools.program("kubectl", package="kubernetes-client")
+    rendered.write_text(run(kubectl, "kustomize", manifests.parent.parent / "overlays" / "production"))
+    return rendered
+
+
+def test_kubernetes_accepts_the_overlay(production):
+    run(PROGRAMS / "kubernetes-validate", "--strict", production)
+
+
+def test_autoscalers_decide_the_number_of_pods(manifests, production):
+    autoscalers = by_kind(production, "HorizontalPodAutoscaler")
+    deployments, before = by_kind(production, "Deployment"), by_kind(manifests, "Deployment")
+    assert autoscalers.keys() == {"web", "worker", "submission"}
+    for name, autoscaler in autoscalers.items():
+        assert autoscaler["metadata"]["namespace"] == deployments[name]["metadata"]["namespace"]
+        assert autoscaler["spec"]["scaleTargetRef"]["name"] == name
+        assert autoscaler["spec"]["minReplicas"] == before[name]["spec"]["replicas"]
+        # The target is a share of the request.
+        assert deployments[name]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    assert {name for name, one in deployments.items() if "replicas" not in one["spec"]} == autoscalers.keys()
+
+
+def test_an_overlay_changes_what_an_installation_has_to(manifests, production):
+    host = "mail.example.com"
+    web = by_kind(production, "Ingress")["web"]["spec"]
+    assert (web["rules"][0]["host"], web["tls"][0]["hosts"]) == (host, [host])
+    # Every other resource is that of the base.
+    assert {*by_kind(production, "NetworkPolicy")} == {*by_kind(manifests, "NetworkPolicy")}
+    images = {
+        container["image"]
+        for one in by_kind(production, "Deployment").values()
+        for container in one["spec"]["template"]["spec"]["containers"]
+    }
+    assert len(images) == 1
 
 
 def test_a_secret_for_kubernetes_has_no_quotes(tmp_path):

@@ -193,6 +193,10 @@ def stop_redis(installation):
     installation.settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
 
 
+def remove_plan(_):
+    Workspace.objects.update(plan="business")
+
+
 def set_clock_back(installation):
     installation.stack.enter_context(time_machine.travel(timezone.now() - timedelta(minutes=10)))
 
@@ -417,6 +421,7 @@ FAULTS = [
     (remove_extension, "extension", "lacks the extension pg_trgm", "CREATE EXTENSION pg_trgm"),
     (switch_synchronous_commit_off, "synchronous_commit", "is off", "Set synchronous_commit = on"),
     (forget_migration, "migrations", "1 database migrations", "Run manage.py migrate"),
+    (remove_plan, "plans", "plans that do not exist, such as 'business'", "Add the plan to PLANS_FILE"),
     (set_clock_back, "clock", "differ by 600 seconds", "NTP"),
     (stop_redis, "redis", "Redis does not respond", "REDIS_URL"),
     (stop_workers, "workers", "No worker process", "Start manage.py worker"),
@@ -560,6 +565,14 @@ def test_keys_without_tls_are_a_warning(installation):
     assert (diagnosis.verdict, "SUBMISSION_ALLOW_PLAINTEXT" in diagnosis.remedy) == (Verdict.WARNING, True)
 
 
+def test_a_missing_name_is_not_a_fault_of_submission(installation):
+    remove_name(installation)
+    diagnoses = diagnose()
+    assert diagnoses["submission"].verdict is Verdict.SKIPPED
+    assert f"{HOST} has no usable address" in diagnoses["submission"].message
+    assert diagnoses["public_url"].verdict is Verdict.FAILED
+
+
 def test_an_installation_without_submission_is_sound(installation):
     close_submission(installation)
     installation.settings.SUBMISSION_TLS_CERT = installation.settings.SUBMISSION_TLS_KEY = ""
@@ -595,6 +608,11 @@ def test_a_missing_or_old_backup_is_a_fault(db, tmp_path, age_hours, verdict):
         at = time.time() - age_hours * 3600
         os.utime(tmp_path / "backup.dump", (at, at))
     assert run_checks(DoctorOptions(backups=tmp_path))["backups"].verdict is verdict
+
+
+def test_an_unfinished_backup_is_none(db, tmp_path):
+    (tmp_path / "2026-11-26.dump.unfinished").write_bytes(b"PGDMP")
+    assert run_checks(DoctorOptions(backups=tmp_path))["backups"].verdict is Verdict.FAILED
 
 
 def test_the_report_names_each_remedy_and_the_exit_status_is_1(installation):

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from django.utils import timezone
 
 from domains.models import DkimKey, Domain
 from domains.services import register_domain, sending_domain_cache
@@ -171,13 +172,36 @@ def test_another_workspace_can_register_the_same_name_with_a_different_key(api: 
     assert first.public_key != second.public_key
 
 
-def test_the_plan_limits_the_number_of_domains():
+def test_the_plan_limits_the_number_of_domains(settings):
+    settings.SENDING_DOMAIN_POLICY = "verified"
     workspace = make_account("carol", plan="free").workspace
     api = Api(make_key(workspace))
-    assert api.post("/domains", {"name": "a.example"}).status_code == 201
-    response = api.post("/domains", {"name": "b.example"})
+    # One that counts, and a few that are pending.
+    for name in ("a.example", "b.example", "c.example", "d.example"):
+        assert api.post("/domains", {"name": name}).status_code == 201
+    response = api.post("/domains", {"name": "e.example"})
     assert (response.status_code, response.json()["code"]) == (403, "plan_limit_reached")
     assert (response.json()["resource"], response.json()["limit"]) == ("domains", 1)
+
+
+def test_a_verified_domain_leaves_no_place_for_another_one(settings):
+    settings.SENDING_DOMAIN_POLICY = "verified"
+    workspace = make_account("carol", plan="free").workspace
+    api = Api(make_key(workspace))
+    first, second = (api.post("/domains", {"name": name}).json()["id"] for name in ("a.example", "b.example"))
+    Domain.objects.filter(id=first).update(status="failed", verified_at=timezone.now())
+    assert api.post("/domains", {"name": "c.example"}).json()["code"] == "plan_limit_reached"
+    refused = api.post(f"/domains/{second}/verify")
+    assert (refused.status_code, refused.json()["limit"]) == (403, 1)
+    assert api.delete(f"/domains/{first}").status_code == 200
+    assert api.post("/domains", {"name": "c.example"}).status_code == 201
+
+
+def test_all_domains_count_where_registered_ones_can_send(settings):
+    settings.SENDING_DOMAIN_POLICY = "registered"
+    api = Api(make_key(make_account("carol", plan="free").workspace))
+    assert api.post("/domains", {"name": "a.example"}).status_code == 201
+    assert api.post("/domains", {"name": "b.example"}).json()["code"] == "plan_limit_reached"
 
 
 def test_a_domain_of_another_workspace_is_404(api: Api, bobs_api: Api):

@@ -27,6 +27,7 @@ from lib.network.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
 from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 committed = pytest.mark.django_db(transaction=True)
@@ -326,3 +327,18 @@ def wait_until(is_so: Callable[[], Any]) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
         close_old_connections()
+
+
+def test_no_more_domains_become_verified_than_the_plan_allows(owner: Owner):
+    domain = Domain.objects.get(name=NAME)
+    Workspace.objects.filter(id=domain.workspace_id).update(plan="free")
+    other = make_domain(domain.workspace, "other.example")
+    Domain.objects.filter(id=other.id).update(verified_at=Now(), status="failed")
+    owner.publish()
+    check_due_domains()
+    domain.refresh_from_db()
+    assert (domain.status, domain.verified_at, domain.checks_recorded) == ("pending", None, 1)
+    assert owner.api.post(f"{owner.path}/verify").json()["code"] == "plan_limit_reached"
+    # With a place again, the next check verifies it.
+    delete_domain(Domain.objects.get(id=other.id))
+    assert owner.verify()["status"] == "verified"

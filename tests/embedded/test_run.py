@@ -49,6 +49,8 @@ def test_run_creates_a_demo_account_that_survives_a_restart_with_the_data(fake_p
         "from": "Demo <hello@demo.example>",
         "dashboardEmail": "demo@demo.example",
         "dashboardPassword": "it's secret",
+        "staffEmail": "staff@demo.example",
+        "staffPassword": "s",
         "inboxUrl": f"{base}/dashboard/inbox/",
     }
     assert mode_of(demo_file) == 0o600
@@ -154,6 +156,46 @@ def test_a_busy_port_is_explained_before_anything_starts(fake_project: FakeProje
     assert done.stderr.startswith(f"Port {fake_project.port} is already in use.")
     assert done.stderr.count("\n") == 1
     assert not (fake_project.data / "servers").exists()
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_is_answered_before_anything_starts(fake_project: FakeProject, option: str) -> None:
+    done = fake_project.run("run", option)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: [NAME=value …] bin/run")
+    assert not fake_project.data.exists()
+
+
+def test_unknown_arguments_are_refused(fake_project: FakeProject) -> None:
+    done = fake_project.run("run", "--port=1")
+    assert done.returncode == 1
+    assert done.stderr == "bin/run takes no arguments. Set environment variables instead: see bin/run --help.\n"
+
+
+def test_secrets_from_files_replace_the_generated_ones(fake_project: FakeProject) -> None:
+    """Also for commands that join: SECRET_KEY and SECRET_KEY_FILE together are an error of the settings."""
+    for name in ("SECRET_KEY", "APP_KEYS"):
+        (fake_project.path / name).write_text("of a file\n")
+    # A relative path is relative to the working directory of the caller.
+    files = {f"{name}_FILE": os.path.relpath(fake_project.path / name) for name in ("SECRET_KEY", "APP_KEYS")}
+    process = fake_project.start_service(**files)
+    shown = json.loads(fake_project.run("manage", "show_secrets").stdout)
+    assert shown == {f"{name}_FILE": str(fake_project.path / name) for name in ("SECRET_KEY", "APP_KEYS")}
+    given = json.loads(fake_project.run("manage", "show_secrets", SECRET_KEY="of the caller").stdout)
+    assert given == {"SECRET_KEY": "of the caller", "APP_KEYS_FILE": str(fake_project.path / "APP_KEYS")}
+    stop(process)
+
+
+def test_a_url_from_a_file_replaces_the_server(fake_project: FakeProject) -> None:
+    url = fake_project.path / "redis"
+    url.write_text("redis://elsewhere.example/0")
+    process = fake_project.start_service(REDIS_URL_FILE=str(url))
+    servers = fake_project.runtime()["servers"]
+    assert isinstance(servers, dict)
+    assert "redis" not in servers
+    shown = json.loads(fake_project.run("manage", "show_urls").stdout)
+    assert shown.keys() == {"DATABASE_URL", "REDIS_URL_FILE"}
+    stop(process)
 
 
 @pytest.mark.parametrize("port", ["http", "0", "65536", "-1"])

@@ -14,8 +14,9 @@ from emails.sending.return_path import return_path
 from inbound.receiver import serve
 from lib.ids import to_uuid
 from lib.mail.smtp_limits import SessionLimits
+from lib.network.listening import open_sockets
 from tests.emails.builders import SENT, accept, claim_entries
-from tests.stack.stack import free_port, wait_for
+from tests.stack.stack import wait_for
 
 DOMAIN = "bounce.localhost"
 
@@ -95,13 +96,14 @@ class RawSession:
 @contextlib.contextmanager
 def run_receiver(limits: SessionLimits | None = None) -> Iterator[ReceiverPort]:
     """Run a receiver in a thread."""
-    port, loop = free_port(), asyncio.new_event_loop()
+    sockets, loop = open_sockets("127.0.0.1", 0, setting="INBOUND_PORT"), asyncio.new_event_loop()
+    port = sockets[0].getsockname()[1]
 
     def run():
         with contextlib.suppress(asyncio.CancelledError):
             loop.run_until_complete(task)
 
-    task = loop.create_task(serve(host="127.0.0.1", port=port, limits=limits))
+    task = loop.create_task(serve(sockets, limits=limits))
     thread = threading.Thread(target=run)
     thread.start()
     try:

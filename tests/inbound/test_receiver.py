@@ -13,6 +13,7 @@ from emails.models import Email, Recipient
 from emails.sending.return_path import return_path
 from events.models import Event
 from inbound import receiver as receiver_module
+from inbound.management.commands.inbound import require_sockets
 from inbound.models import MailReport
 from lib.ids import new_uuid, to_uuid
 from lib.mail.smtp_limits import SessionLimits
@@ -250,6 +251,31 @@ def test_starttls_with_a_certificate(workspace, settings, tmp_path):
     assert wait_until_settled().verdict == "recorded"
 
 
+def test_a_renewed_certificate_is_used_without_a_restart(workspace, settings, tmp_path):
+    settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    write_certificate(settings, trustme.CA())
+    with run_receiver() as port:
+        renewed = trustme.CA()
+        write_certificate(settings, renewed)
+        context = ssl.create_default_context()
+        renewed.configure_trust(context)
+        with smtplib.SMTP("localhost", port.number) as client:
+            client.starttls(context=context)
+            assert client.noop()[0] == 250
+
+
+def test_a_certificate_that_cannot_be_used_is_explained(settings, tmp_path):
+    settings.INBOUND_TLS_CERT = settings.INBOUND_TLS_KEY = str(tmp_path / "missing.pem")
+    with pytest.raises(CommandError, match=r"INBOUND_TLS_CERT and INBOUND_TLS_KEY cannot be used.*No such file"):
+        require_sockets()
+
+
+def write_certificate(settings, authority):
+    issued = authority.issue_cert("localhost")
+    issued.private_key_pem.write_to_path(settings.INBOUND_TLS_KEY)
+    issued.cert_chain_pems[0].write_to_path(settings.INBOUND_TLS_CERT)
+
+
 def test_without_a_certificate_tls_is_not_offered(port):
     with port.open_session(greeted=False) as session:
         assert "STARTTLS" not in session.exchange(b"EHLO mx.example.com\r\n")
@@ -280,6 +306,9 @@ def test_a_port_of_another_program_is_an_error_without_a_word_of_success(setting
     output = StringIO()
     with socket.create_server(("127.0.0.1", 0)) as other:
         settings.INBOUND_PORT = other.getsockname()[1]
-        with pytest.raises(CommandError, match="Cannot listen"):
+        with pytest.raises(
+            CommandError,
+            match=r"Cannot listen on 127\.0\.0\.1:\d+: another program .* set INBOUND_HOST or INBOUND_PORT",
+        ):
             call_command("inbound", stdout=output, skip_checks=True)
     assert output.getvalue() == ""

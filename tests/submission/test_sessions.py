@@ -14,6 +14,7 @@ import pytest
 import trustme
 
 from emails.models import Acceptance, Email, Recipient
+from lib.network.listening import CannotListen
 from lib.token_bucket import memory_buckets
 from submission.server import open_listeners, session_limits
 from suppressions.services import suppress_address
@@ -287,7 +288,7 @@ class TestListeners:
         with ExitStack() as opened:
             for listener in open_listeners()[0]:
                 opened.enter_context(listener.socket)
-            with pytest.raises(OSError, match="in use"):
+            with pytest.raises(CannotListen, match="another program listens"):
                 open_listeners()
 
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
 from api.fields import AttributesSerializer, TextListField, UtcDateTimeField
 from workspaces.models import ApiKey
-from workspaces.plans import PLANS
 
 LIMIT_TEXTS = {
     "domains": "The domains that the key can send from. Requires the scope `sending_access` or `sending_only`.",
@@ -22,7 +22,7 @@ LIMIT_TEXTS = {
 class WorkspaceSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
-    plan = serializers.ChoiceField(list(PLANS))
+    plan = serializers.ChoiceField(list(settings.PLANS))
 
 
 class KeyLimitsSerializer(AttributesSerializer[Any]):

@@ -17,7 +17,7 @@ from gunicorn.app.wsgiapp import WSGIApplication
 import config.wsgi  # noqa: F401 - loads the application before the fork
 from config.worker import worker_programs
 from inbound.inbox.receiver import HOST, serve_on
-from inbound.management.commands.inbound import run_receiver
+from inbound.management.commands.inbound import require_sockets, run_receiver
 from lib.forking import Program, exit_with_parent, fork_programs
 from submission.management.commands.submission import require_listeners
 from submission.server import run_server
@@ -34,11 +34,12 @@ class Command(BaseCommand):
             listener = socket.create_server((HOST, settings.INBOX_PORT))
         except OSError as error:
             raise CommandError(f"The inbox cannot listen on {HOST}:{settings.INBOX_PORT}: {error.strerror}.") from error
+        inbound_sockets = require_sockets()
         (listeners,) = require_listeners()
         programs: dict[str, Program] = {
             "inbox": lambda: asyncio.run(serve_on(listener)),
             **worker_programs(with_beat=True),
-            "inbound": run_receiver,
+            "inbound": partial(run_receiver, inbound_sockets),
             "submission": partial(run_server, listeners),
             "web": run_web,
         }

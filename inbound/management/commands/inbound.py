@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+import socket
+import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +14,8 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from inbound.receiver import serve
 from lib.forking import name_process
+from lib.network.listening import CannotListen, open_sockets, show_addresses
+from lib.network.tls_certificate import Certificate
 
 
 class Command(BaseCommand):
@@ -21,22 +25,32 @@ class Command(BaseCommand):
         self.check(tags=["app_keys"], databases=[DEFAULT_DB_ALIAS])
         connection.close()
         name_process("inbound")
-        address = f"{settings.INBOUND_HOST}:{settings.INBOUND_PORT}"
+        sockets = require_sockets()
+        self.stdout.write(f"Listening on {show_addresses(sockets)}.")
+        run_receiver(sockets)
+
+
+def require_sockets() -> list[socket.socket]:
+    """Listen on INBOUND_HOST and INBOUND_PORT. Raises CommandError if they or the certificate cannot be used."""
+    if settings.INBOUND_TLS_CERT:
         try:
-            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-                asyncio.run(_serve(lambda: self.stdout.write(f"Listening for reports on {address}.")))
-        except OSError as error:
-            raise CommandError(f"Cannot listen on {address}: {error.strerror}.") from error
+            Certificate(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
+        except (OSError, ssl.SSLError) as error:
+            raise CommandError(f"INBOUND_TLS_CERT and INBOUND_TLS_KEY cannot be used: {error}") from error
+    try:
+        return open_sockets(settings.INBOUND_HOST, settings.INBOUND_PORT, setting="INBOUND_HOST or INBOUND_PORT")
+    except CannotListen as error:
+        raise CommandError(str(error)) from error
 
 
-def run_receiver() -> None:
-    """Receive on INBOUND_HOST and INBOUND_PORT until SIGTERM."""
+def run_receiver(sockets: Sequence[socket.socket]) -> None:
+    """Receive until SIGTERM."""
     with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        asyncio.run(_serve(lambda: None))
+        asyncio.run(_serve(sockets))
 
 
-async def _serve(started: Callable[[], object]) -> None:
-    task = asyncio.ensure_future(serve(host=settings.INBOUND_HOST, port=settings.INBOUND_PORT, started=started))
+async def _serve(sockets: Sequence[socket.socket]) -> None:
+    task = asyncio.ensure_future(serve(sockets))
     # Every reply of 250 follows a commit, so cancelling loses nothing; only the threads have to finish.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     await task

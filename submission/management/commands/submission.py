@@ -10,8 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connection
 
 from lib.forking import fork_programs
+from lib.network.listening import CannotListen, show_addresses
+from lib.network.tls_certificate import Certificate
 from submission.server import Listener, open_listeners, run_server
-from submission.tls import Certificate
 
 
 class Command(BaseCommand):
@@ -22,10 +23,7 @@ class Command(BaseCommand):
         # A fork must not share it.
         connection.close()
         listeners = require_listeners(processes=settings.SUBMISSION_CONCURRENCY or multiprocessing.cpu_count())
-        addresses = ", ".join(
-            f"{settings.SUBMISSION_HOST}:{listener.socket.getsockname()[1]}" for listener in listeners[0]
-        )
-        self.stdout.write(f"Accepting email on {addresses}.")
+        self.stdout.write(f"Listening on {show_addresses([listener.socket for listener in listeners[0]])}.")
         programs = {f"submission{number}": partial(run_server, own) for number, own in enumerate(listeners)}
         if program := fork_programs(programs):
             program()
@@ -36,8 +34,8 @@ def require_listeners(*, processes: int = 1) -> list[list[Listener]]:
     _check_certificate()
     try:
         return open_listeners(processes=processes)
-    except OSError as error:
-        raise CommandError(f"The submission server cannot listen: {error}.") from error
+    except CannotListen as error:
+        raise CommandError(str(error)) from error
 
 
 def _check_certificate() -> None:

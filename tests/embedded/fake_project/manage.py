@@ -73,13 +73,28 @@ def show() -> None:
     sys.stdout.write(json.dumps({name: os.environ[name] for name in names} | {"here": str(Path.cwd())}))
 
 
+def show_secrets() -> None:
+    """Print the secrets in the form in which they are given."""
+    _show_given("SECRET_KEY", "APP_KEYS")
+
+
+def show_urls() -> None:
+    """Print the URLs of the servers in the form in which they are given."""
+    _show_given("DATABASE_URL", "REDIS_URL")
+
+
+def _show_given(*names: str) -> None:
+    forms = [*names, *(f"{name}_FILE" for name in names)]
+    sys.stdout.write(json.dumps({form: os.environ[form] for form in forms if form in os.environ}))
+
+
 def shout() -> None:
     """Print standard input in capitals and exit with code 7."""
     sys.stdout.write(sys.stdin.read().upper())
     sys.exit(7)
 
 
-COMMANDS = (migrate, collectstatic, create_demo, serve, count, count_slowly, show, shout)
+COMMANDS = (migrate, collectstatic, create_demo, serve, count, count_slowly, show, show_secrets, show_urls, shout)
 
 if __name__ == "__main__":
     {command.__name__: command for command in COMMANDS}[sys.argv[1]]()

@@ -3,13 +3,16 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from workspaces.management.accounts import add_account_arguments, read_account, read_name
 from workspaces.models import User
-from workspaces.plans import PLANS
 from workspaces.services import create_account, create_workspace
+
+# The operator's own workspaces have no limits.
+PLAN_OF_OPERATOR = "enterprise"
 
 
 class Command(BaseCommand):
@@ -18,7 +21,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", required=True, type=read_name)
         add_account_arguments(parser)
-        parser.add_argument("--plan", required=True, choices=list(PLANS))
+        parser.add_argument(
+            "--plan", default=PLAN_OF_OPERATOR, choices=list(settings.PLANS), help="default: enterprise, without limits"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         email, password = read_account(options)

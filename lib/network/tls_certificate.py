@@ -1,10 +1,10 @@
-"""The TLS certificate of the submission ports, read again when its files change."""
+"""The TLS certificate of a server, read again when its files change."""
 
 import logging
 import ssl
 from pathlib import Path
 
-log = logging.getLogger("postrider.submission")
+log = logging.getLogger("postrider.tls")
 
 
 class Certificate:
