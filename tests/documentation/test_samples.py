@@ -103,7 +103,7 @@ def test_an_unregistered_domain_is_refused_as_the_quick_start_says(runner, tmp_p
 
 def template_examples() -> list[tuple[str, str]]:
     text = (directory() / "guides" / "templates.md").read_text(encoding="utf-8").partition("## Language")[2]
-    lines = re.findall(r"^\| `(.+?)` \| (?:`(.*?)`)? ?\|", text, re.MULTILINE)
+    lines = re.findall(r"^\| `(.+?)` \| (?:`(.*?)`|nothing) \|", text, re.MULTILINE)
     return [(source.replace("\\|", "|"), result) for source, result in lines]
 
 

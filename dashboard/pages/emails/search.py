@@ -90,7 +90,7 @@ def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[
     note = (
         ""
         if hits.is_complete
-        else _("Only the newest %(count)s emails were searched.")
+        else _("Searched the newest %(count)s emails only.")
         % {"count": number_format(NEWEST_EMAILS, force_grouping=True)}
     )
     query = query_without_page(request)

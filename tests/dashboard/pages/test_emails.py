@@ -161,7 +161,7 @@ class TestSearch:
     def test_by_tag_searches_the_newest_and_shows_a_note(self, owner, monkeypatch):
         assert self.found(owner, "tag=shop")[0] == ["Receipt 1", "Receipt 0"]
         monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
-        assert self.found(owner, "tag=shop") == ([], False, "Only the newest 5 emails were searched.")
+        assert self.found(owner, "tag=shop") == ([], False, "Searched the newest 5 emails only.")
 
     def test_for_older_emails_uses_the_index(self, owner, monkeypatch):
         monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
@@ -172,7 +172,7 @@ class TestSearch:
         monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
 
         subjects, _, note = self.found(owner, "search=re")
-        assert (len(subjects), note) == (5, "Only the newest 5 emails were searched.")
+        assert (len(subjects), note) == (5, "Searched the newest 5 emails only.")
 
     def test_that_takes_too_long_falls_back_to_the_newest(self, owner, monkeypatch):
         monkeypatch.setattr(email_search, "NEWEST_EMAILS", 5)
