@@ -28,7 +28,7 @@ from documentation.markdown import (
 )
 
 INDEX = "README.md"
-# Relative to docs/, as its index and links have it. On the site, files outside of docs/ have the name of a page.
+# Relative to docs/, as in its index. On the site, such a file has the name of a page (docs/decisions/0217).
 CHANGELOG = "../CHANGELOG.md"
 FILES = {"changelog": CHANGELOG}
 URL = "/docs/"

@@ -1,6 +1,6 @@
 """The guides for frameworks: settings and code of each page send an email with the mailer of the framework.
 
-Debian has older versions of the frameworks; the pages say which ones.
+Debian has older versions of the frameworks; the pages say which ones. See docs/decisions/0214.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The tutorial, executed as a reader would: all of its commands in one shell, in their order."""
+"""The tutorial, executed as a reader would: all of its commands in one shell, in their order.
+
+See docs/decisions/0214.
+"""
 
 import os
 import signal
