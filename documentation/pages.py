@@ -35,7 +35,7 @@ URL = "/docs/"
 NOT_SERVED = "Development"
 # Decisions are for developers: on the site, the reference in parentheses is left out.
 DECISION = r"\[[\w ]+\]\([./]*(?:docs/)?decisions/[^)]+\)"
-DECISION_REFERENCE = re.compile(rf"\s\({DECISION}(?:,\s{DECISION})*\)|,\s{DECISION}(?=\))")
+DECISION_REFERENCE = re.compile(rf"\s+\({DECISION}(?:,\s+{DECISION})*\)|,\s+(?:decision\s+)?{DECISION}(?=\))")
 # Pages for users of this service, whose samples show its URL; those for operators keep the example.
 FOR_USERS = ("quickstart/", "frameworks/", "guides/", "migrate/", "tutorial")
 EXAMPLE_URL = "https://mail.example.com"

@@ -180,7 +180,7 @@ def test_the_routes_of_nextjs(service, libraries, tmp_path):
     )  # fmt: skip
     result = json.loads(output.splitlines()[-1])
     assert result["first"] == result["second"]
-    assert result["refused"] == [422, {"error": "validation_failed"}]
+    assert result["refused"] == [422, {"error": "validation_error"}]
     assert (result["genuine"], result["forged"]) == (204, 401)
     assert "bounced: ada@example.com unknown_user" in output
     check_arrived(service)
