@@ -56,7 +56,7 @@ PAGE_TITLES = {
 }
 PAGE_ADVICE = {
     403: gettext_noop("Your account has no permission for this page."),
-    405: gettext_noop("This address only receives forms. If you had to sign in first, send the form again."),
+    405: gettext_noop("This address only receives forms. If you had to sign in first, submit the form again."),
     413: gettext_noop("A form can have at most 2 MiB."),
     500: gettext_noop("Try again. If the error remains, contact the operator of this server."),
     503: gettext_noop("Try again in a minute."),

@@ -11,6 +11,7 @@ from django.urls import URLPattern
 # Parameters that are the id of the object in the path.
 ID_NAMES = re.compile("<(?:str:)?(?:pk|number|reference)>")
 PARAMETER = re.compile(r"<(?:str:)?(\w+)>")
+NO_NOTE = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Endpoint:
 
     @property
     def state(self) -> str:
-        return "absent" if self.is_absent else "differs" if self.note else "there"
+        return "absent" if self.is_absent else "differs" if self.note else "full"
 
 
 @cache
@@ -48,10 +49,10 @@ def first_segments(dialect: str) -> set[str]:
 def endpoint_table(dialect: str) -> str:
     """Return the table of docs/migrate/<dialect>.md in Markdown."""
     rows = [
-        f"| `{endpoint.method} {endpoint.path}` | {endpoint.state} | {endpoint.note}".rstrip() + " |\n"
+        f"| `{endpoint.method} {endpoint.path}` | {endpoint.state} | {endpoint.note or NO_NOTE} |\n"
         for endpoint in list_endpoints(dialect)
     ]
-    return "".join(["| endpoint | | note |\n|---|---|---|\n", *rows])
+    return "".join(["| endpoint | support | note |\n|---|---|---|\n", *rows])
 
 
 def _methods(pattern: URLPattern) -> Iterator[tuple[str, str]]:

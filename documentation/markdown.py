@@ -21,6 +21,7 @@ LANGUAGES = {
     "php": "PHP",
     "ruby": "Ruby",
     "go": "Go",
+    "java": "Java",
 }
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])+)\]\(([^()\s]+)\)")
 

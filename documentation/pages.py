@@ -28,12 +28,16 @@ from documentation.markdown import (
 )
 
 INDEX = "README.md"
+# Relative to docs/, as in its index. On the site, such a file has the name of a page (docs/decisions/0217).
+CHANGELOG = "../CHANGELOG.md"
+FILES = {"changelog": CHANGELOG}
 URL = "/docs/"
 NOT_SERVED = "Development"
 # Decisions are for developers: on the site, the reference in parentheses is left out.
-DECISION_REFERENCE = re.compile(r"\s\(\[[\w ]+\]\([./]*decisions/[^)]+\)(, \[\d{4}\]\([./]*decisions/[^)]+\))*\)")
+DECISION = r"\[[\w ]+\]\([./]*(?:docs/)?decisions/[^)]+\)"
+DECISION_REFERENCE = re.compile(rf"\s+\({DECISION}(?:,\s+{DECISION})*\)|,\s+(?:decision\s+)?{DECISION}(?=\))")
 # Pages for users of this service, whose samples show its URL; those for operators keep the example.
-FOR_USERS = ("quickstart/", "guides/", "migrate/")
+FOR_USERS = ("quickstart/", "frameworks/", "guides/", "migrate/", "tutorial")
 EXAMPLE_URL = "https://mail.example.com"
 FIRST_SENTENCE = re.compile(r".+?[.](?=\s|$)")
 
@@ -71,6 +75,16 @@ def directory() -> Path:
     return Path(settings.BASE_DIR) / "docs"
 
 
+def page_file(name: str) -> Path:
+    return directory() / FILES.get(name, f"{name}.md")
+
+
+def page_name(file: str) -> str:
+    """Return the name of the page for a file. file: its path relative to docs/."""
+    names = {other: name for name, other in FILES.items()}
+    return names.get(file) or file.removeprefix("../docs/").removesuffix(".md")
+
+
 @functools.cache
 def page_sections() -> tuple[NavigationSection, ...]:
     """Return the sections of docs/README.md that are served."""
@@ -100,7 +114,7 @@ def documentation_page(name: str) -> DocumentationPage | None:
 def _render_page(name: str) -> DocumentationPage:
     tokens = parser().parse(_source(name))
     headings = add_anchors(tokens)
-    rewrite_links(tokens, functools.partial(site_url, folder=posixpath.dirname(name)))
+    rewrite_links(tokens, functools.partial(site_url, folder=_folder(name)))
     return DocumentationPage(
         headings[0].text, _summary(tokens), render_tokens(tokens), headings[1:], tuple(_sections(tokens, headings))
     )
@@ -113,7 +127,7 @@ def markdown_page(name: str) -> str | None:
 
 @functools.cache
 def _rewritten_page(name: str) -> str:
-    return rewrite_source(_source(name), functools.partial(markdown_url, folder=posixpath.dirname(name)))
+    return rewrite_source(_source(name), functools.partial(markdown_url, folder=_folder(name)))
 
 
 def site_url(target: str, *, folder: str, suffix: str = "") -> str | None:
@@ -122,7 +136,7 @@ def site_url(target: str, *, folder: str, suffix: str = "") -> str | None:
         return target
     path, mark, anchor = target.partition("#")
     file = resolve(path, folder=folder)
-    name = file.removesuffix(".md")
+    name = page_name(file)
     if file == INDEX:
         return URL
     return f"{URL}{name}{suffix}{mark}{anchor}" if name in page_names() else None
@@ -132,9 +146,14 @@ def markdown_url(target: str, *, folder: str) -> str | None:
     return site_url(target, folder=folder, suffix=".md")
 
 
+def _folder(name: str) -> str:
+    """Return the folder of a page's file, relative to docs/."""
+    return posixpath.dirname(FILES.get(name, name))
+
+
 def _source(name: str) -> str:
     """Return the text of a page for this service: with its URL, without references to decisions."""
-    text = DECISION_REFERENCE.sub("", (directory() / f"{name}.md").read_text(encoding="utf-8"))
+    text = DECISION_REFERENCE.sub("", page_file(name).read_text(encoding="utf-8"))
     return text.replace(EXAMPLE_URL, settings.PUBLIC_URL) if name.startswith(FOR_USERS) else text
 
 
@@ -163,5 +182,5 @@ def _entries(token: Token) -> Iterator[NavigationEntry]:
     for child, following in pairs(token.children or []):
         if child.type == "link_open":
             target = str(child.attrGet("href"))
-            name = target.removesuffix(".md") if target.endswith(".md") else ""
+            name = page_name(target) if target.endswith(".md") else ""
             yield NavigationEntry(following.content, f"{URL}{name}" if name else target, name)

@@ -74,9 +74,7 @@ class Webhook(models.Model):
     sealed_headers = models.TextField(default="", db_default="", blank=True, editable=False)
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
-    pace = models.PositiveSmallIntegerField(
-        default=4, help_text="maximum attempts in flight (webhooks.sending.endpoint_shares)"
-    )
+    pace = models.PositiveSmallIntegerField(default=4, help_text="maximum number of attempts at a time")
     failing_since = models.DateTimeField(null=True, editable=False, help_text="first failure since the last success")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
@@ -241,7 +239,7 @@ class WebhookDelivery(models.Model):
     status_code = models.PositiveSmallIntegerField(null=True, help_text="of the last response")
     error = models.CharField(max_length=32, blank=True, default="", help_text="of the last attempt")
     created_at = models.DateTimeField()
-    succeeded_at = models.DateTimeField(null=True, help_text="the first success; a replay does not change it")
+    succeeded_at = models.DateTimeField(null=True, help_text="time of the first success")
 
     class Meta:
         verbose_name_plural = "webhook deliveries"

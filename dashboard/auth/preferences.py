@@ -32,14 +32,16 @@ class PreferencesForm(forms.Form):
         required=False,
         choices=[("", gettext_lazy("As the browser")), *settings.LANGUAGES],
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("Of the dashboard and of emails to you. The API and the documentation are in English."),
+        help_text=gettext_lazy(
+            "Applies to the dashboard and to emails we send you. The API and the documentation are in English."
+        ),
     )
     time_zone = forms.CharField(
         label=gettext_lazy("Time zone"),
         required=False,
         max_length=64,
         widget=UnfoldAdminTextInputWidget({"list": "time-zones", "autocomplete": "off", "spellcheck": "false"}),
-        help_text=gettext_lazy("Search for a city. Hover over a time to see it in UTC. Charts have days in UTC."),
+        help_text=gettext_lazy("Search for a city. Hover over a time to see it in UTC. Charts always use UTC days."),
     )
 
     def clean_time_zone(self) -> str:

@@ -79,7 +79,7 @@ class DomainForm(forms.Form):
         widget=UnfoldAdminTextInputWidget(
             {"autofocus": True, "autocomplete": "off", "autocapitalize": "none", "placeholder": "mail.example.com"}
         ),
-        help_text=gettext_lazy("The domain of your From addresses: the part after the @."),
+        help_text=gettext_lazy("The part after the @ in your From addresses."),
     )
 
     def clean_name(self) -> str:

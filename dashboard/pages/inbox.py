@@ -71,7 +71,7 @@ class InboxSection(ScopedAdmin):
 
     def clear_view(self, request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
-            lead = gettext("All emails in the inbox will be deleted. Their pages under Emails stay.")
+            lead = gettext("All emails in the inbox will be deleted. They remain listed under Emails.")
             confirmation = Confirmation(lead, gettext("Delete all"), self.list_url, is_danger=True)
             return self.confirm(request, gettext("Delete all emails in the inbox"), confirmation)
         count = clear_inbox(current_workspace(request).id)

@@ -68,7 +68,7 @@ class KeyForm(forms.Form):
             (ApiKey.Scope.SENDING_ONLY.value, gettext_lazy("Sending only: send emails, read nothing")),
             (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: read everything, change nothing")),
             (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: all API operations")),
-            (TEST, gettext_lazy("Test: like sending access, and nothing is sent")),
+            (TEST, gettext_lazy("Test: like sending access, but nothing is delivered")),
         ],
         widget=UnfoldAdminSelectWidget,
     )

@@ -35,7 +35,7 @@ from workspaces.members import (
 from workspaces.models import Invitation, Membership, User, Workspace
 
 ROLES = [
-    (Membership.Role.MEMBER.value, gettext_lazy("Member: everything except members and the audit log")),
+    (Membership.Role.MEMBER.value, gettext_lazy("Member: full access except members and audit log")),
     (Membership.Role.OWNER.value, gettext_lazy("Owner: full access")),
 ]
 LAST_OWNER = gettext_lazy("A workspace must have at least one owner. Make another member an owner first.")

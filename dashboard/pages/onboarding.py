@@ -160,7 +160,7 @@ def _email_step(domains: Sequence[Domain], *, is_done: bool) -> OnboardingStep:
     return OnboardingStep(
         "curl",
         _("Send your first email"),
-        _("With a command, or after these steps as a test email to your own address."),
+        _("Use the command, or send yourself a test email here."),
         "#curl",
         example_curl(domains),
         is_done=is_done,

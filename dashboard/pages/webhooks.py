@@ -98,7 +98,7 @@ class WebhookForm(ApiForm):
         initial=STANDARD,
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("Another service's format is for applications that were written for it."),
+        help_text=gettext_lazy("Choose another service's format if your endpoint was built for it."),
     )
 
     headers = forms.CharField(

@@ -147,10 +147,10 @@ emails_schema = keyed_view(
     send=Operation(
         "sendEmail",
         "Send an email",
-        "Accepts one email, sent immediately or at `scheduledFor`. It requires `html`, `text` or `templateId`; the "
-        "template's content overrides `html` and `text`. A list in `to` is one email, and each recipient sees all "
-        "addresses in `to`. A 202 response means that the email is stored durably and will be sent. With `dryRun` "
-        "the request is checked in full and nothing is sent: the response is 200 and shows the rendered content.",
+        "Send one email, now or later (`scheduledFor`). Give `html`, `text` or `templateId`; a template takes "
+        "precedence. A list in `to` is one email, and each recipient sees all addresses in `to`. A 202 response means "
+        "that the email is stored durably and will be sent. With `dryRun` the request is checked in full and nothing "
+        "is sent: the response is 200 and shows the rendered content.",
         [
             response(
                 AcceptedSerializer, "The email is accepted.", examples=examples.ACCEPTED, status=202, headers=REPLAYED

@@ -41,7 +41,7 @@ RULES = (
     _rule(r"\bbackground-image\s*:", _("Outlook on Windows does not show background images.")),
     _rule(
         r"""\b(?:href|src)\s*=\s*["'](?![a-z][a-z0-9+.-]*:|//|\#|["'])""",
-        _("A relative address leads nowhere in an email. Use complete addresses with https."),
+        _("Relative links do not work in emails. Use complete addresses with https."),
     ),
 )
 

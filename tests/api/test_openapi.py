@@ -196,19 +196,19 @@ ALL_ACCESS = {Scope.FULL_ACCESS, Scope.WORKSPACE_ADMIN}
 def test_documented_scopes_match_the_views():
     scopes = {
         "Accepts an API key with any scope.": set(Scope),
-        "with scope `sending_only` or `sending_access` or `full_access` or `workspace_admin`.": {
+        "one of the scopes `sending_only`, `sending_access`, `full_access`, `workspace_admin`.": {
             Scope.SENDING_ONLY,
             Scope.SENDING_ACCESS,
             *ALL_ACCESS,
         },
-        "with scope `sending_access` or `read_only` or `full_access` or `workspace_admin`.": {
+        "one of the scopes `sending_access`, `read_only`, `full_access`, `workspace_admin`.": {
             Scope.SENDING_ACCESS,
             Scope.READ_ONLY,
             *ALL_ACCESS,
         },
-        "with scope `read_only` or `full_access` or `workspace_admin`.": {Scope.READ_ONLY, *ALL_ACCESS},
-        "with scope `sending_access` or `full_access` or `workspace_admin`.": {Scope.SENDING_ACCESS, *ALL_ACCESS},
-        "with scope `full_access` or `workspace_admin`.": ALL_ACCESS,
+        "one of the scopes `read_only`, `full_access`, `workspace_admin`.": {Scope.READ_ONLY, *ALL_ACCESS},
+        "one of the scopes `sending_access`, `full_access`, `workspace_admin`.": {Scope.SENDING_ACCESS, *ALL_ACCESS},
+        "one of the scopes `full_access`, `workspace_admin`.": ALL_ACCESS,
     }
     patterns = {path_of(route): pattern for route, pattern in routes(get_resolver().url_patterns)}
     for path, method, operation in OPERATIONS:

@@ -12,7 +12,7 @@ from config.management.commands.document_dialects import with_table
 from tests.stack.stack import REPOSITORY
 
 PAGES = REPOSITORY / "docs" / "migrate"
-ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<state>there|differs|absent) \|", re.MULTILINE)
+ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<state>full|differs|absent) \|", re.MULTILINE)
 PLACEHOLDER = re.compile(r":\w+")
 
 

@@ -13,7 +13,7 @@ from documentation import pages as documentation_pages
 from documentation.language_models import reference_markdown
 from documentation.markdown import Anchors
 from documentation.navigation import navigation
-from documentation.pages import directory, page_names
+from documentation.pages import directory, page_file, page_names
 from documentation.reference import reference_pages
 from tests.dashboard import axe
 from tests.dashboard.browser import Visit, chromium
@@ -89,7 +89,7 @@ def test_each_link_of_the_site_leads_to_a_page_and_its_section(path):
 
 @pytest.mark.parametrize("name", ["README", *NAMES])
 def test_each_link_of_the_file_leads_to_a_file_and_its_section(name):
-    source = directory() / f"{name}.md"
+    source = page_file(name)
     for token in MarkdownIt("commonmark").enable("table").parse(source.read_text(encoding="utf-8")):
         for child in token.children or []:
             if child.type == "link_open" and not str(child.attrGet("href")).startswith(("http", "mailto:", "/")):

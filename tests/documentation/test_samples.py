@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from markdown_it import MarkdownIt
 
+from delivery.transports.transports_file import read_transports
 from documentation.pages import directory
 from templates_app.language.rendering import RenderMode, render
 from templates_app.language.syntax import compile_template
@@ -95,6 +96,16 @@ def test_the_statements_of_the_page_about_scaling_are_valid():
         assert cursor.fetchone() == ("5s", "force_generic_plan")
 
 
+@pytest.mark.parametrize("page", ["transports", "guides/warm-up"])
+def test_the_transports_of_a_page_are_a_valid_file(page, tmp_path):
+    (text,) = [text for language, text in fences(page) if language == "yaml"]
+    (tmp_path / "transports.yaml").write_text(text)
+    (tmp_path / "relay-url.secret").write_text("smtp://user:password@relay.example:587")
+    (tmp_path / "postmark.secret").write_text("server_token: secret")
+    transports = read_transports(tmp_path / "transports.yaml")
+    assert transports.transports["own"].per_day
+
+
 @pytest.mark.full
 def test_an_unregistered_domain_is_refused_as_the_quick_start_says(runner, tmp_path):
     source = programs("quickstart/python")["python"]
@@ -103,7 +114,7 @@ def test_an_unregistered_domain_is_refused_as_the_quick_start_says(runner, tmp_p
 
 def template_examples() -> list[tuple[str, str]]:
     text = (directory() / "guides" / "templates.md").read_text(encoding="utf-8").partition("## Language")[2]
-    lines = re.findall(r"^\| `(.+?)` \| (?:`(.*?)`)? ?\|", text, re.MULTILINE)
+    lines = re.findall(r"^\| `(.+?)` \| (?:`(.*?)`|nothing) \|", text, re.MULTILINE)
     return [(source.replace("\\|", "|"), result) for source, result in lines]
 
 

@@ -25,8 +25,9 @@ def _access(view: Any, name: str) -> Access:
     problems = (*UNAUTHENTICATED, errors.NetworkNotAllowed, RateLimitExceeded)
     if len(scopes) == len(Scope):
         return Access("Accepts an API key with any scope.", problems)
-    names = " or ".join(f"`{scope.value}`" for scope in scopes)
-    return Access(f"Requires an API key with scope {names}.", (*problems, errors.InsufficientScope))
+    names = ", ".join(f"`{scope.value}`" for scope in scopes)
+    choice = f"one of the scopes {names}" if len(scopes) > 1 else f"the scope {names}"
+    return Access(f"Requires an API key with {choice}.", (*problems, errors.InsufficientScope))
 
 
 class ApiKeyExtension(OpenApiAuthenticationExtension):

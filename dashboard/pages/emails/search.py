@@ -53,7 +53,7 @@ def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[
     has_next = page.total > number * PER_PAGE
     note = older = ""
     if page.continue_to:
-        note = _("Only the newest %(count)s emails were searched.") % {
+        note = _("Searched the newest %(count)s emails only.") % {
             "count": _grouped(query.walked(pages.PAGE_EFFORT))
         }
         older = _query_until(request, format_datetime(page.continue_to))

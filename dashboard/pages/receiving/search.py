@@ -47,6 +47,6 @@ def find_received(request: HttpRequest, emails: QuerySet[ReceivedEmail], *, filt
         rows = ReceivedListFilters.base_filters[name].filter(rows, value)
     if not emails.values("id")[NEWEST_EMAILS : NEWEST_EMAILS + 1].exists():
         return list_page(request, rows)
-    note = _("Only the newest %(count)s emails were searched.")
+    note = _("Searched the newest %(count)s emails only.")
     count = number_format(NEWEST_EMAILS, force_grouping=True)
     return replace(list_page(request, rows), note=note % {"count": count})

@@ -170,7 +170,7 @@ class TestSearch:
         compare_newest(5)
 
         subjects, _, note = self.found(owner, "search=re&status=delivered")
-        assert (len(subjects), note) == (5, "Only the newest 5 emails were searched.")
+        assert (len(subjects), note) == (5, "Searched the newest 5 emails only.")
         page = owner.get("/dashboard/emails/?search=re&status=delivered")
         assert "At least 5 emails" in page.text
         (link,) = re.findall(r'<a href="[?]([^"]*)">Search older emails</a>', page.text)

@@ -56,7 +56,7 @@ class TestPeriod:
         assert metrics(page)["all"] == (5, None, None)
         assert page.context["volume"].series[0].values == [None, None, None, 0, 0, 0, 5]
         assert [row.counts is None for row in page.context["rows"]] == [False] * 4 + [True] * 3
-        assert page.content.decode().count("no data before") == 5
+        assert page.content.decode().count("no earlier data") == 5
 
     def test_a_custom_range_ends_on_its_last_day(self, owner, workspace):
         for days in (9, 10, 12, 13):

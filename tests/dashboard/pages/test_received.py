@@ -157,8 +157,8 @@ class TestList:
         monkeypatch.setattr(search, "NEWEST_EMAILS", 2)
         page = owner.get(f"{RECEIVED}?search=example")
         assert [email.subject for email in page.context["listing"].rows] == ["Order", "Offer"]
-        assert "Only the newest 2 emails were searched." in page.text
-        assert "were searched" not in owner.get(RECEIVED).text
+        assert "Searched the newest 2 emails only." in page.text
+        assert "Searched the newest" not in owner.get(RECEIVED).text
 
     def test_it_reads_no_content_and_as_many_queries_for_any_number(
         self, owner, alice, emails, django_assert_max_num_queries

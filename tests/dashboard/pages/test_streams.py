@@ -190,7 +190,7 @@ class TestSwitch:
             assert ">1 email<" in owner.get(f"{EMAILS}?stream={stream}").text
         compare_newest(1)
         listing = owner.get(f"{EMAILS}?stream=main").context["listing"]
-        assert (listing.rows, listing.note) == ([], "Only the newest 1 emails were searched.")
+        assert (listing.rows, listing.note) == ([], "Searched the newest 1 emails only.")
 
     def test_the_list_of_suppressions_shows_those_of_the_stream(self, owner, alice, newsletter):
         suppress_address(alice.workspace, address=ADA, reason="unsubscribe", stream="newsletter")

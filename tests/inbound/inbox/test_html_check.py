@@ -33,8 +33,8 @@ def test_common_email_markup_has_no_problems():
         ('<p style="display:inline-grid">', "flexbox"),
         ('<p style="position:absolute">', "Positioned"),
         ("<p style='background-image:url(https://example.com/a)'>", "background images"),
-        ('<a href="/reset">', "relative address"),
-        ('<img alt="" src="logo.png">', "relative address"),
+        ('<a href="/reset">', "Relative links"),
+        ('<img alt="" src="logo.png">', "Relative links"),
     ],
 )
 def test_markup_that_clients_treat_differently_is_a_problem(html, words):
