@@ -10,6 +10,7 @@ from dashboard.pages.members import MemberSection
 from dashboard.pages.receiving.blocks import BlockSection
 from dashboard.pages.receiving.routes import RouteSection
 from dashboard.pages.receiving.section import ReceivedSection
+from dashboard.pages.requests import RequestSection
 from dashboard.pages.streams.section import StreamSection
 from dashboard.pages.suppressions import SuppressionSection
 from dashboard.pages.templates import TemplateSection
@@ -19,6 +20,7 @@ from domains.models import Domain
 from emails.models import Email
 from inbound.inbox.models import CaughtMail
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
+from request_log.models import ApiRequest
 from streams.models import Stream
 from suppressions.models import Suppression
 from templates_app.models import Template
@@ -37,5 +39,6 @@ dashboard_site.register(WebhookDelivery, DeliverySection)
 dashboard_site.register(Stream, StreamSection)
 dashboard_site.register(Suppression, SuppressionSection)
 dashboard_site.register(ApiKey, KeySection)
+dashboard_site.register(ApiRequest, RequestSection)
 dashboard_site.register(Membership, MemberSection)
 dashboard_site.register(AuditEntry, AuditSection)

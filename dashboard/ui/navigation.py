@@ -50,6 +50,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 *([streams] if streams_of(request) else []),
                 _item(_("Suppressions"), "block", "suppressions_suppression_changelist", key="s"),
                 _item(_("API keys"), "key", "workspaces_apikey_changelist", key="k"),
+                _item(_("API requests"), "receipt_long", "request_log_apirequest_changelist", key="q"),
                 _item(_("Usage"), "data_usage", "usage", key="u"),
             ],
         },
