@@ -1,4 +1,9 @@
-"""Sections of the workspace dashboard. The staff pages are in each app's admin.py."""
+"""Sections of the workspace dashboard, and the staff pages that read several apps.
+
+The other staff pages are in each app's admin.py.
+"""
+
+from django.contrib import admin
 
 from dashboard.pages.audit import AuditSection
 from dashboard.pages.deliveries import DeliverySection
@@ -16,6 +21,8 @@ from dashboard.pages.suppressions import SuppressionSection
 from dashboard.pages.templates import TemplateSection
 from dashboard.pages.webhooks import WebhookSection
 from dashboard.site import dashboard_site
+from dashboard.staff.audit import SearchableAuditAdmin
+from dashboard.staff.workspaces import ActiveWorkspaceAdmin
 from domains.models import Domain
 from emails.models import Email
 from inbound.inbox.models import CaughtMail
@@ -25,8 +32,11 @@ from streams.models import Stream
 from suppressions.models import Suppression
 from templates_app.models import Template
 from webhooks.models import Webhook, WebhookDelivery
-from workspaces.models import ApiKey, AuditEntry, Membership
+from workspaces.models import ApiKey, AuditEntry, Membership, Workspace
 
+admin.site.unregister([Workspace, AuditEntry])
+admin.site.register(Workspace, ActiveWorkspaceAdmin)
+admin.site.register(AuditEntry, SearchableAuditAdmin)
 dashboard_site.register(Email, EmailSection)
 dashboard_site.register(ReceivedEmail, ReceivedSection)
 dashboard_site.register(InboundRoute, RouteSection)

@@ -101,7 +101,9 @@ def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     models = _models_for(request)
     home = reverse("admin:index")
     operations = {"title": _("Operations"), "icon": "monitoring", "link": home, "active": request.path == home}
-    sections: list[dict[str, Any]] = [{"items": [operations]}]
+    queue = {"title": _("Queue"), "icon": "hourglass_top", "link": reverse("admin:queue")}
+    first = [operations, queue] if request.user.has_perm("emails.view_email") else [operations]
+    sections: list[dict[str, Any]] = [{"items": first}]
     for title, icons in STAFF_SECTIONS.items():
         items = [{**models.pop(name), "icon": icon} for name, icon in icons.items() if name in models]
         sections += [{"title": title, "separator": True, "items": items}] if items else []
