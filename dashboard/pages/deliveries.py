@@ -31,7 +31,7 @@ from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookDe
 from webhooks.sending.post import HEADERS
 from webhooks.services import replay_delivery
 
-SEARCHED_DELIVERIES = 5_000
+SEARCHED_DELIVERIES = 2_000
 MAX_SEARCH_LENGTH = 200
 
 
