@@ -15,7 +15,7 @@ from dashboard.pages.members import MemberSection
 from dashboard.pages.receiving.blocks import BlockSection
 from dashboard.pages.receiving.routes import RouteSection
 from dashboard.pages.receiving.section import ReceivedSection
-from dashboard.pages.requests import RequestSection
+from dashboard.pages.requests.section import RequestSection
 from dashboard.pages.streams.section import StreamSection
 from dashboard.pages.suppressions import SuppressionSection
 from dashboard.pages.templates import TemplateSection
