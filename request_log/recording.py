@@ -17,7 +17,7 @@ from api.admission import API_PREFIXES
 from api.request_ids import current_request_id
 from lib.ids import to_uuid
 from lib.sql import run_prepared
-from lib.write_buffer import WriteBuffer
+from lib.worker.write_buffer import WriteBuffer
 from workspaces.models import ApiKey
 
 CAPACITY = 2_000

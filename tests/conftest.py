@@ -17,7 +17,7 @@ from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
-from lib.write_buffer import WriteBuffer
+from lib.worker.write_buffer import WriteBuffer
 from request_log.recording import recorder as request_recorder
 from streams.services import streams_cache
 from tests.collected import collected_files

@@ -1,6 +1,6 @@
 """Hit buffer: opens and clicks are recorded in batches, and responses do not wait for the database.
 
-See lib.write_buffer and docs/decisions/0026.
+See lib.worker.write_buffer and docs/decisions/0026.
 """
 
 import logging
@@ -8,7 +8,7 @@ import logging
 from django.db import InterfaceError, OperationalError
 
 from emails.feedback.opens_and_clicks import Hit, record_hits
-from lib.write_buffer import WriteBuffer
+from lib.worker.write_buffer import WriteBuffer
 
 CAPACITY = 10_000
 BATCH_SIZE = 100

@@ -8,8 +8,8 @@ import pytest
 from django.db import DataError, OperationalError, connection
 
 from emails.feedback.opens_and_clicks import Hit
-from lib import write_buffer
 from lib.ids import new_id
+from lib.worker import write_buffer
 from tests.tracking.conftest import Reader, make_reader
 from tracking import recorder as module
 from tracking.recorder import BATCH_SIZE, CAPACITY, HitRecorder
