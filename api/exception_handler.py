@@ -65,10 +65,19 @@ PAGE_ADVICE = {
 MAX_NAME_LENGTH = 100
 
 
+class ProblemResponse(Response):
+    """The response to a request that failed. problem_code: of the request log, in every dialect."""
+
+    def __init__(self, problem: errors.Problem, data: Any, **options: Any) -> None:
+        super().__init__(data, **options)
+        self.problem_code = problem.code
+
+
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     """Return the response for an exception; DRF's EXCEPTION_HANDLER."""
     problem = logged_problem(error)
-    return Response(problem_body(problem), status=problem.status, headers=problem.headers, content_type=CONTENT_TYPE)
+    body, options = problem_body(problem), {"status": problem.status, "headers": problem.headers}
+    return ProblemResponse(problem, body, content_type=CONTENT_TYPE, **options)
 
 
 def logged_problem(error: Exception) -> errors.Problem:

@@ -6,7 +6,7 @@ scrape of any process reads all files (docs/decisions/0045).
 
 import os
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -21,9 +21,23 @@ _seconds = Histogram(
 )
 
 
+# Without a label, the file of the process would be created on import, in a directory that may not exist yet.
+_unlogged = Counter(
+    "postrider_requests_unlogged",
+    "Requests that are missing in the request log: buffer or share (of a workspace) full, or unwritten at the end.",
+    ["reason"],
+    registry=_registry,
+)
+
+
 def observe(operation: str, *, status: int, seconds: float) -> None:
     """Record the duration of a request. operation: the route name, so that both labels have few values."""
     _seconds.labels(operation, f"{status // 100}xx").observe(seconds)
+
+
+def count_unlogged(count: int, *, reason: str) -> None:
+    """Count requests that the request log dropped. reason: buffer, share or end."""
+    _unlogged.labels(reason).inc(count)
 
 
 def observed() -> CollectorRegistry:

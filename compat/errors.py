@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.response import Response
 
 from api.errors import InvalidFields, NotFound, problem_members
-from api.exception_handler import logged_problem
+from api.exception_handler import ProblemResponse, logged_problem
 
 # Of a problem as in api.errors.problem_members: status, code, detail and the members of its class.
 ProblemMembers = Mapping[str, Any]
@@ -20,7 +20,7 @@ def error_handler(
     def handle(error: Exception, context: dict[str, Any]) -> Response:
         problem = logged_problem(error)
         status, body = render(problem_members(problem))
-        return Response(body, status=status, headers=problem.headers)
+        return ProblemResponse(problem, body, status=status, headers=problem.headers)
 
     return handle
 

@@ -20,7 +20,7 @@ from emails.accept.suppressed import SuppressionPolicy
 from lib.ids import from_any_spelling, id_number
 from workspaces.account_status import refuse_suspended
 from workspaces.api.scopes import HasScope
-from workspaces.api.viewsets import WorkspaceViewSet
+from workspaces.api.viewsets import WorkspaceViewSet, note_email
 
 R = TypeVar("R", bound=Model)
 # The largest total that a list counts, so that its cost does not grow with the table.
@@ -113,7 +113,7 @@ class DialectViewSet(WorkspaceViewSet[R]):
         about: part of the fingerprint.
         """
         key = read_header_key(self.request, operation=self.provider, about=about)
-        return find_response(self.workspace, key) or accept_emails(
+        stored = find_response(self.workspace, key) or accept_emails(
             self.workspace,
             drafts=read(),
             key=key,
@@ -121,6 +121,9 @@ class DialectViewSet(WorkspaceViewSet[R]):
             all_or_nothing=all_or_nothing,
             suppressed=self.suppressed,
         )
+        if len(stored.body["results"]) == 1:
+            note_email(self.request, stored.body["results"][0].get("id"))
+        return stored
 
     def find(self, text: str) -> R:
         """Return the workspace's object with an id in either spelling. Raises NotFound."""

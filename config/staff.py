@@ -9,11 +9,13 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
 from config.health import has_broker
 from config.heartbeats import live_workers
 from dashboard.auth.access import TwoFactorSite
 from dashboard.auth.signin import has_provider_factor
+from dashboard.staff.queue import pause_page, queue_page, resume_page
 from domains.models import Domain
 from domains.services import find_unaligned
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
@@ -41,7 +43,12 @@ class StaffSite(TwoFactorSite):
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         transports = path("transports/", self.admin_view(self.transports), name="transports")
-        return [transports, *self.account_urls(), *super().get_urls()]
+        queue = [
+            path("queue/", self.admin_view(self.queue), name="queue"),
+            path("queue/pause/", self.admin_view(self.pause), name="queue_pause"),
+            path("queue/resume/", require_POST(self.admin_view(self.resume)), name="queue_resume"),
+        ]
+        return [transports, *queue, *self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""
@@ -55,6 +62,15 @@ class StaffSite(TwoFactorSite):
         shown = [{"status": status, "unaligned": names[:MAX_DOMAINS], "count": len(names)} for status, names in rows]
         context = {**self.each_context(request), "title": _("Transports"), "transports": shown}
         return TemplateResponse(request, "dashboard/transports.html", context)
+
+    def queue(self, request: HttpRequest) -> HttpResponse:
+        return queue_page(request, self.each_context(request))
+
+    def pause(self, request: HttpRequest) -> HttpResponse:
+        return pause_page(request, self.each_context(request))
+
+    def resume(self, request: HttpRequest) -> HttpResponse:
+        return resume_page(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         response: HttpResponse = super().index(request, {**operations_context(), **(extra_context or {})})

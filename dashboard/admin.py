@@ -1,4 +1,9 @@
-"""Sections of the workspace dashboard. The staff pages are in each app's admin.py."""
+"""Sections of the workspace dashboard, and the staff pages that read several apps.
+
+The other staff pages are in each app's admin.py.
+"""
+
+from django.contrib import admin
 
 from dashboard.pages.audit import AuditSection
 from dashboard.pages.deliveries import DeliverySection
@@ -10,21 +15,28 @@ from dashboard.pages.members import MemberSection
 from dashboard.pages.receiving.blocks import BlockSection
 from dashboard.pages.receiving.routes import RouteSection
 from dashboard.pages.receiving.section import ReceivedSection
+from dashboard.pages.requests.section import RequestSection
 from dashboard.pages.streams.section import StreamSection
 from dashboard.pages.suppressions import SuppressionSection
 from dashboard.pages.templates import TemplateSection
 from dashboard.pages.webhooks import WebhookSection
 from dashboard.site import dashboard_site
+from dashboard.staff.audit import SearchableAuditAdmin
+from dashboard.staff.workspaces import ActiveWorkspaceAdmin
 from domains.models import Domain
 from emails.models import Email
 from inbound.inbox.models import CaughtMail
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
+from request_log.models import ApiRequest
 from streams.models import Stream
 from suppressions.models import Suppression
 from templates_app.models import Template
 from webhooks.models import Webhook, WebhookDelivery
-from workspaces.models import ApiKey, AuditEntry, Membership
+from workspaces.models import ApiKey, AuditEntry, Membership, Workspace
 
+admin.site.unregister([Workspace, AuditEntry])
+admin.site.register(Workspace, ActiveWorkspaceAdmin)
+admin.site.register(AuditEntry, SearchableAuditAdmin)
 dashboard_site.register(Email, EmailSection)
 dashboard_site.register(ReceivedEmail, ReceivedSection)
 dashboard_site.register(InboundRoute, RouteSection)
@@ -37,5 +49,6 @@ dashboard_site.register(WebhookDelivery, DeliverySection)
 dashboard_site.register(Stream, StreamSection)
 dashboard_site.register(Suppression, SuppressionSection)
 dashboard_site.register(ApiKey, KeySection)
+dashboard_site.register(ApiRequest, RequestSection)
 dashboard_site.register(Membership, MemberSection)
 dashboard_site.register(AuditEntry, AuditSection)

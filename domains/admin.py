@@ -7,12 +7,13 @@ from django.utils.translation import gettext_lazy as _
 
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from domains.receiving.services import move_receiving
-from workspaces.admin import ReadOnlyAdmin, StrictAdmin
+from workspaces.admin import ReadOnlyAdmin, StrictAdmin, state_column
 
 
 @admin.register(Domain)
 class DomainAdmin(ReadOnlyAdmin):
-    list_display = ("name", "workspace", "status", "created_at", "verified_at")
+    list_display = ("name", "workspace", "state", "created_at", "verified_at")
+    state = state_column()
     list_filter = ("status",)
     list_select_related = ("workspace",)
     search_fields = ("name",)
@@ -36,7 +37,8 @@ class DomainAdmin(ReadOnlyAdmin):
 
 @admin.register(TrackingHost)
 class TrackingHostAdmin(ReadOnlyAdmin):
-    list_display = ("name", "workspace", "status", "created_at", "proven_at", "retired_at")
+    list_display = ("name", "workspace", "state", "created_at", "proven_at", "retired_at")
+    state = state_column()
     list_filter = ("status",)
     list_select_related = ("workspace",)
     search_fields = ("name",)
@@ -55,7 +57,8 @@ class TrackingHostAdmin(ReadOnlyAdmin):
 
 @admin.register(ReceivingDomain)
 class ReceivingDomainAdmin(StrictAdmin):
-    list_display = ("name", "workspace", "status", "created_at", "proven_at", "missing_since")
+    list_display = ("name", "workspace", "state", "created_at", "proven_at", "missing_since")
+    state = state_column()
     list_filter = ("status",)
     list_select_related = ("workspace",)
     search_fields = ("name",)

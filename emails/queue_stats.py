@@ -6,16 +6,20 @@ that are due but not yet promoted, are counted from the queue.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
 from counters import counters
 from counters.counters import CounterChange
 from emails.states import EmailStatus, RecipientCounter
-from lib.ids import to_uuid
+from lib.ids import from_uuid, to_uuid
+from lib.sql import run
 from lib.ttl_cache import TTLCache
 from lib.worker.stages import Stage
 from workspaces.models import Workspace
@@ -33,6 +37,53 @@ SELECT (SELECT json_object_agg(key, n)::text FROM ({counters.ALL_TIME_COUNTS}) c
          WHERE stage = {Stage.SCHEDULED} AND workspace_id = %(workspace)s AND since <= now()),
        (SELECT coalesce(suspended_at, deletes_at) IS NOT NULL FROM workspaces_workspace WHERE id = %(workspace)s)
 """  # noqa: S608 - a constant of analytics
+
+
+# The hours from now on the axis of the staff's page.
+AXIS_HOURS = 24
+# A table scan: 0.2 s for a million rows.
+OVERVIEW = f"""
+SELECT workspace_id, stage, least(greatest(hour, 0), %(axis)s)::int, count(*), min(since) FROM (
+    SELECT workspace_id, stage, since, CASE WHEN stage IN ({Stage.WAITING}, {Stage.SCHEDULED}) THEN
+           floor(extract(epoch FROM due_at - date_trunc('hour', now(), 'UTC')) / 3600) ELSE 0 END AS hour
+      FROM emails_pending) due
+ GROUP BY 1, 2, 3
+"""  # noqa: S608 - constants
+
+
+@dataclass
+class QueueShare:
+    """The recipients of one workspace in the queue by stage. percent: of the whole queue; oldest: first due since."""
+
+    workspace_id: str
+    stages: Counter[Stage] = field(default_factory=Counter)
+    percent: float = 0.0
+    oldest: datetime | None = None
+
+    @property
+    def total(self) -> int:
+        return self.stages.total()
+
+    @property
+    def by_stage(self) -> dict[str, int]:
+        return {stage.name.lower(): self.stages[stage] for stage in Stage}
+
+
+@dataclass(frozen=True)
+class QueueOverview:
+    """The queue of all workspaces: their shares, the largest first, and by hours from now the recipients that wait."""
+
+    shares: list[QueueShare]
+    retries: Counter[int]
+    scheduled: Counter[int]
+
+    @property
+    def total(self) -> int:
+        return sum(share.total for share in self.shares)
+
+    @property
+    def by_stage(self) -> dict[str, int]:
+        return {stage.name.lower(): sum(share.stages[stage] for share in self.shares) for stage in Stage}
 
 
 @dataclass(frozen=True)
@@ -57,6 +108,23 @@ def read_queue_stats(workspace: Workspace) -> QueueStats:
         stats = _read(workspace.id)
         stats_cache.set(workspace.id, stats)
     return stats
+
+
+def read_queue_overview() -> QueueOverview:
+    """Return the present queue, by workspace, stage and due hour; the last of AXIS_HOURS has everything later."""
+    shares: dict[UUID, QueueShare] = {}
+    overview = QueueOverview([], Counter(), Counter())
+    for workspace_id, stage, hour, count, oldest in run(OVERVIEW, {"axis": AXIS_HOURS}):
+        share = shares.setdefault(workspace_id, QueueShare(from_uuid(workspace_id, prefix="ws_")))
+        share.stages[Stage(stage)] += count
+        if stage != Stage.SCHEDULED:
+            share.oldest = min(oldest, share.oldest or oldest)
+        if stage in {Stage.WAITING, Stage.SCHEDULED}:
+            (overview.retries if stage == Stage.WAITING else overview.scheduled)[hour] += count
+    overview.shares.extend(sorted(shares.values(), key=lambda share: -share.total))
+    for share in overview.shares:
+        share.percent = 100 * share.total / overview.total
+    return overview
 
 
 def accepted_changes(workspace_id: str, recipients: int, *, status: EmailStatus) -> Iterator[CounterChange]:

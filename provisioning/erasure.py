@@ -37,6 +37,7 @@ TABLES = (
     "analytics_tallydelta",
     "analytics_tally",
     "analytics_tallyday",
+    "request_log_apirequest",
     "workspaces_usage",
     "workspaces_auditentry",
 )

@@ -12,7 +12,7 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from receiving.models import InboundRoute, ReceivedEmail, ReceivingUsage
-from workspaces.admin import ReadOnlyAdmin
+from workspaces.admin import ReadOnlyAdmin, state_column
 from workspaces.audit import AuditAction, record_action
 
 
@@ -21,7 +21,8 @@ class ReceivedEmailAdmin(ReadOnlyAdmin):
     # Counting millions of rows for page numbers takes seconds.
     paginator = InfinitePaginator
     show_full_result_count = False
-    list_display = ("recipient", "workspace", "status", "blocked_reason", "stored_size", "is_test", "received_at")
+    list_display = ("recipient", "workspace", "state", "blocked_reason", "stored_size", "is_test", "received_at")
+    state = state_column()
     list_filter = ("status",)
     list_select_related = ("workspace",)
     sortable_by = ()

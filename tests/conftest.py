@@ -17,11 +17,13 @@ from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
 from emails import queue_stats
+from lib.worker.write_buffer import WriteBuffer
+from request_log.recording import recorder as request_recorder
 from streams.services import streams_cache
 from tests.collected import collected_files
 from tests.lib.nameserver import NameServer
 from tracking.hosts import tracking_hosts
-from tracking.recorder import HitRecorder, recorder
+from tracking.recorder import recorder
 from tracking.suspensions import SuspensionList, suspended_workspaces
 from workspaces.api import authentication
 from workspaces.models import User, Workspace
@@ -147,9 +149,10 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
 
 @pytest.fixture(autouse=True)
 def _queue_hits(monkeypatch: Any) -> None:
-    """Queue hits until a test flushes them: a separate thread would not see the test's transaction."""
-    monkeypatch.setattr(HitRecorder, "_start", lambda _: None)
-    recorder._hits.clear()
+    """Queue hits and requests until a test flushes them: a separate thread would not see the test's transaction."""
+    monkeypatch.setattr(WriteBuffer, "_start", lambda _: None)
+    request_recorder.clear()
+    recorder._rows.clear()
 
 
 @pytest.fixture(autouse=True)

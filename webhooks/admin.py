@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from webhooks.models import Webhook, WebhookDelivery
-from workspaces.admin import ReadOnlyAdmin
+from workspaces.admin import ReadOnlyAdmin, state_column
 
 
 @admin.register(Webhook)
@@ -23,12 +23,13 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         "workspace",
         "webhook",
         "kind",
-        "status",
+        "state",
         "attempt_count",
         "status_code",
         "error",
         "created_at",
     )
+    state = state_column()
     list_filter = ("status", "kind")
     list_select_related = ("workspace", "webhook")
     fields = (

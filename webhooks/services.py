@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -64,6 +64,28 @@ WITH failed AS (
 )
 UPDATE webhooks_webhookdelivery d SET status = 'pending' FROM entry WHERE d.id = entry.delivery_id RETURNING d.id
 """  # noqa: S608 - constants
+
+# A pending delivery is left alone.
+REPLAY_SINCE = f"""
+WITH chosen AS (
+    SELECT id, webhook_id, created_at FROM webhooks_webhookdelivery
+     WHERE webhook_id = %(webhook)s AND created_at >= %(since)s AND status = ANY(%(statuses)s) AND NOT is_test
+     ORDER BY created_at, id LIMIT %(limit)s
+), entry AS (
+    INSERT INTO webhooks_pending (delivery_id, webhook_id, stage, due_at, expires_at, fence, attempts, by_hand)
+    SELECT id, webhook_id, {Stage.READY}, now(), now() + %(window)s, 0, 0, true FROM chosen ORDER BY id
+        ON CONFLICT DO NOTHING
+    RETURNING delivery_id
+)
+UPDATE webhooks_webhookdelivery d SET status = 'pending' FROM entry WHERE d.id = entry.delivery_id
+RETURNING d.created_at
+"""  # noqa: S608 - constants
+# Those of a delivery that has ended.
+ENDED_STATUSES = (
+    WebhookDeliveryStatus.SUCCEEDED,
+    WebhookDeliveryStatus.EXHAUSTED,
+    WebhookDeliveryStatus.DISCARDED,
+)
 
 # An event without an entry in the feed, or behind the cursor, has no deliveries yet.
 ENDED = """
@@ -210,6 +232,21 @@ def replay_failed(webhook: Webhook) -> int:
     replayed = len(run(REPLAY_FAILED, values))
     transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return replayed
+
+
+@transaction.atomic
+def replay_since(
+    webhook: Webhook, *, since: datetime, statuses: Sequence[WebhookDeliveryStatus]
+) -> tuple[int, datetime | None]:
+    """Post the deliveries of events since a time again that have one of the statuses, with the same bytes and ids.
+
+    The oldest first, at most REPLAY_AT_ONCE, without tests. Returns their number and the time of the newest one; the
+    rest is replayed by another call since that time.
+    """
+    values = {"webhook": to_uuid(webhook.id, prefix="wh_"), "since": since, "statuses": list(statuses)}
+    replayed = run(REPLAY_SINCE, {**values, "window": WINDOW, "limit": REPLAY_AT_ONCE})
+    transaction.on_commit(lambda: wakeup.notify("webhooks"))
+    return len(replayed), max((created_at for (created_at,) in replayed), default=None)
 
 
 def with_webhook_status(events: QuerySet[Event]) -> QuerySet[Event]:

@@ -1,6 +1,6 @@
 """Staff admin for users, workspaces and API keys, and the base classes of all staff admin pages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -11,6 +11,10 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
@@ -28,6 +32,32 @@ from workspaces.second_factor import end_second_factor
 admin.site.unregister(Group)
 
 
+# State of a row of any model → tone of its badge.
+STATE_TONES = {
+    **dict.fromkeys(("delivered", "opened", "clicked", "verified", "active", "succeeded", "processed"), "success"),
+    **dict.fromkeys(("scheduled", "pending", "stored", "unreadable", "deferred", "waiting"), "warning"),
+    **dict.fromkeys(("bounced", "failed", "exhausted", "blocked", "temporary_failure", "complained"), "danger"),
+    "sent": "info",
+}
+
+
+def state_badge(state: str) -> SafeString:
+    """Return the state as a coloured badge, in the reader's language."""
+    text = gettext(state.replace("_", " ")) if state else "-"
+    return format_html('<span class="pr-badge pr-{}">{}</span>', STATE_TONES.get(state, "neutral"), capfirst(text))
+
+
+def state_column(field: str = "status") -> Callable[[Any, Any], SafeString]:
+    """Return a column of a list that shows a field as a badge."""
+
+    @display(description=_("status"), ordering=field)
+    def state(admin_page: Any, row: Any) -> SafeString:
+        return state_badge(getattr(row, field))
+
+    state.__name__ = f"{field}_badge"
+    return state  # type: ignore[no-any-return]
+
+
 class StrictAdmin(ModelAdmin):
     """Allows query string lookups only for the fields of `list_filter`.
 
@@ -38,6 +68,12 @@ class StrictAdmin(ModelAdmin):
     list_filter: ClassVar[Sequence[Any]] = ()
     list_max_show_all = 0
     show_facets = admin.ShowFacets.NEVER
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list with the name of the model as its title; Django's is an instruction, such as to select one."""
+        title = capfirst(str(self.opts.verbose_name_plural))
+        response: HttpResponse = super().changelist_view(request, {"title": title, **(extra_context or {})})
+        return response
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         return lookup.removesuffix("__exact").removesuffix("__isnull") in self.list_filter

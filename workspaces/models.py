@@ -308,6 +308,9 @@ class AuditEntry(models.Model):
         WORKSPACE_RENAMED = "workspace_renamed", "Workspace renamed"
         WORKSPACE_DELETED = "workspace_deleted", "Workspace deleted"
         WORKSPACE_RESTORED = "workspace_restored", "Workspace restored"
+        EMAILS_SEARCHED = "emails_searched", "Emails searched"
+        SENDING_PAUSED = "sending_paused", "Sending paused"
+        SENDING_RESUMED = "sending_resumed", "Sending resumed"
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
         ADDRESS_ERASED = "address_erased", "Address erased"
 

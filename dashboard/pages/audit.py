@@ -45,7 +45,9 @@ CATEGORIES = {
     "suppressions": AuditCategory(_("Suppressions"), ("suppression_",)),
     "members": AuditCategory(_("Members"), ("member_", "invitation_")),
     "sign-ins": AuditCategory(_("Sign-ins"), ("sign", "identity_", "staff_")),
-    "workspace": AuditCategory(_("Workspace"), ("workspace_", "suspension_", "owners_", "plan_", "email_", "address_")),
+    "workspace": AuditCategory(
+        _("Workspace"), ("workspace_", "suspension_", "owners_", "plan_", "email", "address_", "sending_")
+    ),
 }
 
 

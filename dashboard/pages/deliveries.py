@@ -1,32 +1,38 @@
 """Webhook deliveries: payload, attempts, and manual retry."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
 from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dashboard.ui.confirm import try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
+from dashboard.ui.listing import ListPage, list_page
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
 from emails.models import Email
-from events.kinds import EventKind
+from events.kinds import WEBHOOK_KINDS, EventKind
 from lib.datetimes import parse_datetime
+from lib.ids import is_id
 from lib.worker.stages import Stage
 from receiving.models import ReceivedEmail
-from webhooks.models import PendingDelivery, WebhookDelivery
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.sending.post import HEADERS
 from webhooks.services import replay_delivery
+
+SEARCHED_DELIVERIES = 2_000
+MAX_SEARCH_LENGTH = 200
 
 
 class DeliverySection(ScopedAdmin):
@@ -75,6 +81,35 @@ class DeliverySection(ScopedAdmin):
         if try_action(request, lambda: replay_delivery(delivery)):
             messages.success(request, _("The event will be sent again with the same id and payload."))
         return redirect(self.url("change", delivery.id))
+
+
+def find_deliveries(request: HttpRequest, webhook: Webhook, rows: QuerySet[WebhookDelivery]) -> ListPage:
+    """Return a page of the webhook's deliveries that match the query. rows: with the columns to read.
+
+    Only the newest SEARCHED_DELIVERIES are searched for an event or a text: no index has them.
+    """
+    status, event = request.GET.get("status", ""), request.GET.get("event", "")
+    text = request.GET.get("search", "").replace("\0", "").strip()[:MAX_SEARCH_LENGTH]
+    if status in WebhookDeliveryStatus.values:
+        rows = rows.filter(status=status)
+    if not text and event not in WEBHOOK_KINDS:
+        return list_page(request, rows)
+    newest = WebhookDelivery.objects.filter(webhook=webhook).order_by("-created_at", "-id")
+    rows = rows.filter(id__in=newest.values("id")[:SEARCHED_DELIVERIES])
+    rows = rows.filter(kind=event) if event in WEBHOOK_KINDS else rows
+    listing = list_page(request, rows.filter(_contains(text)) if text else rows)
+    if not newest[SEARCHED_DELIVERIES : SEARCHED_DELIVERIES + 1].exists():
+        return listing
+    note = _("Searched the newest %(count)s deliveries only.")
+    return replace(listing, note=note % {"count": number_format(SEARCHED_DELIVERIES, force_grouping=True)})
+
+
+def _contains(text: str) -> Q:
+    """Return the condition for the id of a delivery or an event, or a part of the payload, such as a recipient."""
+    for field, prefix in (("id", "whd_"), ("event_id", "evt_")):
+        if is_id(text, prefix=prefix):
+            return Q(**{field: text})
+    return Q(event__body__icontains=text)
 
 
 def retry_progress(delivery: WebhookDelivery) -> str:

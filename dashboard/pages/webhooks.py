@@ -1,6 +1,7 @@
 """Webhook endpoints: list, create, edit, test, rotate secrets, and their deliveries."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -8,7 +9,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
-from django.utils.formats import number_format
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import (
@@ -18,12 +20,12 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from dashboard.pages.deliveries import describe_error, retry_progress
+from dashboard.pages.deliveries import describe_error, find_deliveries, retry_progress
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.forms import ApiForm
+from dashboard.ui.forms import ApiForm, LocalDateTimeField, in_time_zone
 from dashboard.ui.labels import DELIVERY_TONES
-from dashboard.ui.listing import ListPage, list_page
+from dashboard.ui.listing import ListPage
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import streams_of
@@ -34,14 +36,16 @@ from lib.translation import translate
 from streams.models import Stream
 from webhooks.formats import STANDARD, format_choices
 from webhooks.headers import MASK
-from webhooks.health import read_health
+from webhooks.health import NEWEST, DeliveryHistory, read_health, read_histories
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
 from webhooks.services import (
+    ENDED_STATUSES,
     REPLAY_AT_ONCE,
     create_webhook,
     delete_webhook,
     replay_failed,
+    replay_since,
     rotate_secret,
     send_test,
     update_webhook,
@@ -132,6 +136,32 @@ class WebhookForm(ApiForm):
         return self.cleaned_data["format"] or STANDARD
 
 
+class ReplayForm(forms.Form):
+    since = LocalDateTimeField(
+        label=gettext_lazy("Since"),
+        help_text=in_time_zone(gettext_lazy("The time of the events, in the time zone %(zone)s.")),
+    )
+    which = forms.ChoiceField(
+        label=gettext_lazy("Events"),
+        choices=[
+            ("failed", gettext_lazy("Events whose delivery failed or was discarded")),
+            ("all", gettext_lazy("All events, including those that your endpoint has accepted")),
+        ],
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def clean_since(self) -> datetime:
+        since: datetime = self.cleaned_data["since"]
+        if since > timezone.now():
+            raise forms.ValidationError(_("Choose a time in the past."))
+        return since
+
+    @property
+    def statuses(self) -> Sequence[WebhookDeliveryStatus]:
+        failed = (WebhookDeliveryStatus.EXHAUSTED, WebhookDeliveryStatus.DISCARDED)
+        return ENDED_STATUSES if self.cleaned_data["which"] == "all" else failed
+
+
 class WebhookSection(ScopedAdmin):
     slug, title = "webhooks", gettext_lazy("Webhooks")
     empty = (
@@ -147,6 +177,7 @@ class WebhookSection(ScopedAdmin):
             self.route("<str:object_id>/edit/", "edit", self.edit_view),
             self.post_route("<str:object_id>/test/", "test", self.test_view),
             self.route("<str:object_id>/resend/", "resend", self.resend_failed_view),
+            self.route("<str:object_id>/since/", "since", self.replay_since_view),
             self.post_route("<str:object_id>/enable/", "enable", self.enable_view),
             self.route("<str:object_id>/disable/", "disable", self.disable_view),
             self.route("<str:object_id>/rotate/", "rotate", self.rotate_view),
@@ -155,8 +186,10 @@ class WebhookSection(ScopedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         # At most 20 per workspace, so no pagination.
-        rows = self.get_queryset(request)
-        return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows)
+        webhooks = list(self.get_queryset(request))
+        histories = read_histories(webhooks)
+        rows = [(webhook, histories.get(webhook.id, DeliveryHistory())) for webhook in webhooks]
+        return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows, newest=NEWEST)
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         initial = {"events": ["delivered", "bounced", "failed"]}
@@ -179,17 +212,19 @@ class WebhookSection(ScopedAdmin):
             "dashboard/webhooks/detail.html",
             title=webhook.url,
             webhook=webhook,
-            refresh=refresh,
+            # A search reads many payloads.
+            refresh=None if request.GET.get("search") else refresh,
             listing=listing,
             health=read_health(webhook),
             streams=[stream for stream in streams_of(request) if stream.slug in webhook.streams],
             headers=list(webhook.readable_headers),
             statuses=WebhookDeliveryStatus.values,
-            status_filter=request.GET.get("status", ""),
+            kinds=webhook.events,
+            query={name: request.GET.get(name, "") for name in ("status", "event", "search")},
             tones=DELIVERY_TONES,
             urls={
                 name: self.url(name, webhook.id)
-                for name in ("edit", "test", "resend", "enable", "disable", "rotate", "delete")
+                for name in ("edit", "test", "resend", "since", "enable", "disable", "rotate", "delete")
             },
         )
 
@@ -226,6 +261,22 @@ class WebhookSection(ScopedAdmin):
         count = replay_failed(webhook)
         text = ngettext("%(count)s event will be sent again.", "%(count)s events will be sent again.", count)
         messages.success(request, text % {"count": count})
+        return redirect(self.url("change", webhook.id))
+
+    def replay_since_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        webhook = self.find(request, object_id)
+        form = ReplayForm(request.POST or None, initial={"since": timezone.now() - timedelta(hours=1)})
+        if not form.is_valid():
+            lead = _("Events are sent again with the same ids and payloads, the oldest %(count)s first.")
+            lead %= {"count": number_format(REPLAY_AT_ONCE, force_grouping=True)}
+            page = {"form": form, "lead": lead, "back_url": self.url("change", webhook.id)}
+            return self.page(request, "dashboard/webhooks/replay.html", title=_("Replay since"), **page)
+        count, newest_at = replay_since(webhook, since=form.cleaned_data["since"], statuses=form.statuses)
+        text = ngettext("%(count)s event will be sent again.", "%(count)s events will be sent again.", count)
+        messages.success(request, text % {"count": number_format(count, force_grouping=True)})
+        if count == REPLAY_AT_ONCE and newest_at:
+            at = date_format(timezone.localtime(newest_at), "DATETIME_FORMAT")
+            messages.info(request, _("There may be more: replay since %(at)s for the rest.") % {"at": at})
         return redirect(self.url("change", webhook.id))
 
     def enable_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -289,8 +340,7 @@ class WebhookSection(ScopedAdmin):
 def _deliveries(request: HttpRequest, webhook: Webhook) -> ListPage:
     """Return a page of the webhook's deliveries, without the responses, which may have 4 kB per attempt."""
     rows = WebhookDelivery.objects.filter(webhook=webhook).select_related("pending").defer("attempts")
-    status = request.GET.get("status", "")
-    listing = list_page(request, rows.filter(status=status) if status in WebhookDeliveryStatus.values else rows)
+    listing = find_deliveries(request, webhook, rows)
     for delivery in listing.rows:
         delivery.progress, delivery.error_message = retry_progress(delivery), describe_error(delivery.error)
     return listing

@@ -24,6 +24,19 @@ LABELS = (
 )
 
 
+# Names of fields that are no words for people → their labels.
+FIELD_LABELS = {
+    "act": _("action"),
+    "about": _("details"),
+    "actor_kind": _("kind of actor"),
+    "address": _("IP address"),
+    "attempt_count": _("attempts"),
+    "is_superuser": _("all permissions"),
+    "status_code": _("HTTP status"),
+    "stored_size": _("size"),
+}
+
+
 def translate_labels(models: Iterable[type[Model]]) -> None:
     for model in models:
         options = model._meta  # noqa: SLF001 - a public API of Django
@@ -32,6 +45,7 @@ def translate_labels(models: Iterable[type[Model]]) -> None:
         translate(options, "verbose_name")
         translate(options.app_config, "verbose_name")
         for field in options.fields:
+            field.verbose_name = FIELD_LABELS.get(field.name, field.verbose_name)
             translate(field, "verbose_name", "help_text")
             translate_choices(field)
 

@@ -21,6 +21,7 @@ GUIDES = {
     "streams_stream": "guides/streams",
     "suppressions_suppression": "guides/bounces",
     "workspaces_apikey": "guides/keys",
+    "request_log_apirequest": "guides/keys#find-a-request",
     "workspaces_membership": "specification#dashboard",
     "workspaces_auditentry": "specification#dashboard",
 }

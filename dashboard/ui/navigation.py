@@ -50,6 +50,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 *([streams] if streams_of(request) else []),
                 _item(_("Suppressions"), "block", "suppressions_suppression_changelist", key="s"),
                 _item(_("API keys"), "key", "workspaces_apikey_changelist", key="k"),
+                _item(_("API requests"), "receipt_long", "request_log_apirequest_changelist", key="q"),
                 _item(_("Usage"), "data_usage", "usage", key="u"),
             ],
         },
@@ -100,7 +101,9 @@ def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     models = _models_for(request)
     home = reverse("admin:index")
     operations = {"title": _("Operations"), "icon": "monitoring", "link": home, "active": request.path == home}
-    sections: list[dict[str, Any]] = [{"items": [operations]}]
+    queue = {"title": _("Queue"), "icon": "hourglass_top", "link": reverse("admin:queue")}
+    first = [operations, queue] if request.user.has_perm("emails.view_email") else [operations]
+    sections: list[dict[str, Any]] = [{"items": first}]
     for title, icons in STAFF_SECTIONS.items():
         items = [{**models.pop(name), "icon": icon} for name, icon in icons.items() if name in models]
         sections += [{"title": title, "separator": True, "items": items}] if items else []

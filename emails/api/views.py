@@ -46,7 +46,7 @@ from webhooks.services import with_webhook_status
 from workspaces.account_status import refuse_suspended
 from workspaces.api.authentication import workspace_of
 from workspaces.api.scopes import HasScope
-from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
+from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet, note_email
 
 ACCEPTING = frozenset({"send", "batch", "resend", "partial_update"})
 # Created once: instantiation copies every field, and rendering keeps no state in them.
@@ -96,6 +96,11 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         }
     )
 
+    def get_object(self) -> Email:
+        email: Email = super().get_object()
+        note_email(self.request, email.id)
+        return email
+
     def get_queryset(self) -> Any:
         emails = super().get_queryset()
         if self.action in {"attachments", "attachment"}:
@@ -131,6 +136,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
             if is_dry_run:
                 return Response(DryRunSerializer(check_email(self.workspace, draft=draft, limits=self.limits)).data)
             stored = send_email(self.workspace, draft=draft, key=key, limits=self.limits)
+        note_email(request, stored.body["id"])
         return accepted_response(stored, ACCEPTED)
 
     @action(detail=False, methods=["post"])
@@ -150,6 +156,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         if stored is None:
             self.valid(ResendInput, may_be_empty=True)
             stored = resend_email(self.workspace, email=email, key=key, limits=self.limits)
+        note_email(request, stored.body["id"])
         return accepted_response(stored, ACCEPTED)
 
     @action(detail=True)

@@ -5,6 +5,7 @@ entry is claimed or promoted, so scheduled emails stay scheduled.
 """
 
 from collections.abc import Collection
+from datetime import datetime
 
 from django.db import transaction
 
@@ -35,6 +36,11 @@ def resume_sending() -> None:
     for pause in SendingPause.objects.select_for_update():
         PastSendingPause.objects.create(since=pause.since)
         pause.delete()
+
+
+def paused_since() -> datetime | None:
+    """Return the time since which sending is paused; None while it is not."""
+    return SendingPause.objects.values_list("since", flat=True).first()
 
 
 def is_sending_paused() -> bool:

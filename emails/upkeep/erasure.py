@@ -25,6 +25,11 @@ from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
 ERASED = "erased@invalid"
+# What the staff searched for.
+ERASE_SEARCHES = """
+UPDATE workspaces_auditentry SET about = %(erased)s
+ WHERE act = 'emails_searched' AND position(lower(%(address)s) in lower(about)) > 0
+"""
 # Table scans: an index for this query alone would slow down every accepted email. A message that was submitted over
 # SMTP may name people in its fields who are not in its envelope.
 FIND_EMAILS = r"""
@@ -64,6 +69,7 @@ def erase_emails(address: str) -> ErasedEmails:
     _erase_events(address)
     _erase_from_keys(address)
     _erase_from_answers(address)
+    run(ERASE_SEARCHES, {"erased": ERASED, "address": address})
     return ErasedEmails(deleted, sum(map(len, ids_by_workspace.values())) - deleted)
 
 

@@ -22,6 +22,7 @@ from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.models import ForwardTarget, Message, ReceivedContent, SharedAddress
 from receiving.services import block_sender
+from request_log.recording import recorder as request_recorder
 from streams.services import create_stream
 from submission.services import begin_message
 from suppressions.services import suppress_address
@@ -248,6 +249,7 @@ class TestErasure:
         fill(bobs_api, bob)
         add_former_event(alice)
         add_former_event(bob)
+        assert request_recorder.flush()
         return rows_of(bob)
 
     def test_every_table_with_a_workspace_is_covered(self, filled):

@@ -134,7 +134,7 @@ def test_a_changed_token_does_nothing_and_does_not_redirect(reader: Reader, toke
                 response = method(f"{path}{other}")
                 assert response.status_code in ({200, 405} if path == "/t/o/" else {404, 405}), other
                 assert "Location" not in response
-    assert not recorder._hits
+    assert not recorder._rows
     reader.recipient.refresh_from_db()
     assert (tracking_rows(), reader.recipient.state) == (before, state)
 

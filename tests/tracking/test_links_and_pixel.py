@@ -98,14 +98,14 @@ def test_a_query_string_after_a_link_is_ignored(reader: Reader, visitor: Client)
 def test_a_head_request_has_the_same_response_and_is_never_an_event(reader: Reader, visitor: Client):
     for path in (reader.pixel_path, reader.click_path()):
         head, get = visitor.head(path), visitor.get(path)
-        recorder._hits.clear()
+        recorder._rows.clear()
         assert head.status_code == get.status_code
         assert head.get("Location") == get.get("Location")
         assert head.content == b""
     recorder.flush()
     assert reader.events() == []
     visitor.head(reader.pixel_path)
-    assert not recorder._hits
+    assert not recorder._rows
 
 
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
@@ -113,7 +113,7 @@ def test_other_methods_are_refused(reader: Reader, visitor: Client, method):
     for path in (reader.pixel_path, reader.click_path()):
         response = getattr(visitor, method)(path)
         assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
-    assert not recorder._hits
+    assert not recorder._rows
 
 
 @pytest.mark.parametrize("headers", PREFETCHERS)

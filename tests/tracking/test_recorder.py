@@ -9,6 +9,7 @@ from django.db import DataError, OperationalError, connection
 
 from emails.feedback.opens_and_clicks import Hit
 from lib.ids import new_id
+from lib.worker import write_buffer
 from tests.tracking.conftest import Reader, make_reader
 from tracking import recorder as module
 from tracking.recorder import BATCH_SIZE, CAPACITY, HitRecorder
@@ -106,14 +107,14 @@ def test_the_thread_records_hits_soon(alice, monkeypatch):
     threads: list[Thread] = []
     start = Thread.start
     monkeypatch.setattr(Thread, "start", lambda thread: (threads.append(thread), start(thread))[1])
-    monkeypatch.setattr(module.atexit, "register", lambda _: None)
-    monkeypatch.setattr(module, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(write_buffer.atexit, "register", lambda _: None)
+    monkeypatch.setattr(write_buffer, "IDLE_SECONDS", 0.1)
     reader: Reader = make_reader(alice.workspace)
     recorder = HitRecorder()
     for _ in range(2):
         recorder.add(Hit(reader.recipient.id))
         deadline = time.monotonic() + 10
-        while recorder._hits or recorder._flush_lock.locked():
+        while recorder._rows or recorder._flush_lock.locked():
             assert time.monotonic() < deadline
             time.sleep(0.01)
     assert reader.kinds() == ["opened", "opened"]

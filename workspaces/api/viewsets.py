@@ -112,6 +112,12 @@ class WorkspaceViewSet(WorkspaceView, GenericViewSet[M]):
         return rows.within(self.limits, workspace_id=self.workspace.id) if isinstance(rows, LimitedQuerySet) else rows
 
 
+def note_email(request: Request, email_id: str | None) -> None:
+    """Link the request to an email in the request log."""
+    # Django's request object, which request_log.recording reads.
+    request._request.email_id = email_id  # type: ignore[attr-defined]  # noqa: SLF001
+
+
 _serializers: dict[type[BaseSerializer[Any]], BaseSerializer[Any]] = {}
 
 

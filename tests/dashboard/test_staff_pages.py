@@ -1,0 +1,261 @@
+"""Staff pages that answer questions: emails of a person, activity of a workspace, the queue, the audit log."""
+
+import csv
+import io
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.utils import timezone
+from django.utils.html import strip_tags
+
+from emails.models import Email, QueueEntry, SendingPause
+from emails.queue_stats import AXIS_HOURS, read_queue_overview
+from emails.upkeep.erasure import erase_emails
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
+from lib.worker.stages import Stage
+from tests.conftest import mail
+from tests.dashboard.conftest import make_email, signed_in
+from workspaces.audit import AuditAction, record_action
+from workspaces.models import AuditEntry, User, Workspace
+
+EMAILS, AUDIT, QUEUE = "/admin/emails/email/", "/admin/workspaces/auditentry/", "/admin/queue/"
+
+
+def text_of(response) -> str:
+    return " ".join(strip_tags(response.content.decode()).split())
+
+
+@pytest.fixture
+def helper(db):
+    """A member of the staff with no permission."""
+    return User.objects.create(email="helper@postrider.example", is_staff=True)
+
+
+def searchable(account, *, to: str, subject: str) -> Email:
+    return make_email(account.workspace, to=[to], subject=subject, search_text=f"{to} {subject}".lower())
+
+
+class TestSearchOfEmails:
+    def found(self, staff, text: str) -> set[str]:
+        return {email.subject for email in staff.get(EMAILS, {"q": text}).context["cl"].result_list}
+
+    @pytest.fixture
+    def sent(self, alice, bob) -> list[Email]:
+        return [
+            searchable(alice, to="ada@example.com", subject="Your receipt"),
+            searchable(bob, to="ada@example.com", subject="Welcome aboard"),
+            searchable(bob, to="grace@example.com", subject="Reset your password"),
+        ]
+
+    def test_a_recipient_is_found_in_all_workspaces(self, staff, sent):
+        assert self.found(staff, "Ada@Example.com") == {"Your receipt", "Welcome aboard"}
+
+    def test_a_subject_and_an_id_are_found(self, staff, sent):
+        assert self.found(staff, "password") == {"Reset your password"}
+        assert self.found(staff, sent[0].id) == {"Your receipt"}
+        assert self.found(staff, "nobody\0") == set()
+
+    def test_a_search_is_recorded_once_and_a_list_is_not(self, staff, sent):
+        staff.get(EMAILS)
+        assert not AuditEntry.objects.filter(act="emails_searched").exists()
+
+        staff.get(EMAILS, {"q": "ada@example.com"})
+
+        entry = AuditEntry.objects.get(act="emails_searched")
+        assert (entry.workspace, entry.about, entry.actor_kind) == (None, "ada@example.com", "staff")
+
+    def test_erasing_a_person_erases_the_searches_for_them(self, staff, sent):
+        staff.get(EMAILS, {"q": "Ada@example.com"})
+        staff.get(EMAILS, {"q": "grace@example.com"})
+
+        erase_emails("ada@example.com")
+
+        assert {entry.about for entry in AuditEntry.objects.filter(act="emails_searched")} == {
+            "erased@invalid",
+            "grace@example.com",
+        }
+
+    def test_staff_without_permission_search_nothing(self, client, helper, sent):
+        client.force_login(helper)
+
+        assert client.get(EMAILS, {"q": "ada"}).status_code == 403
+        assert not AuditEntry.objects.filter(act="emails_searched").exists()
+
+
+def test_an_email_shows_its_recipients_and_events_without_urls(staff, alice):
+    email = make_email(alice.workspace, status="bounced")
+    recipient = email.recipients.get()
+    details = {"code": 550, "enhancedCode": "5.1.1", "message": "No such user", "reason": "unknown_recipient"}
+    record_events(
+        [
+            NewEvent(EventKind.BOUNCED, email.id, recipient.id, recipient.address, details),
+            NewEvent(EventKind.CLICKED, email.id, recipient.id, recipient.address, {"url": "https://x.example/?u=7"}),
+        ]
+    )
+
+    response = staff.get(f"{EMAILS}{email.id}/change/")
+
+    page = text_of(response)
+    assert "550 5.1.1 No such user unknown_recipient" in page
+    assert "ada@example.com" in page
+    assert "x.example" not in page
+    assert '<span class="pr-badge pr-danger">Bounced</span>' in response.content.decode()
+
+
+class TestWorkspace:
+    def page(self, staff, workspace: Workspace):
+        return staff.get(f"/admin/workspaces/workspace/{workspace.id.replace('_', '_5F')}/change/")
+
+    def test_the_page_shows_volume_quota_and_newest_emails(self, staff, api, alice):
+        api.post("/emails/send", mail(subject="Your receipt"))
+
+        activity = self.page(staff, alice.workspace).context["activity"]
+
+        assert (activity.sums["total"], activity.quota.used) == (1, 1)
+        assert [email.subject for email in activity.emails] == ["Your receipt"]
+        assert [item.title for item in activity.rates] == ["Bounce rate", "Complaint rate"]
+        assert len(activity.days) == 30
+
+    def test_emails_of_another_workspace_are_not_on_it(self, staff, api, bob):
+        api.post("/emails/send", mail(subject="Your receipt"))
+
+        assert "Your receipt" not in text_of(self.page(staff, bob.workspace))
+        assert self.page(staff, bob.workspace).context["activity"].sums["total"] == 0
+
+    def test_an_unknown_workspace_is_no_error(self, staff):
+        assert staff.get("/admin/workspaces/workspace/nothing/change/").status_code == 302
+
+    def test_staff_without_permission_see_no_activity(self, client, helper, alice):
+        client.force_login(helper)
+
+        assert self.page(client, alice.workspace).status_code == 403
+
+
+def queue(account, count: int, *, stage: Stage = Stage.READY, hours: float = 0) -> None:
+    for _ in range(count):
+        email = make_email(account.workspace, status="queued")
+        due_at = timezone.now() + timedelta(hours=hours)
+        QueueEntry.objects.create(
+            recipient=email.recipients.get(), workspace_id=account.workspace.id, domain="example.com", stage=stage,
+            due_at=due_at, since=timezone.now(),
+        )  # fmt: skip
+
+
+class TestQueue:
+    def test_it_has_the_share_of_each_workspace(self, staff, alice, bob):
+        queue(alice, 3)
+        queue(bob, 1, stage=Stage.LEASED)
+
+        page = staff.get(QUEUE)
+
+        shares = [(name, share.total, share.percent) for share, name in page.context["shares"]]
+        assert shares == [("alice", 3, 75.0), ("bob", 1, 25.0)]
+        assert page.context["overview"].by_stage == {"waiting": 0, "ready": 3, "leased": 1, "scheduled": 0, "held": 0}
+
+    def test_retries_and_schedules_are_on_an_axis_of_a_day(self, alice):
+        queue(alice, 2, stage=Stage.WAITING, hours=-3)
+        queue(alice, 1, stage=Stage.WAITING, hours=5)
+        queue(alice, 4, stage=Stage.SCHEDULED, hours=72)
+
+        overview = read_queue_overview()
+
+        assert overview.retries == {0: 2, 5: 1}
+        assert overview.scheduled == {AXIS_HOURS: 4}
+
+    def test_an_empty_queue_has_a_page(self, staff):
+        assert "The queue is empty" in text_of(staff.get(QUEUE))
+
+    def test_sending_is_paused_and_continues(self, staff, alice):
+        queue(alice, 1)
+        assert "No emails of any workspace are sent" in text_of(staff.get(f"{QUEUE}pause/"))
+        assert not SendingPause.objects.exists()
+
+        staff.post(f"{QUEUE}pause/")
+        assert SendingPause.objects.exists()
+        assert "Sending has been paused since" in text_of(staff.get(QUEUE))
+
+        assert staff.get(f"{QUEUE}resume/").status_code == 405
+        staff.post(f"{QUEUE}resume/")
+        assert not SendingPause.objects.exists()
+        entries = AuditEntry.objects.filter(act__startswith="sending_").order_by("id")
+        assert [(entry.act, entry.actor_kind) for entry in entries] == [
+            ("sending_paused", "staff"),
+            ("sending_resumed", "staff"),
+        ]
+
+    def test_staff_without_permission_neither_see_nor_pause_it(self, client, helper):
+        client.force_login(helper)
+        assert client.get(QUEUE).status_code == client.post(f"{QUEUE}pause/").status_code == 403
+
+        helper.user_permissions.add(Permission.objects.get(codename="view_email"))
+        client.force_login(User.objects.get(pk=helper.pk))
+        assert client.get(QUEUE).status_code == 200
+        assert "Pause sending" not in text_of(client.get(QUEUE))
+        assert client.post(f"{QUEUE}pause/").status_code == client.post(f"{QUEUE}resume/").status_code == 403
+        assert not SendingPause.objects.exists()
+
+    def test_owners_have_no_access(self, alice):
+        assert signed_in(alice.owner).get(QUEUE).status_code == 302
+
+
+class TestAuditLog:
+    @pytest.fixture(autouse=True)
+    def _entries(self, alice, bob):
+        AuditEntry.objects.all().delete()
+        for account, about in ((alice, "shop.example"), (bob, "=1+1")):
+            record_action(account.workspace, AuditAction.DOMAIN_ADDED, about=about)
+        AuditEntry.objects.create(
+            workspace=bob.workspace, act="signed_in", actor_kind="person", actor="eve@bob.example", address="192.0.2.7"
+        )
+
+    def found(self, staff, text: str) -> list[str]:
+        return [entry.about or entry.act for entry in staff.get(AUDIT, {"q": text}).context["cl"].result_list]
+
+    def test_details_actors_addresses_and_workspaces_are_found(self, staff):
+        assert self.found(staff, "Shop") == ["shop.example"]
+        assert self.found(staff, "eve@") == self.found(staff, "192.0.2.7") == ["signed_in"]
+        assert self.found(staff, "bob") == ["signed_in", "=1+1"]
+        assert self.found(staff, "nothing\0") == []
+
+    def test_the_export_has_the_filters_of_the_list(self, staff):
+        def export(query: str) -> list[dict[str, str]]:
+            return list(csv.DictReader(io.StringIO(b"".join(staff.get(f"{AUDIT}export/{query}")).decode())))
+
+        assert [row["action"] for row in export("")] == ["signed_in", "domain_added", "domain_added"]
+        (row,) = export("?act__exact=signed_in&q=eve")
+        assert (row["actor"], row["ipAddress"], row["workspace"]) == ("eve@bob.example", "192.0.2.7", "bob")
+        assert [row["about"] for row in export("?q=1%2B1")] == ["'=1+1"]
+
+    def test_the_list_links_to_the_export_with_its_filters(self, staff):
+        page = staff.get(AUDIT, {"q": "eve"}).content.decode()
+
+        assert 'href="/admin/workspaces/auditentry/export/?q=eve"' in page
+
+    def test_staff_without_permission_export_nothing(self, client, helper):
+        client.force_login(helper)
+
+        assert client.get(f"{AUDIT}export/").status_code == 403
+
+
+@pytest.mark.parametrize("page", ["workspaces/workspace", "emails/email", "workspaces/auditentry", "webhooks/webhook"])
+def test_lists_are_titled_with_their_model(staff, page):
+    shown = staff.get(f"/admin/{page}/").content.decode()
+
+    assert not re.search(r"Select \w+ to (change|view)", shown)
+
+
+def test_columns_are_named_for_people(staff, alice):
+    record_action(alice.workspace, AuditAction.DOMAIN_ADDED, about="shop.example")
+    shown = text_of(staff.get(AUDIT)) + text_of(staff.get("/admin/webhooks/webhookdelivery/"))
+
+    assert "Kind of actor" in shown
+    for name in ("Actor kind", "Attempt count", "yielded into"):
+        assert name not in shown
+
+
+def test_an_empty_list_offers_to_clear_a_search(staff):
+    assert "Nothing here yet" in text_of(staff.get("/admin/receiving/inboundroute/"))
+    assert "No rows match" in text_of(staff.get(EMAILS, {"q": "nothing"}))
