@@ -13,15 +13,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from analytics.outcomes import EVENTS, OUTCOMES, DayOutcomes, sum_outcomes
-from dashboard.pages.overview.health import bounce_limit, complaint_limit, percent_of
+from dashboard.pages.overview.health import percent_of
+from dashboard.pages.overview.rate_charts import PERCENT, rate_charts
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from emails.queue_stats import QueueStats
+from reputation.rates import PERIOD_DAYS
 from workspaces.models import Workspace
 
 PERIODS = (7, 14, 30, 90)
 DEFAULT_PERIOD = 14
 MAX_DAYS = 366
-PERCENT = gettext_lazy("%(number)s%%")
 # Before any email.
 EARLIEST = date(2000, 1, 1)
 LABELS: dict[str, str | Promise] = {
@@ -60,6 +61,11 @@ class Period:
         """The first day of the period before, which has the same length."""
         return self.first - timedelta(days=self.days)
 
+    @property
+    def first_read(self) -> date:
+        """The first day that the page needs: of the period before, or of the rates of the first day."""
+        return min(self.first_before, self.first - timedelta(days=PERIOD_DAYS - 1))
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -97,9 +103,10 @@ def read_period(request: HttpRequest) -> Period:
 
 
 def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutcomes]) -> dict[str, Any]:
-    """Return the metrics of a period. days: all of the period and of the one before, perhaps among others."""
+    """Return the metrics of a period. days: all from period.first_read on, perhaps among others."""
     before = [day for day in days if period.first_before <= day.day < period.first]
-    days = [day for day in days if period.first <= day.day <= period.last]
+    rated = [day for day in days if day.day <= period.last]
+    days = [day for day in rated if period.first <= day.day]
     created_on = workspace.created_at.astimezone(UTC).date()
     today = datetime.now(UTC).date()
     shown = [name for name in OUTCOMES if any(day.outcomes[name] for day in days)] or ["delivered"]
@@ -108,7 +115,7 @@ def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutc
         "periods": PERIODS,
         "metrics": _totals(days, before if period.first_before >= created_on else None),
         "volume": _volume_chart(days, shown, created_on, today),
-        "rates": _rates_chart(days, created_on, today),
+        "rates": rate_charts(rated, first=period.first, created_on=created_on, running=_running(days, today)),
         "columns": [LABELS[name] for name in ("total", *shown)],
         "rows": [_row(day, shown, created_on, today) for day in reversed(days)],
     }
@@ -157,18 +164,6 @@ def _volume_chart(days: Sequence[DayOutcomes], shown: Sequence[str], created_on:
         for name in shown
     ]
     return Chart(ChartKind.STACKED_BARS, _labels(days), series, running=_running(days, today))
-
-
-def _rates_chart(days: Sequence[DayOutcomes], created_on: date, today: date) -> Chart:
-    unit = PERCENT % {"number": ""}
-    rates = [_rates(day) if day.day >= created_on else (None, None) for day in days]
-    series = [
-        ChartSeries(_("Bounce rate"), [bounced for bounced, _complained in rates], "--pr-danger", unit, bounce_limit()),
-        ChartSeries(
-            _("Complaint rate"), [complained for _bounced, complained in rates], "--pr-warning", unit, complaint_limit()
-        ),
-    ]
-    return Chart(ChartKind.LINES, _labels(days), series, running=_running(days, today))
 
 
 def _labels(days: Sequence[DayOutcomes]) -> list[str]:

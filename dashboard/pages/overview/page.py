@@ -45,7 +45,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     recent = _newest(workspace, stream)
     has_emails = bool(recent or stream)
     quota, selection, period = read_quota(workspace), read_selection(request, workspace), read_period(request)
-    days = read_selected_outcomes(request, workspace, selection, first=period.first_before, last=period.last)
+    days = read_selected_outcomes(request, workspace, selection, first=period.first_read, last=period.last)
     return {
         "workspace": workspace,
         "suspended_reason": translate(restore_text(workspace.suspended_code, text=workspace.suspended_reason)),

@@ -82,7 +82,7 @@ class StreamSection(ScopedAdmin):
         workspace, stream = current_workspace(request), self.find(request, object_id)
         period, today = read_period(request), datetime.now(UTC).date()
         judged = (today - timedelta(days=PERIOD_DAYS - 1), today)
-        days = read_stream_outcomes(workspace, stream.slug, first=min(period.first_before, judged[0]), last=today)
+        days = read_stream_outcomes(workspace, stream.slug, first=min(period.first_read, judged[0]), last=today)
         return self.page(
             request,
             "dashboard/streams/detail.html",
