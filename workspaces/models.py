@@ -304,6 +304,8 @@ class AuditEntry(models.Model):
         WORKSPACE_DELETED = "workspace_deleted", "Workspace deleted"
         WORKSPACE_RESTORED = "workspace_restored", "Workspace restored"
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
+        EMAIL_RESENT = "email_resent", "Email sent again"
+        EMAIL_CANCELLED = "email_cancelled", "Email cancelled"
         ADDRESS_ERASED = "address_erased", "Address erased"
 
     class ActorKind(models.TextChoices):

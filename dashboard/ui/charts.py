@@ -27,12 +27,13 @@ class ChartSeries:
 
 @dataclass(frozen=True)
 class Chart:
-    """running: the label of the last day if it is still running, otherwise empty."""
+    """running: the label of the last day if it is still running, otherwise empty. links: of each label, to its list."""
 
     kind: ChartKind
     labels: Sequence[str]
     series: Sequence[ChartSeries]
     running: str = ""
+    links: Sequence[str] = ()
 
     @property
     def json(self) -> str:

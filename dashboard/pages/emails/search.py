@@ -15,7 +15,8 @@ from rest_framework import serializers
 
 from api.filters import FieldFilter
 from counters import counters
-from dashboard.ui.listing import PER_PAGE, ListPage, list_page, page_number, query_without_page
+from dashboard.pages.emails.display import rows_per_page
+from dashboard.ui.listing import ListPage, list_page, page_number, query_without_page
 from emails.listing.filters import EmailFilters
 from emails.listing.search import filter_by_id
 from emails.models import Email
@@ -78,38 +79,62 @@ class SearchHits:
 
 def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[str, Any]) -> ListPage:
     """Return a page of a workspace's emails. filters: the values of a valid EmailListFilters."""
+    per_page = rows_per_page(request)
     if not CONDITIONS.keys() & filters.keys():
-        return list_page(request, _matching(emails, filters))
+        return list_page(request, _matching(emails, filters), per_page=per_page)
     if named := list(filter_by_id(emails, filters.get("search", ""))):
         return ListPage(named, 1, has_next=False, query=query_without_page(request), total=len(named))
-    start = (page_number(request) - 1) * PER_PAGE
-    hits = _search_newest(emails, filters, start=start)
-    if not hits.is_complete and len(hits.ids) <= PER_PAGE and _has_index(filters):
-        hits = _search_all(_matching(emails, filters), start=start) or hits
-    rows = list(emails.filter(id__in=hits.ids[:PER_PAGE])) if hits.ids else []
+    number = page_number(request, per_page=per_page)
+    bounds = slice((number - 1) * per_page, number * per_page + 1)
+    hits = _search_newest(emails, filters, bounds=bounds)
+    if not hits.is_complete and len(hits.ids) <= per_page and _has_index(filters):
+        hits = _search_all(_matching(emails, filters), bounds=bounds) or hits
+    rows = list(emails.filter(id__in=hits.ids[:per_page])) if hits.ids else []
     note = (
         ""
         if hits.is_complete
         else _("Only the newest %(count)s emails were searched.")
         % {"count": number_format(NEWEST_EMAILS, force_grouping=True)}
     )
-    query = query_without_page(request)
-    return ListPage(rows, page_number(request), len(hits.ids) > PER_PAGE, query, note=note, total=hits.total)
+    query, has_next = query_without_page(request), len(hits.ids) > per_page
+    return ListPage(rows, number, has_next, query, note=note, total=hits.total, per_page=per_page)
 
 
-def count_label(listing: ListPage, emails: QuerySet[Email], *, workspace_id: str, filters: dict[str, Any]) -> str:
-    """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED."""
+def count_label(
+    listing: ListPage, emails: QuerySet[Email], *, statuses: dict[str, int], filters: dict[str, Any]
+) -> str:
+    """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED.
+
+    statuses: of count_statuses.
+    """
     if listing.total is not None:
         return _count_text(listing.total)
-    if not {"from", "to"} & filters.keys():
-        statuses = filters.get("status") or EmailStatus.values
-        tests = [filters["test"] == "true"] if "test" in filters else [False, True]
-        keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
-        return _count_text(counters.total(workspace_id, keys=keys))
+    if statuses:
+        return _count_text(sum(statuses[status] for status in filters.get("status") or [""]))
     counted = _matching(emails, filters).order_by()[: MAX_COUNTED + 1].count()
     if counted > MAX_COUNTED:
         return _("More than %(count)s emails") % {"count": _grouped(MAX_COUNTED)}
     return _count_text(counted)
+
+
+def count_statuses(workspace_id: str, filters: dict[str, Any]) -> dict[str, int]:
+    """Return the number of emails by status, and of all as "", from the counters.
+
+    Empty with filters that the counters do not know.
+    """
+    if filters.keys() - {"status", "test"}:
+        return {}
+    tests = [filters["test"] == "true"] if "test" in filters else [False, True]
+    keys = {
+        counters.counter_key(f"status.{status}", is_test=is_test): status
+        for status in EmailStatus.values
+        for is_test in tests
+    }
+    counts = dict.fromkeys(["", *EmailStatus.values], 0)
+    for key, count in counters.totals(workspace_id, keys=keys).items():
+        counts[keys[key]] += count
+        counts[""] += count
+    return counts
 
 
 def suggest_tags(emails: QuerySet[Email]) -> list[str]:
@@ -138,7 +163,7 @@ def _has_index(filters: dict[str, Any]) -> bool:
     return "event" in filters or len(filters.get("search", "")) >= MIN_INDEXED_LENGTH
 
 
-def _search_newest(emails: QuerySet[Email], filters: dict[str, Any], *, start: int) -> SearchHits:
+def _search_newest(emails: QuerySet[Email], filters: dict[str, Any], *, bounds: slice) -> SearchHits:
     indexed = {name: value for name, value in filters.items() if name not in CONDITIONS}
     searched = {name: value for name, value in filters.items() if name in CONDITIONS}
     if "search" in searched:
@@ -146,18 +171,18 @@ def _search_newest(emails: QuerySet[Email], filters: dict[str, Any], *, start: i
     newest, parameters = _matching(emails, indexed).values(*SEARCHED_COLUMNS)[:NEWEST_EMAILS].query.sql_with_params()
     sql = SEARCH_NEWEST.format(newest=newest, conditions=" AND ".join(CONDITIONS[name] for name in searched))
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*searched.values(), *parameters, start, PER_PAGE + 1])
+        cursor.execute(sql, [*searched.values(), *parameters, bounds.start, bounds.stop - bounds.start])
         searched_count, total, ids = cursor.fetchone()
     return SearchHits(ids, total, is_complete=searched_count < NEWEST_EMAILS)
 
 
-def _search_all(emails: QuerySet[Email], *, start: int) -> SearchHits | None:
+def _search_all(emails: QuerySet[Email], *, bounds: slice) -> SearchHits | None:
     """Search the indexes of all emails; None if it takes too long, as for a text that nearly all of them contain."""
     sql, parameters = emails.order_by().values("id", "created_at").query.sql_with_params()
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {SEARCH_ALL_MILLISECONDS}")
-            cursor.execute(SEARCH_ALL.format(matching=sql), [*parameters, start, PER_PAGE + 1])
+            cursor.execute(SEARCH_ALL.format(matching=sql), [*parameters, bounds.start, bounds.stop - bounds.start])
             total, ids = cursor.fetchone()
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):

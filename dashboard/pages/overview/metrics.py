@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.utils.formats import date_format, number_format
 from django.utils.functional import Promise
@@ -34,6 +35,13 @@ LABELS: dict[str, str | Promise] = {
     "failed": gettext_lazy("Failed"),
     "opened": gettext_lazy("Opened"),
     "clicked": gettext_lazy("Clicked"),
+}
+# Statuses of emails that had an event, as far as one status says so.
+STATUSES = {
+    "delivered": "delivered,opened,clicked",
+    "bounced": "bounced",
+    "opened": "opened,clicked",
+    "clicked": "clicked",
 }
 COLORS = {
     "delivered": "--pr-success",
@@ -79,6 +87,8 @@ class Metric:
     rate: float | None
     tone: str
     before: str | None
+    # Of the emails that the count has, in the list.
+    statuses: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,8 +112,13 @@ def read_period(request: HttpRequest) -> Period:
     return Period(today - timedelta(days=days - 1), today)
 
 
-def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutcomes]) -> dict[str, Any]:
-    """Return the metrics of a period. days: all from period.first_read on, perhaps among others."""
+def read_metrics(
+    workspace: Workspace, *, period: Period, days: Sequence[DayOutcomes], list_filter: str = ""
+) -> dict[str, Any]:
+    """Return the metrics of a period.
+
+    days: all from period.first_read on, perhaps among others. list_filter: of the emails in the list, a query string.
+    """
     before = [day for day in days if period.first_before <= day.day < period.first]
     rated = [day for day in days if day.day <= period.last]
     days = [day for day in rated if period.first <= day.day]
@@ -114,7 +129,8 @@ def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutc
         "period": period,
         "periods": PERIODS,
         "metrics": _totals(days, before if period.first_before >= created_on else None),
-        "volume": _volume_chart(days, shown, created_on, today),
+        "volume": _volume_chart(days, shown, created_on, today, list_filter),
+        "list_filter": list_filter,
         "rates": rate_charts(rated, first=period.first, created_on=created_on, running=_running(days, today)),
         "columns": [LABELS[name] for name in ("total", *shown)],
         "rows": [_row(day, shown, created_on, today) for day in reversed(days)],
@@ -145,7 +161,8 @@ def _totals(days: Sequence[DayOutcomes], before: Sequence[DayOutcomes] | None) -
 
 def _event_metric(name: str, now: dict[str, int], then: dict[str, int] | None) -> Metric:
     before = None if then is None else _percent_text(percent_of(then[name], then["total"]))
-    return Metric(str(LABELS[name]), now[name], percent_of(now[name], now["total"]) or 0.0, name, before)
+    rate = percent_of(now[name], now["total"]) or 0.0
+    return Metric(str(LABELS[name]), now[name], rate, name, before, STATUSES[name])
 
 
 def _percent_text(percent: float | None) -> str | None:
@@ -156,14 +173,18 @@ def _count_text(count: int) -> str:
     return number_format(count, force_grouping=True)
 
 
-def _volume_chart(days: Sequence[DayOutcomes], shown: Sequence[str], created_on: date, today: date) -> Chart:
+def _volume_chart(
+    days: Sequence[DayOutcomes], shown: Sequence[str], created_on: date, today: date, list_filter: str
+) -> Chart:
+    url = f"{reverse('dashboard:emails_email_changelist')}?{list_filter}{'&' if list_filter else ''}"
+    links = [f"{url}from={day.day}&to={day.day}" for day in days]
     series = [
         ChartSeries(
             str(LABELS[name]), [day.outcomes[name] if day.day >= created_on else None for day in days], COLORS[name]
         )
         for name in shown
     ]
-    return Chart(ChartKind.STACKED_BARS, _labels(days), series, running=_running(days, today))
+    return Chart(ChartKind.STACKED_BARS, _labels(days), series, running=_running(days, today), links=links)
 
 
 def _labels(days: Sequence[DayOutcomes]) -> list[str]:

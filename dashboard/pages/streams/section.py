@@ -90,7 +90,7 @@ class StreamSection(ScopedAdmin):
             stream=stream,
             paused_reason=translate(stream.pause_reason),
             facts=_facts(stream),
-            **read_metrics(workspace, period=period, days=days),
+            **read_metrics(workspace, period=period, days=days, list_filter=f"stream={stream.slug}"),
             health=rate_items([day for day in days if day.day >= judged[0]]),
             health_days=PERIOD_DAYS,
             urls={name: self.stream_url(name, stream) for name in ("edit", "archive", "unarchive")},

@@ -29,6 +29,8 @@
         locale: document.documentElement.lang,
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
+        ...(chart.links.length ? { onClick: (_event, [point]) => point && location.assign(chart.links[point.index]) } : {}),
+        onHover: (event, points) => { event.native.target.style.cursor = chart.links.length && points.length ? "pointer" : ""; },
         plugins: {
           legend: { display: false },
           tooltip: {
