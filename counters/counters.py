@@ -63,6 +63,13 @@ SELECT coalesce(sum(CASE WHEN key = ANY(%(keys)s) THEN n ELSE -n END), 0)::bigin
     SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
 ) counted
 """
+TOTALS = """
+SELECT key, sum(n)::bigint FROM (
+    SELECT key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
+    UNION ALL
+    SELECT key, change FROM analytics_tallydelta WHERE workspace_id = %(workspace)s AND key = ANY(%(both)s)
+) counted GROUP BY key
+"""
 # Counts of the hour ALL_TIME, for statements of other apps that read more in the same snapshot.
 ALL_TIME_COUNTS = """
     SELECT key, sum(n)::bigint AS n FROM (
@@ -183,6 +190,13 @@ def total(workspace_id: str, *, keys: Collection[str]) -> int:
     both = [*keys, *(DELETED + key for key in keys)]
     ((count,),) = read(TOTAL, workspace_id, keys=list(keys), both=both)
     return int(count)
+
+
+def totals(workspace_id: str, *, keys: Collection[str]) -> dict[str, int]:
+    """Return the total of each key, as `total` does, in one query."""
+    both = [*keys, *(DELETED + key for key in keys)]
+    counts = dict(read(TOTALS, workspace_id, both=both))
+    return {key: int(counts.get(key, 0) - counts.get(DELETED + key, 0)) for key in keys}
 
 
 def all_time_counts(workspace_id: str) -> dict[str, int]:

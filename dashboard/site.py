@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from dashboard.auth.passwords import for_passwords
 from dashboard.auth.signup import sign_up
 from dashboard.pages.onboarding import send_test_email
 from dashboard.pages.overview.page import overview, read_refresh
+from dashboard.pages.palette.entries import find_entries
 from dashboard.pages.usage import usage
 from dashboard.ui.current_workspace import current_workspace, switch_workspace, workspaces_of
 from dashboard.ui.guides import guide_url
@@ -53,6 +55,7 @@ class DashboardSite(TwoFactorSite):
             path("test-email/", self.admin_view(send_test_email), name="send_test_email"),
             path("usage/", self.admin_view(self.usage), name="usage"),
             path("search/", self.admin_view(self.search), name="search"),
+            path("palette/", self.admin_view(self.palette), name="palette"),
             path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
             *(path(f"{section.slug}/", include(section.urls)) for section in self._registry.values()),
             re_path(r"(?P<url>.*)$", self.admin_view(self.catch_all_view)),
@@ -84,6 +87,10 @@ class DashboardSite(TwoFactorSite):
 
     def usage(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         return self.page(request, "dashboard/usage.html", title=_("Usage"), **usage(request))
+
+    def palette(self, request: HttpRequest) -> HttpResponse:
+        """Return the entries of the command palette as a fragment."""
+        return render(request, "dashboard/parts/palette_entries.html", find_entries(request))
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Return no results: unfold caches them per user and term, regardless of the workspace.

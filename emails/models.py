@@ -12,7 +12,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Lower, Now
 
 from delivery.message.compose import Placement
 from emails.states import EmailStatus
@@ -287,13 +287,15 @@ class Recipient(models.Model):
     transport = models.CharField(max_length=30, null=True)  # noqa: DJ001
 
     class Meta:
-        # Set once, and only by the provider transport; the updates of the others stay in their page.
         indexes = [
+            # The address never changes.
+            models.Index(Lower("address"), models.F("email"), name="recipient_by_address"),
+            # Set once, and only by the provider transport; the updates of the others stay in their page.
             models.Index(
                 fields=["provider_message_id"],
                 condition=~models.Q(provider_message_id=None),
                 name="recipient_of_provider",
-            )
+            ),
         ]
         ordering = ["position"]
 

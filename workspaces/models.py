@@ -312,6 +312,8 @@ class AuditEntry(models.Model):
         SENDING_PAUSED = "sending_paused", "Sending paused"
         SENDING_RESUMED = "sending_resumed", "Sending resumed"
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
+        EMAIL_RESENT = "email_resent", "Email sent again"
+        EMAIL_CANCELLED = "email_cancelled", "Email cancelled"
         ADDRESS_ERASED = "address_erased", "Address erased"
 
     class ActorKind(models.TextChoices):

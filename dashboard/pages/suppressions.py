@@ -19,6 +19,7 @@ from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.csv_files import csv_response
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
+from dashboard.ui.labels import SUPPRESSION_TONES
 from dashboard.ui.listing import PER_PAGE, list_page
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import own_streams, selected_stream, streams_of, suppression_stream
@@ -31,7 +32,6 @@ from suppressions.serializers import MAX_ADDRESSES, SuppressionInput
 from suppressions.services import delete_suppression, delete_suppressions, suppress_manually
 from workspaces.models import Workspace
 
-SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
 REMOVAL = gettext_lazy(
     "Emails to a removed address will be sent again. Remove it only if the recipient wants your emails."
 )
@@ -124,7 +124,9 @@ class SuppressionSection(ScopedAdmin):
         )
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
-        form = AddressesForm(request.POST or None, streams=own_streams(request))
+        # The page of a recipient links this form with its address.
+        initial = {"addresses": request.GET.get("address", "")}
+        form = AddressesForm(request.POST or None, initial=initial, streams=own_streams(request))
         if not form.is_valid():
             lead = _("Emails to these addresses, including queued emails, will not be sent.")
             return self.page(request, "dashboard/suppressions/new.html", title=self.add_label, form=form, lead=lead)

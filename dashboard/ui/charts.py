@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from django.utils.formats import number_format
-
 
 class ChartKind(StrEnum):
     STACKED_BARS = "bar"
@@ -15,10 +13,9 @@ class ChartKind(StrEnum):
 
 @dataclass(frozen=True)
 class ChartSeries:
-    """One series of values, None where there are no data. color: a CSS variable; limit: drawn as a dashed line.
+    """One series of values, None where there are no data. color: a CSS variable; unit: appended to values.
 
-    unit: appended to values. A series with a unit has an axis of its own, on which the limit is half-way up unless
-    values are above twice the limit: the limits of two series coincide.
+    limit: drawn as a dashed line if values come near it; the axis follows the values.
     """
 
     name: str
@@ -27,19 +24,16 @@ class ChartSeries:
     unit: str = ""
     limit: float | None = None
 
-    @property
-    def limit_text(self) -> str:
-        return "" if self.limit is None else number_format(f"{self.limit:g}")
-
 
 @dataclass(frozen=True)
 class Chart:
-    """running: the label of the last day if it is still running, otherwise empty."""
+    """running: the label of the last day if it is still running, otherwise empty. links: of each label, to its list."""
 
     kind: ChartKind
     labels: Sequence[str]
     series: Sequence[ChartSeries]
     running: str = ""
+    links: Sequence[str] = ()
 
     @property
     def json(self) -> str:

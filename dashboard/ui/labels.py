@@ -35,6 +35,8 @@ DOMAIN_TONES = {
 RECEIVED_TONES = {"stored": "warning", "processed": "success", "blocked": "danger", "unreadable": "warning"}
 # Webhook delivery status → variant.
 DELIVERY_TONES = {"pending": "warning", "succeeded": "success", "exhausted": "danger", "discarded": "neutral"}
+# Reason of a suppression → variant.
+SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
 
 # Error of a webhook attempt → message.
 WEBHOOK_ERRORS = {

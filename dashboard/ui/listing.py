@@ -28,25 +28,32 @@ class ListPage:
     older: str = ""
     total: int | None = None
     is_exact: bool = True
+    per_page: int = PER_PAGE
 
     @property
     def is_last_shown(self) -> bool:
-        return self.has_next and self.number == MAX_PAGES
+        return self.has_next and self.number >= last_page(self.per_page)
 
 
-def page_number(request: HttpRequest) -> int:
+def last_page(per_page: int) -> int:
+    """Return the number of the last page: lists of longer pages end at the same row."""
+    return MAX_PAGES * PER_PAGE // per_page
+
+
+def page_number(request: HttpRequest, *, per_page: int = PER_PAGE) -> int:
     """Return the requested page number, from 1; 1 if it is missing or invalid."""
     raw = request.GET.get(PAGE_PARAMETER, "1")
     number = int(raw) if raw.isascii() and raw.isdigit() and len(raw) <= 4 else 1
-    return min(max(number, 1), MAX_PAGES)
+    return min(max(number, 1), last_page(per_page))
 
 
-def list_page(request: HttpRequest, rows: QuerySet[Any]) -> ListPage:
+def list_page(request: HttpRequest, rows: QuerySet[Any], *, per_page: int = PER_PAGE) -> ListPage:
     """Read one page, plus one row to detect whether another follows. rows: ordered along an index."""
-    number = page_number(request)
-    start = (number - 1) * PER_PAGE
-    window = list(rows[start : start + PER_PAGE + 1])
-    return ListPage(window[:PER_PAGE], number, len(window) > PER_PAGE, query_without_page(request))
+    number = page_number(request, per_page=per_page)
+    start = (number - 1) * per_page
+    window = list(rows[start : start + per_page + 1])
+    has_next = len(window) > per_page
+    return ListPage(window[:per_page], number, has_next, query_without_page(request), per_page=per_page)
 
 
 def query_without_page(request: HttpRequest) -> str:

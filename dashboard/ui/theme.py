@@ -65,7 +65,7 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "dashboard.ui.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "dashboard.ui.navigation.workspace_menu",
-    "SCRIPTS": [*SHARED["SCRIPTS"], _asset("shortcuts.js")],
+    "SCRIPTS": [*SHARED["SCRIPTS"], _asset("shortcuts.js"), _asset("palette.js")],
     "SIDEBAR": {"navigation": "dashboard.ui.navigation.sidebar"},
     "ACCOUNT": {"navigation": "dashboard.ui.navigation.account_links"},
     "LOGIN": {"form": "dashboard.auth.signin.SignInForm", "image": _asset("landscape.svg")},

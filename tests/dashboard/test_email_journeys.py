@@ -48,12 +48,13 @@ def test_an_owner_finds_an_email_and_exports_the_list(visit, account, tmp_path):
     sign_in(visit, account.owner.email)
 
     page = visit.go("/dashboard/emails/")
-    page.get_by_text("More filters").click()
     assert page.locator("#tags option").evaluate_all("all => all.map(one => one.value)") == ["news", "receipt"]
-    page.get_by_label("Tag").fill("receipt")
-    page.get_by_label("Sender").fill("PAY@")
-    page.get_by_role("button", name="Search").click()
-    expect(page.locator(".pr-count")).to_have_text("3 emails")
+    page.locator("[name=tag]").fill("receipt")
+    page.locator("[name=sender]").fill("PAY@")
+    page.locator("[name=sender]").blur()
+    # The filters apply at once, and are in the URL.
+    expect(page.locator("#results [role=status]")).to_contain_text("3 emails")
+    expect(page).to_have_url(f"{visit.base_url}/dashboard/emails/?tag=receipt&sender=PAY%40")
     with page.expect_download() as download:
         page.get_by_role("link", name="Export").click()
     path = tmp_path / "emails.csv"
@@ -62,13 +63,80 @@ def test_an_owner_finds_an_email_and_exports_the_list(visit, account, tmp_path):
     assert {row["subject"] for row in rows} == {"Receipt 0", "Receipt 1", "Receipt 2"}
 
     page.get_by_role("link", name="Clear").click()
-    page.get_by_text("More filters").click()
-    page.get_by_label("Event").select_option("complained")
-    page.get_by_role("button", name="Search").click()
+    page.locator("[name=event]").select_option("complained")
     expect(page.locator(".pr-table tbody tr")).to_have_count(1)
-    # The whole row is the link.
-    page.locator(".pr-table tbody .pr-when").click(force=True)
+    # The whole row opens the panel.
+    page.locator(".pr-table tbody .pr-when").click()
+    expect(page.locator("#panel h2")).to_have_text("Newsletter")
+    page.locator("#panel").get_by_role("link", name="Open").click()
     expect(page.locator(".pr-hero h2")).to_have_text("Newsletter")
+    assert not visit.complaints
+
+
+def test_an_owner_walks_through_the_list_with_the_keyboard(visit, account):
+    for hours, subject in enumerate(("The first", "The second", "The third")):
+        make_email(account.workspace, subject=subject, created_at=datetime.now(UTC) - timedelta(hours=hours))
+    sign_in(visit, account.owner.email)
+
+    page = visit.go("/dashboard/emails/")
+    panel = page.locator("#panel")
+    expect(panel).to_be_hidden()
+    page.keyboard.press("j")
+    expect(panel.locator("h2")).to_have_text("The first")
+    expect(panel.get_by_role("heading", name="Timeline")).to_be_visible()
+    page.keyboard.press("j")
+    expect(panel.locator("h2")).to_have_text("The second")
+    assert not violations(page)
+    visit.keep_screenshot("emails-panel")
+    page.keyboard.press("k")
+    expect(panel.locator("h2")).to_have_text("The first")
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("link", name="The first")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".pr-hero h2")).to_have_text("The first")
+    assert not visit.complaints
+
+
+def test_a_row_is_a_link_on_a_phone(phone, account):
+    make_email(account.workspace, subject="The first")
+    sign_in(phone, account.owner.email)
+
+    page = phone.go("/dashboard/emails/")
+    page.locator(".pr-table tbody .pr-when").click(force=True)
+    expect(page.locator(".pr-hero h2")).to_have_text("The first")
+    assert not phone.complaints
+
+
+def test_an_owner_chooses_columns_and_acts_on_several_emails(visit, account):
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    make_domain(account.workspace, "alice.example")
+    for number in range(3):
+        address = f"user{number}@example.com"
+        run_in_thread(lambda address=address: accept(account.workspace, address, scheduled_for=tomorrow))
+    sign_in(visit, account.owner.email)
+
+    page = visit.go("/dashboard/emails/")
+    page.get_by_text("Display", exact=True).click()
+    assert not violations(page)
+    page.get_by_label("Tags").uncheck()
+    page.get_by_role("checkbox", name="Sender").check()
+    page.get_by_label("50").check()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_role("columnheader", name="Sender")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Tags")).to_be_hidden()
+
+    expect(page.get_by_role("button", name="Cancel emails")).to_be_hidden()
+    for place in (0, 1):
+        page.locator("[name=selected]").nth(place).check()
+    expect(page.get_by_text("2 selected", exact=True)).to_be_visible()
+    assert not violations(page)
+    visit.keep_screenshot("emails-selected")
+    page.get_by_role("button", name="Cancel emails").click()
+    page.get_by_role("button", name="Cancel emails").click()
+
+    expect(page.get_by_text("2 emails were cancelled.")).to_be_visible()
+    assert sorted(Email.objects.values_list("status", flat=True)) == ["cancelled", "cancelled", "scheduled"]
     assert not visit.complaints
 
 

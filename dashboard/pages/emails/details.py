@@ -23,18 +23,25 @@ def describe_email(email: Email, *, streams: Sequence[Stream]) -> dict[str, Any]
     streams: of the workspace; none if it has only `main`.
     """
     return {
-        "email": email,
+        **summarize_email(email),
         "content": render_email(email),
         "files": email.content.attachments.defer("data") if email.content else [],
         "recipients": recipient_rows(email, streams=streams),
         "stream": next((stream for stream in streams if stream.slug == email.stream), None),
-        "failures": partial_failures([email]).get(email.id),
-        "timeline": read_timeline(email),
         "used_template": _template(email),
         "metadata": json.dumps(email.metadata, ensure_ascii=False, indent=2) if email.metadata else "",
         "neighbours": {"newer": _newer(email), "older": _older(email)},
-        "is_cancellable": is_cancellable(email),
         "is_scheduled": email.status == EmailStatus.SCHEDULED,
+    }
+
+
+def summarize_email(email: Email) -> dict[str, Any]:
+    """Return the context of the side panel: the state and the timeline."""
+    return {
+        "email": email,
+        "failures": partial_failures([email]).get(email.id),
+        "timeline": read_timeline(email),
+        "is_cancellable": is_cancellable(email),
         "tones": EMAIL_TONES,
         "delivery_tones": DELIVERY_TONES,
     }

@@ -3,6 +3,7 @@
 import re
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest
 
 from api.errors import Problem
@@ -11,6 +12,7 @@ from emails.accept.idempotency import IdempotencyKey, find_response
 from emails.accept.services import resend_email
 from emails.models import Email, Entrance
 from workspaces.account_status import refuse_suspended
+from workspaces.audit import AuditAction, record_action
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 
@@ -20,18 +22,21 @@ NONCE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 def resend(request: HttpRequest, workspace: Workspace, email: Email) -> str | None:
     """Return the copy's id, the same for the same nonce; None, with a message, if the service refuses."""
     try:
-        return _resend_once(workspace, email, nonce=request.POST.get("nonce", ""))
+        return resend_once(workspace, email, nonce=request.POST.get("nonce", ""))
     except Problem as problem:
         messages.error(request, problem_message(problem))
         return None
 
 
-def _resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
+def resend_once(workspace: Workspace, email: Email, *, nonce: str) -> str:
+    """Send a copy for a person, which is audited; return its id. Raises the errors of resend_email."""
     refuse_suspended(workspace)
     key = _idempotency_key(email, nonce)
-    response = find_response(workspace, key) or resend_email(
-        workspace, email=email, key=key, limits=NO_LIMITS, entrance=Entrance.DASHBOARD
-    )
+    if response := find_response(workspace, key):
+        return str(response.body["id"])
+    with transaction.atomic():
+        response = resend_email(workspace, email=email, key=key, limits=NO_LIMITS, entrance=Entrance.DASHBOARD)
+        record_action(workspace, AuditAction.EMAIL_RESENT, about=email.id)
     return str(response.body["id"])
 
 

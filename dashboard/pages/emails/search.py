@@ -12,8 +12,9 @@ from rest_framework import serializers
 
 from api.filters import FieldFilter
 from counters import counters
+from dashboard.pages.emails.display import rows_per_page
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.listing import PAGE_PARAMETER, PER_PAGE, ListPage, list_page, page_number, query_without_page
+from dashboard.ui.listing import PAGE_PARAMETER, ListPage, list_page, page_number, query_without_page
 from emails.listing import pages
 from emails.listing.filters import EmailFilters
 from emails.listing.pages import MAX_COUNTED, EmailQuery, email_query, read_page
@@ -46,18 +47,21 @@ def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[
     if named := list(filter_by_id(emails, filters.get("search", ""))):
         return ListPage(named, 1, has_next=False, query=query_without_page(request), total=len(named))
     query = list_query(request, emails, filters=filters)
+    per_page = rows_per_page(request)
     if query.is_ordered:
-        return list_page(request, query.matching)
-    number, text = page_number(request), query_without_page(request)
-    page = read_page(query, start=(number - 1) * PER_PAGE, limit=PER_PAGE)
-    has_next = page.total > number * PER_PAGE
+        return list_page(request, query.matching, per_page=per_page)
+    number, text = page_number(request, per_page=per_page), query_without_page(request)
+    page = read_page(query, start=(number - 1) * per_page, limit=per_page)
+    has_next = page.total > number * per_page
     note = older = ""
     if page.continue_to:
         note = _("Searched the newest %(count)s emails only.") % {
             "count": _grouped(query.walked(pages.PAGE_EFFORT))
         }
         older = _query_until(request, format_datetime(page.continue_to))
-    return ListPage(page.emails, number, has_next, text, note, older, total=page.total, is_exact=page.is_exact)
+    return ListPage(
+        page.emails, number, has_next, text, note, older, total=page.total, is_exact=page.is_exact, per_page=per_page
+    )
 
 
 def list_query(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[str, Any]) -> EmailQuery:
@@ -65,17 +69,39 @@ def list_query(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[s
     return email_query(emails, filters, workspace_id=current_workspace(request).id, filterset=EmailListFilters)
 
 
-def count_label(listing: ListPage, emails: QuerySet[Email], *, workspace_id: str, filters: dict[str, Any]) -> str:
-    """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED."""
+def count_label(
+    listing: ListPage, emails: QuerySet[Email], *, statuses: dict[str, int], filters: dict[str, Any]
+) -> str:
+    """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED.
+
+    statuses: of count_statuses.
+    """
     if listing.total is not None:
         return _count_text(listing.total, is_exact=listing.is_exact)
-    if not {"from", "to", "stream"} & filters.keys():
-        statuses = filters.get("status") or EmailStatus.values
-        tests = [filters["test"] == "true"] if "test" in filters else [False, True]
-        keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
-        return _count_text(counters.total(workspace_id, keys=keys))
+    if statuses:
+        return _count_text(sum(statuses[status] for status in filters.get("status") or [""]))
     counted = _matching(emails, filters).order_by()[: MAX_COUNTED + 1].count()
     return _count_text(counted, is_exact=counted <= MAX_COUNTED)
+
+
+def count_statuses(workspace_id: str, filters: dict[str, Any]) -> dict[str, int]:
+    """Return the number of emails by status, and of all as "", from the counters.
+
+    Empty with filters that the counters do not know.
+    """
+    if filters.keys() - {"status", "test"}:
+        return {}
+    tests = [filters["test"] == "true"] if "test" in filters else [False, True]
+    keys = {
+        counters.counter_key(f"status.{status}", is_test=is_test): status
+        for status in EmailStatus.values
+        for is_test in tests
+    }
+    counts = dict.fromkeys(["", *EmailStatus.values], 0)
+    for key, count in counters.totals(workspace_id, keys=keys).items():
+        counts[keys[key]] += count
+        counts[""] += count
+    return counts
 
 
 def suggest_tags(emails: QuerySet[Email]) -> list[str]:

@@ -4,40 +4,52 @@ import secrets
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.pages.emails.details import describe_email
+from dashboard.pages.emails.bulk import ACTIONS, HANDLERS, MAX_SELECTED, cancel_once, describe_selection
+from dashboard.pages.emails.details import describe_email, summarize_email
+from dashboard.pages.emails.display import COLUMNS, ROWS, read_display, save_display
 from dashboard.pages.emails.message import describe_message, find_attachment, find_recipient
+from dashboard.pages.emails.recipient_history import describe_recipient, find_recipients, parse_recipient_address
 from dashboard.pages.emails.recipients import partial_failures
 from dashboard.pages.emails.resend import resend
 from dashboard.pages.emails.schedule import ScheduleForm
-from dashboard.pages.emails.search import EmailListFilters, count_label, find_emails, list_query, suggest_tags
+from dashboard.pages.emails.search import (
+    EmailListFilters,
+    count_label,
+    count_statuses,
+    find_emails,
+    list_query,
+    suggest_tags,
+)
 from dashboard.pages.emails.timeline import last_event_number
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.csv_files import download
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.labels import EMAIL_TONES
+from dashboard.ui.labels import EMAIL_TONES, SUPPRESSION_TONES
+from dashboard.ui.listing import PAGE_PARAMETER
 from dashboard.ui.preview import attachment_response, preview_response, source_response
+from dashboard.ui.receiving import uses_receiving
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import selected_stream, streams_of
 from emails.listing.export import export_lines, find_export
+from emails.models import Email
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
-from emails.sending.scheduling import cancel_email, reschedule_email
+from emails.sending.scheduling import reschedule_email
 from emails.states import EmailStatus
 from events.kinds import EventKind
+from lib.ids import InvalidId
 from templates_app.models import Template
 from workspaces.key_limits import NO_LIMITS
 
-# Filters beside the status and the search field.
-MORE_FILTERS = ("tag", "template", "sender", "event", "test", "from", "to")
-FILTERS = ("status", "search", "stream", *MORE_FILTERS)
+FILTERS = ("status", "search", "stream", "tag", "template", "sender", "event", "test", "from", "to")
 # Events that no status shows.
 EVENTS = (EventKind.COMPLAINED, EventKind.UNSUBSCRIBED, EventKind.DEFERRED)
 # Fields that may be long; the list does not read them.
@@ -60,7 +72,11 @@ class EmailSection(ScopedAdmin):
     def routes(self) -> list[URLPattern]:
         return [
             self.route("export/", "export", self.export_view),
+            self.route("recipient/", "recipient", self.recipient_view),
+            self.post_route("display/", "display", self.display_view),
+            self.post_route("bulk/", "bulk", self.bulk_view),
             self.route("<str:object_id>/", "change", self.detail_view),
+            self.route("<str:object_id>/panel/", "panel", self.panel_view),
             self.route("<str:object_id>/preview/", "preview", self.preview_view),
             self.route("<str:object_id>/message/", "message", self.message_view),
             self.route("<str:object_id>/source/", "source", self.source_view),
@@ -79,27 +95,76 @@ class EmailSection(ScopedAdmin):
         if unchanged := refresh.unchanged(request):
             return unchanged
         workspace = current_workspace(request)
+        statuses = count_statuses(workspace.id, filters)
         return self.page(
             request,
             "dashboard/emails/list.html",
             title=self.title,
             listing=listing,
-            count=count_label(listing, emails, workspace_id=workspace.id, filters=filters),
+            count=count_label(listing, emails, statuses=statuses, filters=filters),
+            statuses=statuses,
+            display=read_display(request),
+            display_columns=COLUMNS,
+            display_rows=ROWS,
             failures=partial_failures(listing.rows),
+            recipients=find_recipients(filters.get("search", ""), listing.rows),
             query=request.GET,
             errors=[str(error) for errors in form.errors.values() for error in errors],
             is_filtered=any(request.GET.get(name) for name in FILTERS),
-            has_more_filters=any(request.GET.get(name) for name in MORE_FILTERS),
             tags=suggest_tags(emails),
             streams=streams_of(request),
             stream=selected_stream(request),
             stream_names={stream.slug: stream.name for stream in streams_of(request)},
             templates=Template.objects.filter(workspace=workspace).only("name")[:MAX_TEMPLATES],
             tones=EMAIL_TONES,
-            export_url=self.url("export"),
+            urls={name: self.url(name) for name in ("export", "display", "bulk")},
+            bulk_actions=ACTIONS,
             # A search reads many emails.
             refresh=None if listing.total is not None else refresh,
         )
+
+    def display_view(self, request: HttpRequest) -> HttpResponse:
+        """Store the columns and the number of rows, and return to the same emails."""
+        response = redirect(self._filtered_url(request))
+        save_display(request, response)
+        return response
+
+    def bulk_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Export the selected emails; or ask for a confirmation that posts the selection again, then act."""
+        name, selected, back = request.POST.get("action", ""), self._selected(request), self._filtered_url(request)
+        if name == "export" and selected:
+            emails = self.get_queryset(request).defer("template_data")
+            return download(request, "emails.csv", export_lines(emails, [email.id for email in selected]))
+        if name not in ACTIONS or not selected:
+            messages.error(request, _("Select emails first."))
+        elif "confirmed" not in request.POST:
+            return self._confirm_bulk(request, name, selected, back)
+        else:
+            HANDLERS[name](request, current_workspace(request), selected)
+        return redirect(back)
+
+    def _confirm_bulk(self, request: HttpRequest, name: str, selected: list[Email], back: str) -> HttpResponse:
+        action, about = ACTIONS[name], describe_selection(name, selected)
+        confirmation = Confirmation(
+            action.lead, str(action.label), back, about, back_label=_("Back"), is_danger=action.is_danger
+        )
+        values = {"confirmed": "1", "action": name, "query": request.POST.get("query", "")}
+        hidden = [*values.items(), *(("selected", email.id) for email in selected)]
+        return self.confirm(request, str(action.label), confirmation, hidden=hidden, nonce=secrets.token_urlsafe(16))
+
+    def _selected(self, request: HttpRequest) -> list[Email]:
+        """Return the selected emails of the workspace, at most MAX_SELECTED. Raises Http404 for an invalid id."""
+        ids = request.POST.getlist("selected")[:MAX_SELECTED]
+        try:
+            return list(self.get_queryset(request).filter(id__in=ids))
+        except InvalidId as error:
+            raise Http404 from error
+
+    def _filtered_url(self, request: HttpRequest) -> str:
+        """Return the URL of the list with the filters that a form has sent."""
+        query = QueryDict(request.POST.get("query", ""), mutable=True)
+        query.pop(PAGE_PARAMETER, None)
+        return f"{self.list_url}?{query.urlencode()}" if query else self.list_url
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the filtered emails as CSV; none if a filter is invalid."""
@@ -110,6 +175,19 @@ class EmailSection(ScopedAdmin):
         filters = {name: value for name, value in form.cleaned_data.items() if value}
         export = find_export(list_query(request, emails, filters=filters))
         return download(request, "emails.csv", export_lines(emails, export.ids))
+
+    def recipient_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the page of an address, which needs no email; a form without one."""
+        text = request.GET.get("address", "")
+        address = parse_recipient_address(text)
+        template, title = "dashboard/emails/recipient.html", address or _("Recipient")
+        if not address:
+            return self.page(request, template, title=title, address="", text=text)
+        details = describe_recipient(request, current_workspace(request), address, streams=streams_of(request))
+        return self.page(
+            request, template, title=title, suppression_tones=SUPPRESSION_TONES, tones=EMAIL_TONES,
+            uses_receiving=uses_receiving(request), **details,
+        )  # fmt: skip
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)
@@ -122,6 +200,13 @@ class EmailSection(ScopedAdmin):
         return self.page(
             request, "dashboard/emails/detail.html", title=email.subject, urls=urls, refresh=refresh, **details
         )
+
+    def panel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Return the side panel of the list: the state of an email and its timeline."""
+        email = self.find(request, object_id)
+        request.current_app = self.admin_site.name
+        urls = {name: self.url(name, email.id) for name in ("change", "resend", "cancel")}
+        return render(request, "dashboard/emails/panel.html", {"urls": urls, **summarize_email(email)})
 
     def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         html = render_email(self.find(request, object_id)).html
@@ -177,6 +262,6 @@ class EmailSection(ScopedAdmin):
                 lead, _("Cancel email"), back, about=email.subject, back_label=_("Keep email"), is_danger=True
             )
             return self.confirm(request, _("Cancel email"), confirmation)
-        if try_action(request, lambda: cancel_email(email, limits=NO_LIMITS)):
+        if try_action(request, lambda: cancel_once(email)):
             messages.success(request, _("The email was cancelled."))
         return redirect(back)

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.utils.formats import date_format, number_format
 from django.utils.functional import Promise
@@ -13,15 +14,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from analytics.outcomes import EVENTS, OUTCOMES, DayOutcomes, sum_outcomes
-from dashboard.pages.overview.health import bounce_limit, complaint_limit, percent_of
+from dashboard.pages.overview.health import percent_of
+from dashboard.pages.overview.rate_charts import PERCENT, rate_charts
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from emails.queue_stats import QueueStats
+from reputation.rates import PERIOD_DAYS
 from workspaces.models import Workspace
 
 PERIODS = (7, 14, 30, 90)
 DEFAULT_PERIOD = 14
 MAX_DAYS = 366
-PERCENT = gettext_lazy("%(number)s%%")
 # Before any email.
 EARLIEST = date(2000, 1, 1)
 LABELS: dict[str, str | Promise] = {
@@ -33,6 +35,13 @@ LABELS: dict[str, str | Promise] = {
     "failed": gettext_lazy("Failed"),
     "opened": gettext_lazy("Opened"),
     "clicked": gettext_lazy("Clicked"),
+}
+# Statuses of emails that had an event, as far as one status says so.
+STATUSES = {
+    "delivered": "delivered,opened,clicked",
+    "bounced": "bounced",
+    "opened": "opened,clicked",
+    "clicked": "clicked",
 }
 COLORS = {
     "delivered": "--pr-success",
@@ -60,6 +69,11 @@ class Period:
         """The first day of the period before, which has the same length."""
         return self.first - timedelta(days=self.days)
 
+    @property
+    def first_read(self) -> date:
+        """The first day that the page needs: of the period before, or of the rates of the first day."""
+        return min(self.first_before, self.first - timedelta(days=PERIOD_DAYS - 1))
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -73,6 +87,8 @@ class Metric:
     rate: float | None
     tone: str
     before: str | None
+    # Of the emails that the count has, in the list.
+    statuses: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,10 +112,16 @@ def read_period(request: HttpRequest) -> Period:
     return Period(today - timedelta(days=days - 1), today)
 
 
-def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutcomes]) -> dict[str, Any]:
-    """Return the metrics of a period. days: all of the period and of the one before, perhaps among others."""
+def read_metrics(
+    workspace: Workspace, *, period: Period, days: Sequence[DayOutcomes], list_filter: str = ""
+) -> dict[str, Any]:
+    """Return the metrics of a period.
+
+    days: all from period.first_read on, perhaps among others. list_filter: of the emails in the list, a query string.
+    """
     before = [day for day in days if period.first_before <= day.day < period.first]
-    days = [day for day in days if period.first <= day.day <= period.last]
+    rated = [day for day in days if day.day <= period.last]
+    days = [day for day in rated if period.first <= day.day]
     created_on = workspace.created_at.astimezone(UTC).date()
     today = datetime.now(UTC).date()
     shown = [name for name in OUTCOMES if any(day.outcomes[name] for day in days)] or ["delivered"]
@@ -107,8 +129,9 @@ def read_metrics(workspace: Workspace, *, period: Period, days: Sequence[DayOutc
         "period": period,
         "periods": PERIODS,
         "metrics": _totals(days, before if period.first_before >= created_on else None),
-        "volume": _volume_chart(days, shown, created_on, today),
-        "rates": _rates_chart(days, created_on, today),
+        "volume": _volume_chart(days, shown, created_on, today, list_filter),
+        "list_filter": list_filter,
+        "rates": rate_charts(rated, first=period.first, created_on=created_on, running=_running(days, today)),
         "columns": [LABELS[name] for name in ("total", *shown)],
         "rows": [_row(day, shown, created_on, today) for day in reversed(days)],
     }
@@ -138,7 +161,8 @@ def _totals(days: Sequence[DayOutcomes], before: Sequence[DayOutcomes] | None) -
 
 def _event_metric(name: str, now: dict[str, int], then: dict[str, int] | None) -> Metric:
     before = None if then is None else _percent_text(percent_of(then[name], then["total"]))
-    return Metric(str(LABELS[name]), now[name], percent_of(now[name], now["total"]) or 0.0, name, before)
+    rate = percent_of(now[name], now["total"]) or 0.0
+    return Metric(str(LABELS[name]), now[name], rate, name, before, STATUSES[name])
 
 
 def _percent_text(percent: float | None) -> str | None:
@@ -149,26 +173,18 @@ def _count_text(count: int) -> str:
     return number_format(count, force_grouping=True)
 
 
-def _volume_chart(days: Sequence[DayOutcomes], shown: Sequence[str], created_on: date, today: date) -> Chart:
+def _volume_chart(
+    days: Sequence[DayOutcomes], shown: Sequence[str], created_on: date, today: date, list_filter: str
+) -> Chart:
+    url = f"{reverse('dashboard:emails_email_changelist')}?{list_filter}{'&' if list_filter else ''}"
+    links = [f"{url}from={day.day}&to={day.day}" for day in days]
     series = [
         ChartSeries(
             str(LABELS[name]), [day.outcomes[name] if day.day >= created_on else None for day in days], COLORS[name]
         )
         for name in shown
     ]
-    return Chart(ChartKind.STACKED_BARS, _labels(days), series, running=_running(days, today))
-
-
-def _rates_chart(days: Sequence[DayOutcomes], created_on: date, today: date) -> Chart:
-    unit = PERCENT % {"number": ""}
-    rates = [_rates(day) if day.day >= created_on else (None, None) for day in days]
-    series = [
-        ChartSeries(_("Bounce rate"), [bounced for bounced, _complained in rates], "--pr-danger", unit, bounce_limit()),
-        ChartSeries(
-            _("Complaint rate"), [complained for _bounced, complained in rates], "--pr-warning", unit, complaint_limit()
-        ),
-    ]
-    return Chart(ChartKind.LINES, _labels(days), series, running=_running(days, today))
+    return Chart(ChartKind.STACKED_BARS, _labels(days), series, running=_running(days, today), links=links)
 
 
 def _labels(days: Sequence[DayOutcomes]) -> list[str]:

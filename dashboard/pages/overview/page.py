@@ -10,7 +10,7 @@ from analytics.outcomes import read_outcomes
 from dashboard.pages.onboarding import example_curl, read_onboarding, sending_domains
 from dashboard.pages.overview.health import read_health
 from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
-from dashboard.pages.overview.selection import read_selected_outcomes, read_selection
+from dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
 from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
@@ -45,14 +45,14 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     recent = _newest(workspace, stream)
     has_emails = bool(recent or stream)
     quota, selection, period = read_quota(workspace), read_selection(request, workspace), read_period(request)
-    days = read_selected_outcomes(request, workspace, selection, first=period.first_before, last=period.last)
+    days = read_selected_outcomes(request, workspace, selection, first=period.first_read, last=period.last)
     return {
         "workspace": workspace,
         "suspended_reason": translate(restore_text(workspace.suspended_code, text=workspace.suspended_reason)),
         "quota": quota,
         "quota_percent": percent_used(quota),
         "queue": queue_counts(read_queue_stats(workspace)),
-        **read_metrics(workspace, period=period, days=days),
+        **read_metrics(workspace, period=period, days=days, list_filter=_list_filter(selection, stream)),
         "streams": streams_of(request),
         "stream": stream,
         "selection": selection,
@@ -67,6 +67,10 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "tones": EMAIL_TONES,
         "has_inbox": settings.DELIVERY_TRANSPORT == "inbox",
     }
+
+
+def _list_filter(selection: Selection, stream: Stream | None) -> str:
+    return selection.list_filter or (f"stream={stream.slug}" if stream else "")
 
 
 def _newest(workspace: Workspace, stream: Stream | None) -> list[Email]:

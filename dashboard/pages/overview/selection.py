@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -39,6 +40,13 @@ class Selection:
     value: str
     slice_: UUID | None
     groups: list[OptionGroup]
+
+    @property
+    def list_filter(self) -> str:
+        """The filter of its emails in the list, as a query string; the senders of a domain are found by its name."""
+        dimension, _colon, value = self.value.partition(":")
+        filters = {"tag": {"tag": value}, "template": {"template": value}, "domain": {"sender": f"@{value}"}}
+        return urlencode(filters.get(dimension, {}))
 
 
 def read_selected_outcomes(

@@ -82,7 +82,7 @@ class StreamSection(ScopedAdmin):
         workspace, stream = current_workspace(request), self.find(request, object_id)
         period, today = read_period(request), datetime.now(UTC).date()
         judged = (today - timedelta(days=PERIOD_DAYS - 1), today)
-        days = read_stream_outcomes(workspace, stream.slug, first=min(period.first_before, judged[0]), last=today)
+        days = read_stream_outcomes(workspace, stream.slug, first=min(period.first_read, judged[0]), last=today)
         return self.page(
             request,
             "dashboard/streams/detail.html",
@@ -90,7 +90,7 @@ class StreamSection(ScopedAdmin):
             stream=stream,
             paused_reason=translate(stream.pause_reason),
             facts=_facts(stream),
-            **read_metrics(workspace, period=period, days=days),
+            **read_metrics(workspace, period=period, days=days, list_filter=f"stream={stream.slug}"),
             health=rate_items([day for day in days if day.day >= judged[0]]),
             health_days=PERIOD_DAYS,
             urls={name: self.stream_url(name, stream) for name in ("edit", "archive", "unarchive")},

@@ -20,7 +20,7 @@
   function settings(chart) {
     const isStacked = chart.kind === "bar";
     const last = chart.running ? chart.labels.length - 1 : -1;
-    const datasets = chart.series.map((series, place) => dataset(series, place, last, isStacked));
+    const datasets = chart.series.map((series) => dataset(series, last, isStacked));
     return {
       type: chart.kind,
       data: { labels: chart.labels, datasets: [...datasets, ...limitLine(chart)] },
@@ -29,6 +29,8 @@
         locale: document.documentElement.lang,
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
+        ...(chart.links.length ? { onClick: (_event, [point]) => point && location.assign(chart.links[point.index]) } : {}),
+        onHover: (event, points) => { event.native.target.style.cursor = chart.links.length && points.length ? "pointer" : ""; },
         plugins: {
           legend: { display: false },
           tooltip: {
@@ -44,7 +46,7 @@
     };
   }
 
-  function dataset(series, place, last, isStacked) {
+  function dataset(series, last, isStacked) {
     const color = resolve(series.color);
     const colors = series.values.map((_, index) => (index === last ? color(0.45) : color(1)));
     return {
@@ -54,46 +56,37 @@
       hoverBackgroundColor: isStacked ? colors : color(1),
       borderColor: color(1),
       borderWidth: isStacked ? 0 : 2,
-      cubicInterpolationMode: "monotone",
       maxBarThickness: 22,
       pointRadius: series.values.length > 31 ? 0 : 2,
       // The last day is still running.
       segment: { borderDash: (line) => (line.p1DataIndex === last ? [3, 3] : undefined) },
-      yAxisID: axisOf(series, place),
     };
+  }
+
+  // The top of the axis of a series with a limit: a third above the values, and a quarter of the limit at least.
+  function top(series) {
+    const highest = Math.max(0, ...series.values) * 1.3;
+    const lowest = Math.max(highest, series.limit / 4);
+    return lowest > series.limit / 1.6 ? Math.max(lowest, series.limit * 1.15) : lowest;
   }
 
   function limitLine(chart) {
     const [first] = chart.series;
-    if (first.limit === null) return [];
+    if (first.limit === null || top(first) < first.limit) return [];
     const color = resolve("--pr-muted")(1);
     const line = { label: "", borderColor: color, borderDash: [6, 4], borderWidth: 1, pointRadius: 0, pointHitRadius: 0 };
-    return [{ ...line, data: chart.labels.map(() => first.limit), yAxisID: axisOf(first, 0) }];
+    return [{ ...line, data: chart.labels.map(() => first.limit) }];
   }
 
   function scales(chart, isStacked) {
-    const text = resolve("--pr-muted")(1);
+    const [first] = chart.series;
+    const color = resolve("--pr-muted")(1);
     const grid = { color: resolve("--pr-line")(1), tickColor: "transparent" };
-    const x = { stacked: isStacked, grid: { display: false }, ticks: { color: text, maxRotation: 0, maxTicksLimit: 8 } };
-    const whole = { stacked: isStacked, beginAtZero: true, grid, ticks: { color: text, precision: 0, maxTicksLimit: 6 } };
-    const axes = chart.series.map((series, place) => [axisOf(series, place), axis(chart, series, place, grid)]);
-    return { x, ...(isStacked ? { y: whole } : Object.fromEntries(axes)) };
-  }
-
-  // All axes end at the same multiple of their limits, so that the limits are at the same height.
-  function axis(chart, series, place, grid) {
-    const highest = chart.series.map((one) => Math.max(0, ...one.values) / one.limit);
-    const needed = Math.max(2, Math.ceil(Math.max(...highest)));
-    const step = needed < 4 ? 0.5 : Math.ceil(needed / 6);
-    const ticks = { color: resolve(series.color)(1), callback: (value) => `${shown(value)}${series.unit}` };
-    const position = place ? "right" : "left";
-    const lines = place ? { display: false } : grid;
-    const range = { min: 0, max: series.limit * step * Math.ceil(needed / step) };
-    return { ...range, position, grid: lines, ticks: { ...ticks, stepSize: series.limit * step } };
-  }
-
-  function axisOf(series, place) {
-    return series.unit ? `y${place}` : "y";
+    const x = { stacked: isStacked, grid: { display: false }, ticks: { color, maxRotation: 0, maxTicksLimit: 8 } };
+    const whole = { color, precision: 0, maxTicksLimit: 6 };
+    const rates = { color, maxTicksLimit: 4, callback: (value) => `${shown(value)}${first.unit}` };
+    if (first.limit === null) return { x, y: { stacked: isStacked, beginAtZero: true, grid, ticks: whole } };
+    return { x, y: { min: 0, suggestedMax: top(first), grid, ticks: rates } };
   }
 
   function shown(value) {

@@ -82,12 +82,6 @@ class TestFilters:
 
         assert subjects(owner, "tag=shop&event=deferred&sender=a%40shop") == {"Both"}
 
-    def test_the_fields_are_open_while_they_filter(self, owner, alice):
-        make_email(alice.workspace)
-
-        assert '<details class="pr-more">' in owner.get("/dashboard/emails/").content.decode()
-        assert '<details class="pr-more" open>' in owner.get("/dashboard/emails/?tag=x").content.decode()
-
     def test_tags_of_the_newest_emails_are_suggested(self, owner, alice, bob):
         make_email(alice.workspace, tags=["shop", "receipt"])
         make_email(alice.workspace, tags=["shop", "<b>"])
@@ -121,6 +115,87 @@ class TestCount:
         make_email(alice.workspace, status="bounced")
 
         assert owner.get("/dashboard/emails/?status=bounced").context["count"] == "1,000 emails"
+
+
+class TestStatusCounts:
+    @pytest.fixture(autouse=True)
+    def _counted(self, alice):
+        make_email(alice.workspace)
+        for key, number in (("status.bounced", 1_000), ("status.delivered", 30), ("test.status.bounced", 5)):
+            counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), key), number)])
+        counters.add([(counters.CounterKey(alice.workspace.id, datetime.now(UTC), "gone.status.delivered"), 10)])
+
+    def counts(self, owner, query: str = "") -> dict[str, int]:
+        statuses = owner.get(f"/dashboard/emails/?{query}").context["statuses"]
+        return {status: count for status, count in statuses.items() if count}
+
+    def test_are_beside_each_status(self, owner):
+        assert self.counts(owner) == {"": 1_025, "bounced": 1_005, "delivered": 20}
+        assert "Bounced <small>1,005</small>" in owner.get("/dashboard/emails/?status=delivered").content.decode()
+
+    def test_are_of_the_mode(self, owner):
+        assert self.counts(owner, "test=true") == {"": 5, "bounced": 5}
+
+    @pytest.mark.parametrize("query", ["tag=x", "from=2026-01-01", "search=hello", "sender=x"])
+    def test_are_left_out_with_filters_that_no_counter_has(self, owner, query):
+        assert self.counts(owner, query) == {}
+
+    def test_read_no_email(self, owner):
+        with CaptureQueriesContext(connection) as queries:
+            self.counts(owner)
+
+        (counting,) = [query["sql"] for query in queries if "analytics_tallyday" in query["sql"]]
+        assert "emails_email" not in counting
+
+
+class TestDisplay:
+    def save(self, owner, **values):
+        return owner.post("/dashboard/emails/display/", values)
+
+    def test_has_tags_by_default(self, owner, alice):
+        make_email(alice.workspace, tags=["a", "b", "<c>"])
+
+        page = owner.get("/dashboard/emails/").content.decode()
+
+        assert '<small title="a, b, &lt;c&gt;">+1</small>' in page
+        assert '<th scope="col">Sender</th>' not in page
+
+    def test_has_the_chosen_columns(self, owner, alice):
+        receipt = make_template(alice.workspace, "Receipt", "s", "h")
+        make_email(alice.workspace, template_id=receipt.id, opened_at=datetime.now(UTC))
+
+        response = self.save(owner, column=["sender", "template", "opened", "nonsense"], query="status=delivered&p=3")
+        page = owner.get("/dashboard/emails/").content.decode()
+
+        assert response.url == "/dashboard/emails/?status=delivered"
+        for name in ("Sender", "Template", "Opened"):
+            assert f'<th scope="col">{name}</th>' in page
+        assert '<th scope="col">Tags</th>' not in page
+        assert "<bdi>Receipt</bdi>" in page
+
+    @pytest.mark.parametrize(("rows", "shown"), [("25", 25), ("50", 50), ("100", 60), ("1000", 25), ("", 25)])
+    def test_has_the_chosen_number_of_rows(self, owner, alice, rows, shown):
+        for number in range(60):
+            make_email(alice.workspace, subject=f"Number {number}", tags=["shop"])
+        self.save(owner, rows=rows)
+
+        for query in ("", "tag=shop"):
+            listing = owner.get(f"/dashboard/emails/?{query}").context["listing"]
+            assert (len(listing.rows), listing.has_next) == (shown, shown < 60)
+
+    def test_ends_at_the_same_row_with_longer_pages(self, owner, alice):
+        self.save(owner, rows="100")
+
+        assert owner.get("/dashboard/emails/?p=200").context["listing"].number == 50
+
+    @pytest.mark.parametrize("cookie", ["", ":", "tags", "tags:7", "x:50:1", "<b>:25"])
+    def test_ignores_an_invalid_cookie(self, owner, alice, cookie):
+        owner.cookies["email_list"] = cookie
+
+        assert owner.get("/dashboard/emails/").status_code == 200
+
+    def test_goes_nowhere_else(self, owner, alice):
+        assert self.save(owner, query="https://evil.example/").url.startswith("/dashboard/emails/?")
 
 
 class TestPartialFailures:

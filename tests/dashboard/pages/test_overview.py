@@ -102,16 +102,38 @@ class TestOutcomes:
         last = {series.name: series.values[-1] for series in chart.series}
         assert last == {"Delivered": 7, "Sent": 8, "Bounced": 16}
 
-    def test_rates_have_their_limits(self, owner, workspace, settings):
+    def test_rates_are_of_seven_days_with_their_limits(self, owner, workspace, settings):
         settings.COMPLAINT_WARN_PERCENT = None
         settings.BOUNCE_WARN_PERCENT = 4
-        for key, number in (("sent", 2000), ("bounced", 50), ("complained", 3)):
-            count(workspace, f"rated.{key}", number)
+        for days, sent, bounced, complained in ((0, 10, 0, 1), (6, 1_990, 50, 2), (7, 2_000, 400, 0)):
+            for name, number in (("sent", sent), ("bounced", bounced), ("complained", complained)):
+                count(workspace, f"rated.{name}", number, days=days)
 
-        bounces, complaints = owner.get("/dashboard/").context["rates"].series
+        bounces, complaints = owner.get("/dashboard/?days=7").context["rates"]
 
-        assert (bounces.values[-1], bounces.limit, bounces.values[0]) == (2.5, 4.0, None)
-        assert (complaints.values[-1], complaints.limit) == (0.15, 0.1)
+        assert (bounces.rate, bounces.limit, bounces.is_above) == ("2.5%", "4%", False)
+        assert bounces.chart.series[0].values[0] == pytest.approx(100 * 450 / 3_990)
+        assert (complaints.rate, complaints.limit, complaints.is_above) == ("0.15%", "0.1%", True)
+
+    @pytest.mark.parametrize(("sent", "rate", "is_empty"), [(99, "", True), (100, "1%", False)])
+    def test_a_rate_of_few_emails_is_not_shown(self, owner, workspace, sent, rate, is_empty):
+        count(workspace, "rated.sent", sent, days=2)
+        count(workspace, "rated.complained", 1)
+
+        page = owner.get("/dashboard/")
+        _bounces, complaints = page.context["rates"]
+
+        assert (complaints.rate, complaints.is_empty) == (rate, is_empty)
+        assert ("Shown from 100 emails in seven days." in page.content.decode()) == is_empty
+
+    def test_a_rate_needs_the_days_before_a_short_period(self, owner, workspace):
+        count(workspace, "rated.sent", 200, days=6)
+        count(workspace, "rated.bounced", 2)
+        today = NOON.date()
+
+        bounces, _complaints = owner.get(f"/dashboard/?from={today}&to={today}").context["rates"]
+
+        assert bounces.chart.series[0].values == [1.0]
 
 
 class TestSelection:
