@@ -55,9 +55,7 @@ def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[
     has_next = page.total > number * per_page
     note = older = ""
     if page.continue_to:
-        note = _("Searched the newest %(count)s emails only.") % {
-            "count": _grouped(query.walked(pages.PAGE_EFFORT))
-        }
+        note = _("Searched the newest %(count)s emails only.") % {"count": _grouped(query.walked(pages.PAGE_EFFORT))}
         older = _query_until(request, format_datetime(page.continue_to))
     return ListPage(
         page.emails, number, has_next, text, note, older, total=page.total, is_exact=page.is_exact, per_page=per_page
