@@ -117,7 +117,7 @@ def test_an_owner_chooses_columns_and_acts_on_several_emails(visit, account):
     sign_in(visit, account.owner.email)
 
     page = visit.go("/dashboard/emails/")
-    page.get_by_text("Display", exact=True).click()
+    page.locator(".pr-menu summary").click()
     assert not violations(page)
     page.get_by_label("Tags").uncheck()
     page.get_by_role("checkbox", name="Sender").check()

@@ -29,6 +29,8 @@ def test_an_owner_finds_everything_with_the_keyboard(visit):
     expect(palette.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{visit.base_url}/dashboard/webhooks/")
+    # Scripts have run.
+    page.wait_for_load_state()
 
     page.keyboard.press("Control+k")
     page.keyboard.type("ada@example.com")
@@ -37,11 +39,13 @@ def test_an_owner_finds_everything_with_the_keyboard(visit):
     expect(page.locator(".pr-hero h2")).to_have_text("ada@example.com")
     assert not violations(page)
 
+    page.wait_for_load_state()
     page.get_by_role("link", name="Go to").click()
     page.keyboard.type(email.id)
     # Enter waits for the answer to the whole text.
     page.keyboard.press("Enter")
     expect(page.locator(".pr-hero h2")).to_have_text("Your receipt")
+    page.wait_for_load_state()
     page.keyboard.press("Control+k")
     page.keyboard.press("Escape")
     expect(palette).to_be_hidden()

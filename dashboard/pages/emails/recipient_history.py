@@ -95,7 +95,7 @@ def describe_recipient(
 
 
 def recipients_of(workspace: Workspace, address: str) -> QuerySet[Recipient]:
-    """Return the recipients with an address in any spelling of its letters, newest first."""
+    """Return the recipients with an address, ignoring case, newest first."""
     key = Recipient.objects.alias(key=Lower("address")).filter(key=Lower(Value(address)))
     newest = key.order_by("-email_id").values("id")[:MAX_READ]
     return Recipient.objects.filter(id__in=newest, email__workspace=workspace).order_by("-email_id", "position")

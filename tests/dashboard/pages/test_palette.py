@@ -45,7 +45,7 @@ class TestPages:
             ("dom", "Domains", "/dashboard/domains/"),
             ("API k", "API keys", "/dashboard/keys/"),
             ("sec", "Security", "/dashboard/security/"),
-            ("invite", "Invite a member", "/dashboard/members/add/"),
+            ("invite", "Invite a member", "/dashboard/members/invite/"),
             ("webh", "Webhooks", "/docs/webhooks"),
         ],
     )

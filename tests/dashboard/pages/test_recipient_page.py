@@ -82,7 +82,7 @@ class TestSuppressions:
         page = read(owner)
 
         assert [(row.reason, row.stream) for row in page.context["suppressions"]] == [("unsubscribe", "news")]
-        assert "Newsletter since" in shown_text(page)
+        assert "<strong><bdi>Newsletter</bdi></strong><small>since " in page.content.decode()
 
     def test_of_an_address_without_emails_are_shown(self, owner, alice):
         suppression, _ = suppress_address(alice.workspace, address="gone@example.com", reason="bounce")
@@ -95,7 +95,7 @@ class TestSuppressions:
     def test_are_added_with_the_address_filled_in(self, owner, alice):
         page = owner.get("/dashboard/suppressions/add/?address=ada%2Bshop@example.com")
 
-        assert ">\nada+shop@example.com</textarea>" in page.content.decode()
+        assert "ada+shop@example.com</textarea>" in page.content.decode()
 
 
 class TestReplies:
