@@ -40,12 +40,12 @@ def find_export(query: EmailQuery) -> Export:
     return Export(ids[:MAX_ROWS], is_truncated=len(ids) > MAX_ROWS or hits.searched_from is not None)
 
 
-def export_lines(emails: QuerySet[Email], ids: Sequence[UUID]) -> Iterator[str]:
+def export_lines(emails: QuerySet[Email], ids: Sequence[UUID | str]) -> Iterator[str]:
     """Yield a header line and one line per email, in the order of the ids. emails: the rows of the workspace."""
     return csv_lines(COLUMNS, map(_row, _in_order(emails, ids)))
 
 
-def _in_order(emails: QuerySet[Email], ids: Sequence[UUID]) -> Iterator[Email]:
+def _in_order(emails: QuerySet[Email], ids: Sequence[UUID | str]) -> Iterator[Email]:
     for start in range(0, len(ids), PAGE_ROWS):
         yield from emails.filter(id__in=ids[start : start + PAGE_ROWS]).order_by("-created_at", "-id")
 
