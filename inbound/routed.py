@@ -55,7 +55,10 @@ REPLY_NAMES = {
 
 @dataclass
 class HourlyMessages:
-    """The messages of each network in the current hour, by the clock of this process."""
+    """The messages of each network in the current hour, by the clock of this process.
+
+    Private networks have no limit: an installation sends its emails to itself from them (docs/decisions/0233).
+    """
 
     counts: Counter[str]
     began_at: float = 0.0
@@ -64,7 +67,7 @@ class HourlyMessages:
         if time.monotonic() - self.began_at >= HOUR:
             self.counts.clear()
             self.began_at = time.monotonic()
-        return self.counts[network_of(peer)] < NETWORK_MESSAGES
+        return unwrap(ip_address(peer)).is_private or self.counts[network_of(peer)] < NETWORK_MESSAGES
 
     def add(self, peer: str) -> None:
         self.counts[network_of(peer)] += 1

@@ -147,7 +147,7 @@ def _check_route(route: InboundRoute) -> None:
         _refuse("domain", CodedText("receiving.unknown_domain", name=route.domain), code="receiving_not_active")
     days = route.workspace.limits.retention.days
     if route.store_days is not None and route.store_days > days:
-        _refuse("storeDays", CodedText("receiving.store_days", limit=days), code="max_value")
+        _refuse("storeDays", CodedText("receiving.store_days", limit=days), code="retention_exceeded")
     _check_webhooks(route.workspace, route.webhook_ids, field="webhookIds")
 
 

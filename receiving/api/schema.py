@@ -10,8 +10,8 @@ from receiving.api.serializers import (
     ForwardedSerializer,
     ForwardInput,
     InboundSerializer,
+    ReceivedDetailSerializer,
     ReceivedItemSerializer,
-    ReceivedSerializer,
     RecipientInput,
     RedeliveredSerializer,
     RedeliverInput,
@@ -110,6 +110,7 @@ EMAIL = {
     "truncated": [],
     "headers": [["Subject", "Re: Order 4711"]],
     "raw": {"url": URL, "urlExpiresAt": UNTIL},
+    "forwards": [],
 }
 SIMULATED = {
     **EMAIL,
@@ -241,7 +242,7 @@ received_schema = keyed_view(
         "Simulate a received email",
         "Stores a message as if a mail server had delivered it, for tests without an MX record. Requires a test key. "
         "The email is read like any other; its `test` is true, and it matches test emails only.",
-        response(ReceivedSerializer, "The message is stored.", SIMULATED, status=202),
+        response(ReceivedDetailSerializer, "The message is stored.", SIMULATED, status=202),
         problems=[TestKeyRequired, RecipientRefused],
         body=SimulationInput,
         bodies={"A message": SIMULATION},
@@ -250,7 +251,7 @@ received_schema = keyed_view(
         "getReceivedEmail",
         "Get a received email",
         "Returns one received email. Its URLs work for an hour.",
-        response(ReceivedSerializer, "The received email.", EMAIL),
+        response(ReceivedDetailSerializer, "The received email.", EMAIL),
     ),
     raw=Operation(
         "getReceivedSource",
@@ -271,7 +272,7 @@ received_schema = keyed_view(
         "Release a blocked email",
         "Publishes an email that a rule of its route, or a block of its sender, has kept back. The request has no "
         "body.",
-        response(ReceivedSerializer, "The email is published.", EMAIL),
+        response(ReceivedDetailSerializer, "The email is published.", EMAIL),
         problems=[NotBlocked],
     ),
     forward=Operation(

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from api.fields import (
+    ADDRESS_SCHEMA,
     AllOptional,
     AttributesSerializer,
     CountField,
@@ -29,7 +30,7 @@ from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from lib.translation import translate
 from receiving.arrival.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
 from receiving.links import API_LIFETIME, RAW, download_url
-from receiving.models import SHARED, InboundRoute, Message, ReceivedEmail, SenderBlock
+from receiving.models import SHARED, Forward, InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.states import BlockedReason, ReceivedStatus
 
 MAX_WEBHOOK_IDS = 10
@@ -60,6 +61,17 @@ ROUTE_TEXTS = {
 }
 
 
+# PATTERN of receiving.arrival.patterns in the syntax of ECMAScript, with at most MAX_STARS stars.
+LITERALS = r"[^\u0000-\u0020\"(),:;<>@\[\\\]\u007f*]*"
+GLOB_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "pattern": rf"^{LITERALS}(\*{LITERALS}){{0,{MAX_STARS}}}$",
+    "minLength": 1,
+    "maxLength": MAX_LENGTH,
+}
+
+
+@extend_schema_field(GLOB_SCHEMA)
 class GlobField(TextField):
     """A glob of local parts."""
 
@@ -98,6 +110,7 @@ class SenderField(TextField):
             raise serializers.ValidationError(translate(str(error)), code="invalid_sender") from error
 
 
+@extend_schema_field(ADDRESS_SCHEMA)
 class TargetAddressField(TextField):
     """An address to forward to."""
 
@@ -439,6 +452,31 @@ class ReceivedSerializer(ReceivedItemSerializer):
     @extend_schema_field(DownloadSerializer(allow_null=True))
     def get_raw(self, email: ReceivedEmail) -> Any:
         return DOWNLOAD.to_representation(self._download(email, RAW))
+
+
+class ForwardSerializer(RowSerializer[Forward]):
+    to = serializers.CharField(source="address", help_text="The address.")
+    emailId = serializers.CharField(
+        source="sent_email_id", allow_null=True, help_text="The id of the sent email; null if it was not sent."
+    )
+    error = serializers.SerializerMethodField(
+        help_text="The code of the problem of sending it, `own_domain` or `daily_limit`; null if it was sent."
+    )
+
+    class Meta:
+        model = Forward
+        fields = ("to", "emailId", "error", "createdAt")
+        extra_kwargs = help_texts(createdAt="The time when the forward was made.")
+
+    @extend_schema_field({"type": ["string", "null"]})
+    def get_error(self, forward: Forward) -> str | None:
+        return forward.error or None
+
+
+class ReceivedDetailSerializer(ReceivedSerializer):
+    """A received email with its forwards, which its webhooks do not have."""
+
+    forwards = ForwardSerializer(many=True, help_text="The forwards of the email, oldest first.")
 
 
 # Created once: instantiation copies every field, and rendering keeps no state in them.

@@ -22,8 +22,8 @@ from receiving.api.serializers import (
     ForwardedSerializer,
     ForwardInput,
     InboundSerializer,
+    ReceivedDetailSerializer,
     ReceivedItemSerializer,
-    ReceivedSerializer,
     RecipientInput,
     RedeliveredSerializer,
     RedeliverInput,
@@ -129,11 +129,11 @@ class ReceivedViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Recei
         return rows
 
     def get_serializer_class(self) -> type[ReceivedItemSerializer]:
-        return ReceivedItemSerializer if self.action == "list" else ReceivedSerializer
+        return ReceivedItemSerializer if self.action == "list" else ReceivedDetailSerializer
 
     def create(self, request: Request) -> Response:
         email = simulate_email(self.workspace, limits=self.limits, **self.valid(SimulationInput))
-        return Response(ReceivedSerializer(email).data, status=status.HTTP_202_ACCEPTED)
+        return Response(ReceivedDetailSerializer(email).data, status=status.HTTP_202_ACCEPTED)
 
     def destroy(self, request: Request, pk: str) -> Response:
         delete_email(self.get_object())

@@ -6,7 +6,7 @@ A repeated delivery, which follows when a 250 was lost, makes no second row.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from email.utils import format_datetime
 
 from django.conf import settings
@@ -88,10 +88,10 @@ def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipien
         tls=arrival.tls[:16],
         is_test=arrival.is_test,
         workspace_id=recipients[0].workspace.id,
+        received_at=run("SELECT now()")[0][0],
     )
     message.trace = _trace(message)
     message.save(force_insert=True)
-    message.refresh_from_db(fields=["received_at"])
     rows = [_row(message, recipient) for recipient in recipients]
     ReceivedEmail.objects.bulk_create(rows)
     transaction.on_commit(lambda: wakeup.notify("receiving"))
@@ -132,7 +132,7 @@ def _trace(message: Message) -> str:
     helo = message.helo or "unknown"
     address = f" ([{message.remote_ip}])" if message.remote_ip else ""
     protocol = "ESMTPS" if message.tls else "ESMTP"
-    date = format_datetime(datetime.now(UTC))
+    date = format_datetime(message.received_at)
     return (
         f"Received: from {helo}{address}\r\n\tby {settings.EHLO_NAME} (Postrider) with {protocol} id {message.id};\r\n"
         f"\t{date}\r\n"

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.db.models.functions import Now
+from django.db.models.lookups import GreaterThan
 from django.utils.translation import gettext as _
 
 from api.errors import InvalidFields
@@ -67,7 +68,7 @@ def is_received_here(address: str) -> bool:
 
 
 def find_target(token: str) -> ForwardTarget | None:
-    """Return the target of a link, None for an invalid or expired one."""
+    """Return the target of a link, None for an invalid or expired one. A link of a confirmed target does not expire."""
     try:
         data = read_token(token, purpose=PURPOSE)
     except InvalidToken:
@@ -75,9 +76,8 @@ def find_target(token: str) -> ForwardTarget | None:
     if len(data) != PAYLOAD.size:
         return None
     target, expires = PAYLOAD.unpack(data)
-    if datetime.now(UTC) >= datetime.fromtimestamp(expires, UTC):
-        return None
-    targets = ForwardTarget.objects.select_related("workspace")
+    is_valid = GreaterThan(Value(datetime.fromtimestamp(expires, UTC)), Now())
+    targets = ForwardTarget.objects.filter(Q(is_valid) | Q(confirmed_at__isnull=False)).select_related("workspace")
     return targets.filter(id=from_uuid(UUID(bytes=target), prefix=PREFIX)).first()
 
 
@@ -125,7 +125,10 @@ def _link_draft(target: ForwardTarget, *, sender: str) -> Draft:
         % {"workspace": target.workspace.name, "address": target.address},
         _("If you agree, open this link and confirm:"),
         target_url(target),
-        _("Without your confirmation, nothing is forwarded. The link is valid for 7 days."),
+        _(
+            "Without your confirmation, nothing is forwarded. You can confirm for 7 days; later, the same link ends "
+            "the forwarding."
+        ),
     ]
     return Draft(
         sender=parse_address(sender),

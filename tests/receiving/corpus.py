@@ -72,6 +72,7 @@ class Case:
     source: bytes
     mail_from: str
     helo: str = "pass.example"
+    ip: str = IP
 
 
 @functools.cache

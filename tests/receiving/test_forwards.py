@@ -75,9 +75,17 @@ def test_a_link_is_that_of_one_target(alice, receiving, confirmed):
     for place in (25, -5):
         changed = url[:place] + ("A" if url[place] != "A" else "B") + url[place + 1 :]
         assert Client().post(changed).status_code == 404
+
+
+def test_an_old_link_confirms_nothing_but_ends_the_forwarding(confirmed):
     ForwardTarget.objects.update(link_sent_at="2020-01-01T00:00:00Z")
     confirmed.refresh_from_db()
-    assert Client().get(targets.target_url(confirmed).partition(":8000")[2]).status_code == 404
+    url = targets.target_url(confirmed).partition(":8000")[2]
+    ForwardTarget.objects.update(confirmed_at=None)
+    assert [Client().get(url).status_code, Client().post(url).status_code] == [404, 404]
+    ForwardTarget.objects.update(confirmed_at=timezone.now())
+    assert Client().post(url, {"stop": "1"}).status_code == 200
+    assert not ForwardTarget.objects.exists()
 
 
 def test_targets_are_bounded(key, alice, receiving):
@@ -106,6 +114,8 @@ def test_a_forward_is_a_new_email_with_the_message_attached(key, route):
     received = receive(SOURCE, "support+4711@alice.example")
     forward = Forward.objects.get()
     assert (forward.error, forward.route_id, forward.address) == ("", route.id, TARGET)
+    (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
+    assert (shown["to"], shown["emailId"], shown["error"]) == (TARGET, forward.sent_email_id, None)
     sent = key.get(f"/emails/{forward.sent_email_id}").json()
     assert sent["from"] == '"Lövelace, Ada via Support" <support@alice.example>'
     assert (sent["to"], sent["replyTo"], sent["subject"]) == (TARGET, "ada+back@example.com", "Fwd: Wo ist 4711?")
@@ -215,8 +225,10 @@ def test_the_limit_of_a_day_and_failures_are_recorded(alice, route, monkeypatch)
 
 def test_a_suppressed_target_is_recorded_and_the_email_published(key, alice, route):
     key.post("/suppressions", {"email": TARGET})
-    assert receive().status == "processed"
-    assert Forward.objects.get().error == "recipient_suppressed"
+    received = receive()
+    assert received.status == "processed"
+    (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
+    assert (shown["to"], shown["emailId"], shown["error"]) == (TARGET, None, "recipient_suppressed")
 
 
 def test_a_killed_worker_forwards_once(alice, route):

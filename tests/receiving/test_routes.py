@@ -57,7 +57,7 @@ def test_a_route_is_created_listed_changed_and_deleted(key):
         ({"priority": 1001}, "max_value"),
         ({"priority": -1}, "min_value"),
         ({"action": "forward"}, "invalid_choice"),
-        ({"storeDays": 366}, "max_value"),
+        ({"storeDays": 366}, "retention_exceeded"),
         ({"webhookIds": ["wh_0Uf7kXT4vB6nM8qWeRtYuI"]}, "unknown_webhook"),
         ({"webhookIds": ["x"] * 11}, "max_length"),
         ({"forwardTo": ["ada@example.com"]}, "forward_not_confirmed"),

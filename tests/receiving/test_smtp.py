@@ -160,10 +160,14 @@ def test_memory_is_shared_by_all_sessions(alice, receiving, route, settings):
         assert deliver(port)[2].startswith("250")
 
 
-def test_a_network_has_a_limit_of_messages(port, route, monkeypatch):
+def test_a_network_has_a_limit_of_messages_except_for_private_ones(port, route, monkeypatch):
     monkeypatch.setattr(routed, "NETWORK_MESSAGES", 1)
-    assert deliver(port)[2].startswith("250")
-    assert deliver(port, with_field("X-Other: 1"))[1] == "452 4.7.1 Too many messages from your network"
+    for number in range(3):
+        assert deliver(port, with_field(f"X-Private: {number}"))[2].startswith("250")
+    for peer in ("9.9.9.9", "2606:4700::1"):
+        monkeypatch.setattr(receiver, "_peer", lambda _, peer=peer: peer)
+        assert deliver(port, with_field(f"X-Peer: {peer}"))[2].startswith("250")
+        assert deliver(port, with_field("X-Other: 1"))[1] == "452 4.7.1 Too many messages from your network"
 
 
 def test_a_workspace_has_a_limit_of_messages_a_day(port, route, settings):

@@ -15,7 +15,7 @@ from receiving.reading.message import read_header
 from receiving.reading.signatures import SignatureVerdict
 from receiving.reading.verdicts import ReceivedEnvelope, conclude, verify_origin
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
-from tests.receiving import corpus
+from tests.receiving import corpus, published_samples
 from tests.receiving.builders import PLAIN, make_route, receive, with_field
 from tests.receiving.zone import FAILS, ZoneLookups
 from tests.standards.tools import node
@@ -24,26 +24,46 @@ SCRIPT = Path(__file__).with_name("verdicts.cjs")
 # mailauth takes adkim=s for relaxed: a signature of the organizational domain is not aligned (RFC 7489, section 3.1.1).
 DIFFERENT = {("mail.strict.example: organizational domain", "bounce@none.example")}
 
+# Messages without a From of one address, for which mailauth says `none` and Postrider `permerror`.
+WITHOUT_SENDER = {"test_nofrom.message", "test.nofrom.message", "test.message_multi", "test.message_multi2"}
+# Cases of the suite of RFC 7208 for which mailauth has a result that the suite does not allow.
+SPF_ERRORS_OF_MAILAUTH = {
+    "bare-ip6",
+    "exp-only-macro-char",
+    "exp-syntax-error",
+    "exp-twice",
+    "hello-domain-literal",
+    "include-temperror",
+    "invalid-hello-macro",
+    "p-macro-multiple",
+    "require-valid-helo",
+}
+
 
 def verdicts_of(case: corpus.Case, zone: dict) -> dict:
     reading = read_header(case.source, envelope_from=case.mail_from)
-    envelope = ReceivedEnvelope(case.mail_from, case.helo, corpus.IP)
+    envelope = ReceivedEnvelope(case.mail_from, case.helo, case.ip)
     return verify_origin(case.source, envelope=envelope, senders=reading.senders, lookups=ZoneLookups(zone))
 
 
-@pytest.mark.full
-def test_verdicts_equal_those_of_mailauth():
-    cases, zone = corpus.cases(), corpus.zone()
+def verdicts_of_mailauth(cases: list[corpus.Case], zone: dict) -> list[dict]:
     given = [
         {
             "source": base64.b64encode(case.source).decode(),
-            "ip": corpus.IP,
+            "ip": case.ip,
             "helo": case.helo,
             "mailFrom": case.mail_from,
         }
         for case in cases
     ]
-    theirs = json.loads(node(SCRIPT, given=json.dumps({"zone": zone, "cases": given})))
+    verdicts: list[dict] = json.loads(node(SCRIPT, given=json.dumps({"zone": zone, "cases": given})))
+    return verdicts
+
+
+@pytest.mark.full
+def test_verdicts_equal_those_of_mailauth():
+    cases, zone = corpus.cases(), corpus.zone()
+    theirs = verdicts_of_mailauth(cases, zone)
     assert len(cases) >= 300
     found: dict[str, set] = {"spf": set(), "dmarc": set(), "arc": set()}
     for case, expected in zip(cases, theirs, strict=True):
@@ -67,6 +87,33 @@ def test_verdicts_equal_those_of_mailauth():
         "dmarc": {"pass", "fail", "none"},
         "arc": {"none", "pass", "fail"},
     }
+
+
+@pytest.mark.full
+def test_spf_has_the_results_of_the_published_suite_and_of_mailauth():
+    count = 0
+    for zone, cases in published_samples.spf_suite():
+        theirs = verdicts_of_mailauth([case for case, _ in cases], zone)
+        for (case, allowed), expected in zip(cases, theirs, strict=True):
+            ours = verdicts_of(case, zone)["spf"]["result"]
+            assert ours in allowed, case
+            assert (expected["spf"] in allowed) == (case.name not in SPF_ERRORS_OF_MAILAUTH), case
+            count += 1
+    assert count == 203
+
+
+@pytest.mark.full
+def test_dkim_and_dmarc_equal_those_of_mailauth_on_published_messages():
+    zone, cases = published_samples.messages()
+    passed = 0
+    for case, expected in zip(cases, verdicts_of_mailauth(cases, zone), strict=True):
+        ours = verdicts_of(case, zone)
+        signatures = [verdict["result"] for verdict in ours["dkim"]].count("pass")
+        assert signatures == expected["dkim"].count("pass"), case
+        if case.name not in WITHOUT_SENDER:
+            assert ours["dmarc"]["result"] == expected["dmarc"], case
+        passed += signatures > 0
+    assert (len(cases), passed) == (25, 5)
 
 
 def _named(name: str, mail_from: str = "bounce@none.example") -> corpus.Case:

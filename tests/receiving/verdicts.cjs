@@ -6,6 +6,9 @@ async function main() {
     const { zone, cases } = JSON.parse(fs.readFileSync(0, "utf8"));
     const resolver = async (name, type) => {
         const records = (zone[name.toLowerCase()] || {})[type];
+        if (records === "SERVFAIL") {
+            throw Object.assign(new Error(name), { code: "ESERVFAIL" });
+        }
         if (!records) {
             throw Object.assign(new Error(name), { code: zone[name.toLowerCase()] ? "ENODATA" : "ENOTFOUND" });
         }

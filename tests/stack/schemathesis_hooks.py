@@ -31,6 +31,15 @@ RULES = {
     "invalid_stream": "properties of a stream that do not fit together",
     "transport_route_not_allowed": "the routes of the operator's file",
     "requires_sending_access": "limits of another scope",
+    "event_not_in_format": "the events of each format",
+    "invalid_pattern": "the length of a pattern in lower case",
+    "invalid_sender": "an address, or the grammar of IDNA",
+    "receiving_not_active": "a domain of the workspace that receives",
+    "retention_exceeded": "the days of the plan",
+    "forward_needs_domain": "a domain of the workspace that sends",
+    "forward_not_confirmed": "an address that has agreed",
+    "forward_to_receiving_domain": "a domain that is not received here",
+    "unknown_webhook": "the webhooks of the workspace",
 }
 CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},

@@ -564,6 +564,8 @@ export interface ReceivedEmail extends ReceivedItem {
   headers: [string, string][];
   /** The download of the message. */
   raw: { url: string; urlExpiresAt: Timestamp } | null;
+  /** The forwards of the email, oldest first; absent in webhooks. Without `emailId`, `error` says why it was not sent. */
+  forwards?: { to: string; emailId: string | null; error: string | null; createdAt: Timestamp }[];
 }
 
 export interface ReceivedFilters {

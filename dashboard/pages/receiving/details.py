@@ -32,6 +32,13 @@ AUTOMATIC: dict[str, str | Promise] = {
     Message.Automatic.LIST: _("From a mailing list"),
     Message.Automatic.BULK: _("Bulk email"),
 }
+# Why a forward was not sent, by the code of the problem.
+NOT_FORWARDED: dict[str, str | Promise] = {
+    "own_domain": _("This service receives the email of this address itself."),
+    "daily_limit": _("The route had reached its forwards of the day."),
+    "recipient_suppressed": _("The address is on the suppression list."),
+    "quota_exceeded": _("The quota of the workspace was used up."),
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ def describe_received(email: ReceivedEmail, deliveries: Sequence[WebhookDelivery
         "conversation": read_conversation(email),
         "route": InboundRoute.objects.filter(workspace=email.workspace_id, id=email.route_id).first(),
         "deliveries": deliveries,
+        "forwards": [(forward, NOT_FORWARDED.get(forward.error, forward.error)) for forward in email.forwards.all()],
         "can_release": email.status == ReceivedStatus.BLOCKED,
         "tones": RECEIVED_TONES,
         "delivery_tones": DELIVERY_TONES,

@@ -124,5 +124,5 @@ assert.ok("InactiveMails" in (await client.getDeliveryStatistics()));
 assert.ok((await client.getBounces()).TotalCount >= 0);
 await fails(client.sendEmail(simple("ada@example.com", { From: "hi@elsewhere.example" })), "ApiInputError", 400);
 await fails(client.sendEmail(simple("nobody")), "InvalidEmailRequestError", 300);
-await fails(client.getInboundMessages(), "UnknownError", 501);
+await fails(client.getMessageOpens(), "UnknownError", 501);
 await fails(new postmark.ServerClient("wrong", options).sendEmail(simple("ada@example.com")), "InvalidAPIKeyError", 10);

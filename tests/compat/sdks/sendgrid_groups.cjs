@@ -34,8 +34,10 @@ async function fails(call, code, field) {
   await sgMail.send(mail(`sg-group-${run}@example.com`, { asm }));
   await sgMail.send(mail(left, { asm }));
   await sgMail.send(mail(left));
-  await call("DELETE", `/asm/groups/${group.id}/suppressions/${left}`);
-  assert.deepEqual(await call("GET", `/asm/groups/${group.id}/suppressions`), []);
+  const back = `sg-back-${run}@example.com`;
+  await call("POST", `/asm/groups/${group.id}/suppressions`, { recipient_emails: [back] });
+  await call("DELETE", `/asm/groups/${group.id}/suppressions/${back}`);
+  assert.deepEqual(await call("GET", `/asm/groups/${group.id}/suppressions`), [left]);
   await fails(sgMail.send(mail(left, { asm: { groupId: 30_000 } })), 400, "asm.group_id");
   await fails(sgMail.send(mail(left, { asm: { groupId: group.id, groupsToDisplay: [30_000] } })), 400, "asm.groups_to_display.0");
   const mailSettings = { bypassUnsubscribeManagement: { enable: true } };

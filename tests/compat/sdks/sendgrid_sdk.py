@@ -42,6 +42,10 @@ assert api.asm.suppressions._("global").post({"recipient_emails": [address]}).st
 assert api.asm.suppressions._("global")._(address).delete().status_code == 204
 assert json.loads(api.whitelabel.domains.get().body)[0]["dns"]["dkim"]["type"] == "txt"
 assert api.user.webhooks.event.settings.get().status_code == 200
+parse, setting = api.user.webhooks.parse.settings, {"hostname": os.environ["HOSTNAME"], "url": "https://app.example/p"}
+assert parse.post(setting).status_code == 201
+assert json.loads(parse._(setting["hostname"]).get().body) == {**setting, "spam_check": False, "send_raw": False}
+assert parse._(setting["hostname"]).delete().status_code == 204
 
 for error_type, given, api in (
     (BadRequestsError, mail("ada@com"), client),

@@ -2,13 +2,14 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 
 import pytest
 from markdown_it import MarkdownIt
 
 from tests.clients.node import run
 from tests.compat.sdks.conftest import environment
-from tests.stack.stack import REPOSITORY
+from tests.stack.stack import REPOSITORY, Stack
 
 pytestmark = pytest.mark.stack
 
@@ -25,12 +26,23 @@ def samples(page: str) -> str:
     return "".join(token.content for token in fences)
 
 
+@pytest.fixture(autouse=True)
+def _without_routes(stack: Stack) -> Iterator[None]:
+    """Let the shared address receive everything, before and after the samples."""
+    delete_routes(stack)
+    yield
+    delete_routes(stack)
+
+
+def delete_routes(stack: Stack) -> None:
+    for route in stack.call("GET", "/inbound/routes?limit=100").body["data"]:
+        stack.call("DELETE", f"/inbound/routes/{route['id']}")
+
+
 @pytest.mark.parametrize("page", ["resend", "postmark", "sendgrid", "steps"])
 def test_the_samples_run(stack, tmp_path, page):
     if not shutil.which("jq"):
         pytest.skip("jq is not on the PATH")
-    for route in stack.call("GET", "/inbound/routes?limit=100").body["data"]:
-        stack.call("DELETE", f"/inbound/routes/{route['id']}")
     source = samples(page).replace("https://mail.example.com", stack.url)
     printed = run(
         "bash", "-euo", "pipefail", "-c", source, cwd=tmp_path, env=environment(stack, POSTRIDER_API_KEY=stack.key)

@@ -1,5 +1,7 @@
 """SendGrid's libraries, unchanged, against the running service."""
 
+from uuid import uuid4
+
 import pytest
 
 from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
@@ -35,15 +37,27 @@ def test_the_node_libraries_have_unsubscribe_groups(node_scripts, stack):
     message = received(stack, recipient)
     assert message["List-Id"].strip(" <>").startswith(f"{stream}.")
     unsubscribe_with_one_click(stack, message)
-    assert suppressed_in(stack, stream) == [(recipient, "unsubscribe")]
+    assert suppressed_in(stack, stream) == [(recipient, "unsubscribe"), (left, "manual")]
     # The email outside of the group arrives, that of the group does not.
     assert received(stack, left)["List-Id"] is None
     outcomes = stack.query('SELECT stream, status FROM emails_email WHERE %s = ANY ("to")', left)
     assert dict(outcomes)[stream] == "failed"
 
 
-def test_the_python_library(python, stack):
-    run_python(python, "sendgrid_sdk.py", stack)
+@pytest.fixture
+def hostname(stack) -> str:
+    """Return a domain of the workspace."""
+    name = f"parse-{uuid4().hex[:8]}.example"
+    assert stack.call("POST", "/domains", {"name": name}).status == 201
+    return name
+
+
+def test_the_node_library_has_inbound_parse(node_scripts, stack, hostname):
+    run_node(node_scripts, "sendgrid_parse.cjs", stack, HOSTNAME=hostname)
+
+
+def test_the_python_library(python, stack, hostname):
+    run_python(python, "sendgrid_sdk.py", stack, HOSTNAME=hostname)
     message = received(stack, f"sgpy-{RUN}@example.com")
     assert message["Cc"] == f"sgpycc-{RUN}@example.com"
     assert [part.get_content() for part in message.iter_attachments()] == ["Notes"]

@@ -12,7 +12,8 @@ from dashboard.pages.receiving import search
 from domains.models import ReceivingDomain
 from domains.receiving.services import active_cache
 from events.models import Event
-from receiving.models import ForwardTarget, InboundRoute, Message, ReceivedEmail, SenderBlock
+from lib.ids import new_id
+from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.services import create_route
 from tests.conftest import make_domain
 from tests.dashboard.conftest import make_email, make_received, shown_text, signed_in, verdicts
@@ -357,6 +358,16 @@ class TestActions:
         assert f'href="/dashboard/deliveries/{delivery.id}/"' in page.text
         assert f'href="{url}"' in owner.get(f"/dashboard/deliveries/{delivery.id}/").text
         assert "1 delivery was queued." in owner.post(f"{url}redeliver/", follow=True).text
+
+    def test_forwards_are_listed_with_what_became_of_them(self, owner, alice, route):
+        received = receive(to="support@alice.example")
+        path = f"{RECEIVED}{received.id}/"
+        assert 'id="forwards"' not in owner.get(path).text
+        Forward.objects.create(email=received, address="grace@example.org", sent_email_id=new_id())
+        Forward.objects.create(email=received, address="joan@example.org", error="recipient_suppressed")
+        page = owner.get(path).text
+        assert "grace@example.org" in page
+        assert "Not sent: The address is on the suppression list." in page
 
     def test_without_a_webhook_nothing_is_delivered_again(self, owner, alice, route):
         email = receive(to="support@alice.example")

@@ -6,9 +6,10 @@ export class PostriderReceivedTrigger implements INodeType {
 	description: INodeTypeDescription = {
 		displayName: 'Postrider Email Received Trigger',
 		name: 'postriderReceivedTrigger',
-		icon: 'file:postrider.svg',
+		icon: { light: 'file:postrider.svg', dark: 'file:postrider.dark.svg' },
 		group: ['trigger'],
 		version: 1,
+		subtitle: '={{ $parameter["recipient"] }}',
 		description: 'Starts the workflow when an email is received',
 		defaults: { name: 'Email Received' },
 		inputs: [],
