@@ -160,7 +160,9 @@ DATABASE_OPTIONS = {
     " -c plan_cache_mode=force_generic_plan",
     # Applies to statements prepared by lib.sql; Django's own cursors never prepare.
     "prepare_threshold": 5,
-    "keepalives_idle": 30,
+    # A server that lost its power sends nothing: its connections end after 20 seconds (docs/decisions/0250).
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
     "tcp_user_timeout": 20_000,
 }
 DATABASE_URL = env.text("DATABASE_URL")
@@ -337,6 +339,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
+    "filters": {"repeats": {"()": "lib.outage_log.RepeatFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
@@ -348,5 +351,7 @@ LOGGING = {
         "dkimpy": {"level": "CRITICAL"},
         # Celery sets the level of the root logger to WARNING, which would hide that a worker is ready.
         "postrider.processes": {"level": "INFO"},
+        # Each attempt to connect to Redis.
+        "celery.worker.consumer.consumer": {"filters": ["repeats"]},
     },
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from doctor import identity_provider, installation, mail, receiving, submission, transports, web
+from doctor import identity_provider, installation, mail, receiving, standby, submission, transports, web
 from doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, skip
 
 
@@ -23,6 +23,8 @@ CHECKS = (
     DoctorCheck("database_version", installation.check_database_version, needs="database"),
     DoctorCheck("extension", installation.check_extension, needs="database"),
     DoctorCheck("synchronous_commit", installation.check_synchronous_commit, needs="database"),
+    DoctorCheck("standby", standby.check_standby, needs="database"),
+    DoctorCheck("standby_lag", standby.check_lag, needs="standby"),
     DoctorCheck("migrations", installation.check_migrations, needs="database"),
     DoctorCheck("clock", installation.check_clock, needs="database"),
     DoctorCheck("redis", installation.check_redis),

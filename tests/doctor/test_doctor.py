@@ -157,10 +157,9 @@ def diagnose(**options):
 def test_a_sound_installation_has_no_fault(installation, collected):
     (installation.directory / "backup.dump").write_bytes(b"PGDMP")
     diagnoses = diagnose(backups=installation.directory)
-    assert {name: one for name, one in diagnoses.items() if one.verdict is not Verdict.OK} == {
-        "relay": diagnoses["relay"]
-    }
-    assert diagnoses["relay"].verdict is Verdict.SKIPPED
+    others = {name: one.verdict for name, one in diagnoses.items() if one.verdict is not Verdict.OK}
+    # Without a relay and without a standby.
+    assert others == dict.fromkeys(("standby", "standby_lag", "relay"), Verdict.SKIPPED)
     assert list(diagnoses) == [check.name for check in CHECKS]
 
 
@@ -462,10 +461,10 @@ FAULTS = [
     (use_relay_without_tls, "relay", "offers no TLS", "the relay's certificate"),
     (stop_relay, "relay", "Could not connect", "Compare host and port in SMTP_URL"),
 ]
-# Checks whose faults have tests below and in test_static_files.
+# Checks whose faults have tests below, in test_standby and in test_static_files.
 OTHER_CHECKS = {
     "alignment", "database", "database_tls", "receiving_domains", "submission_plaintext", "static_files", "disk",
-    "backups",
+    "backups", "standby", "standby_lag",
 }  # fmt: skip
 
 

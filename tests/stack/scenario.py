@@ -296,11 +296,11 @@ def message_id_of(message: ReceivedMessage) -> str:
 
 @contextmanager
 def running_scenario(
-    logs: Path, *, repository: Path = REPOSITORY, has_two_transports: bool = False, **variables: str
+    logs: Path, *, repository: Path = REPOSITORY, has_two_transports: bool = False, pooler: str = "", **variables: str
 ) -> Iterator[Scenario]:
     """Yield a scenario with web, worker and the receiver of reports, and two workspaces with an endpoint each.
 
-    has_two_transports: own and relay, each behind a proxy that breaks connections.
+    has_two_transports: own and relay, each behind a proxy that breaks connections. pooler: as for `running_stack`.
     """
     ledger = Ledger()
     with ExitStack() as stack:
@@ -314,7 +314,7 @@ def running_scenario(
         receiver = stack.enter_context(webhook_sink(ledger))
         inbound = {"INBOUND_PORT": str(free_port())}
         settings = {**FAST_RETRIES, **relay, **inbound, **variables}
-        running = stack.enter_context(running_stack(logs, repository=repository, **settings))
+        running = stack.enter_context(running_stack(logs, repository=repository, pooler=pooler, **settings))
         scenario = Scenario(running, ledger, receiver, relays=relays)
         for name in ("web", "worker", "inbound", "submission"):
             scenario.run(name)

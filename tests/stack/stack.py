@@ -210,10 +210,10 @@ class Stack:
 def _template(server: str, repository: Path) -> tuple[str, str]:
     """Create a migrated database with the demo account, once per test run; return its name and the API key."""
     name = f"stack_template_{uuid4().hex[:12]}"
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+    with psycopg.connect(database_url(server, "postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     atexit.register(_drop, server, name)
-    environment = {**os.environ, "MODE": "embedded", "DATABASE_URL": f"{server}/{name}"}
+    environment = {**os.environ, "MODE": "embedded", "DATABASE_URL": database_url(server, name)}
     stack = Stack(logs=Path(), environment=environment, redis=None, repository=repository)
     stack.manage("migrate", "--verbosity", "0")
     return name, json.loads(stack.manage("create_demo"))["apiKey"]
@@ -225,9 +225,14 @@ def _drop(server: str, name: str) -> None:
         drop_database(server, name)
 
 
+def database_url(server: str, name: str) -> str:
+    """Return the URL of a database. server: the URL of any database of the server."""
+    return urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
 def drop_database(server: str, name: str) -> None:
     """Drop a database, if it exists, and end its connections."""
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+    with psycopg.connect(database_url(server, "postgres"), autocommit=True) as connection:
         while True:
             try:
                 connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -240,12 +245,17 @@ def drop_database(server: str, name: str) -> None:
 
 
 @contextmanager
-def running_stack(logs: Path, *, repository: str | Path = REPOSITORY, **variables: str) -> Iterator[Stack]:
-    """Yield a stack with a migrated database, the demo account and Redis, without other processes."""
-    server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"stack_{uuid4().hex[:12]}"
+def running_stack(
+    logs: Path, *, repository: str | Path = REPOSITORY, pooler: str = "", **variables: str
+) -> Iterator[Stack]:
+    """Yield a stack with a migrated database, the demo account and Redis, without other processes.
+
+    pooler: the URL of a PgBouncer through which the processes connect.
+    """
+    server, name = os.environ["DATABASE_URL"], f"stack_{uuid4().hex[:12]}"
     repository = Path(repository)
     template, key = _template(server, repository)
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+    with psycopg.connect(database_url(server, "postgres"), autocommit=True) as connection:
         # With the default strategy, a crash of PostgreSQL before the next checkpoint resets the copied sequences: their
         # next values are in the write-ahead log of the template only.
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
@@ -254,7 +264,7 @@ def running_stack(logs: Path, *, repository: str | Path = REPOSITORY, **variable
     environment = {
         **os.environ,
         "MODE": "embedded",
-        "DATABASE_URL": f"{server}/{name}",
+        "DATABASE_URL": database_url(pooler or server, name),
         "REDIS_URL": redis_server.url,
         "PORT": str(port),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
