@@ -8,11 +8,11 @@ Each app with expiring data provides a generator that deletes one batch after th
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from zlib import crc32
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.models import QuerySet
 
 from lib.worker import shutdown
@@ -50,14 +50,20 @@ def run_batches(batches: Iterator[None]) -> bool:
 
 @contextmanager
 def _advisory_lock(kind: str) -> Iterator[bool]:
-    """Yield whether the lock was acquired. PostgreSQL releases it when the connection ends."""
-    key = crc32(f"retention of {kind}".encode())
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        (is_locked,) = cursor.fetchone()
+    """Yield whether the lock was acquired. PostgreSQL releases it when the connection ends.
+
+    A transaction of another connection has the lock: locks of a session mean nothing behind PgBouncer, which may give
+    each transaction another session (docs/decisions/0251). It has no snapshot, and delays no vacuum.
+    """
+    database = connections.create_connection(DEFAULT_DB_ALIAS)
+    database.set_autocommit(False)
     try:
+        with database.cursor() as cursor:
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [crc32(f"retention of {kind}".encode())])
+            (is_locked,) = cursor.fetchone()
         yield is_locked
     finally:
-        if is_locked and connection.is_usable():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+        with suppress(Error):
+            database.rollback()
+        database.close()

@@ -308,7 +308,7 @@ def blocked(own: Objects) -> str:
 MAKERS: dict[str, Callable[[Objects], Any]] = {
     "email": lambda own: own.made("resend", "POST /emails", RESEND_MAIL | {"scheduled_at": "in 1 hour"})["id"],
     # Not a name, but the end of `cid:a`.
-    "a": lambda own: ":a",
+    "a": lambda _: ":a",
     "with_file": lambda own: own.made("resend", "POST /emails", WITH_FILE)["id"],
     "file": lambda own: own.made("resend", "GET /emails/:with_file/attachments")["data"][0]["id"],
     "template": lambda own: own.made("postmark", "POST /templates", POSTMARK_TEMPLATE)["Alias"],

@@ -68,6 +68,23 @@ def program_of_package(path: str, package: str) -> Path:
     return directory / path
 
 
+@_once
+def program_of_release(path: str, package: str, release: str) -> list[str]:
+    """Return a command that runs a program of another release of Debian with the libraries of that release."""
+    mmdebstrap = program("mmdebstrap", package="mmdebstrap")
+    root = CACHE / f"{release}-{package}"
+    with _locked("apt"):
+        if not root.exists():
+            root.parent.mkdir(parents=True, exist_ok=True)
+            fresh = root.with_suffix(".new")
+            shutil.rmtree(fresh, ignore_errors=True)
+            _run(mmdebstrap, "--variant=extract", f"--include={package}", release, str(fresh))
+            fresh.rename(root)
+    (loader,) = root.glob("usr/lib*/ld-linux-*.so.*")
+    libraries = next(root.glob("usr/lib/*-linux-gnu"))
+    return [str(loader), "--library-path", str(libraries), str(root / path)]
+
+
 def library(pattern: str, *, package: str) -> Path:
     """Return a file below /usr that matches a pattern, after installing its Debian package if missing."""
     return _present(pattern) or _installed_file(pattern, package)
