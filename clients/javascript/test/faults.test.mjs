@@ -50,17 +50,19 @@ test("a list continues with older emails where its pages end", async () => {
     page(["a", "b"], { total: 10_001, totalIsExact: false }),
     page(["c"], { total: 3, page: 2, totalIsExact: false, continueTo: "2026-03-15T12:00:00.000Z" }),
     // An email of the same millisecond is in both lists; a list without matches continues, too.
-    page([], { total: 0, totalIsExact: false, continueTo: "2026-03-14T12:00:00.000Z" }),
-    page(["c", "d"], { total: 2 }),
+    page(["c", "d"], { total: 2, totalIsExact: false, continueTo: "2026-03-14T12:00:00.000Z" }),
+    page([], { total: 0, totalIsExact: false, continueTo: "2026-03-13T12:00:00.000Z" }),
+    page(["e"], { total: 1 }),
   ];
   const { result, urls } = await through(answers, async (client) => {
     const ids = [];
     for await (const email of client.emails.list({ tag: "t", limit: 2 })) ids.push(email.id);
     return ids;
   });
-  assert.deepEqual(result, ["a", "b", "c", "d"]);
+  assert.deepEqual(result, ["a", "b", "c", "d", "e"]);
   const positions = urls.map((url) => new URL(url, "http://localhost").searchParams).map((query) => [query.get("page"), query.get("to")]);
-  assert.deepEqual(positions.slice(1), [["2", null], ["1", "2026-03-15T12:00:00.000Z"], ["1", "2026-03-14T12:00:00.000Z"]]);
+  const continued = ["15", "14", "13"].map((day) => ["1", `2026-03-${day}T12:00:00.000Z`]);
+  assert.deepEqual(positions.slice(1), [["2", null], ...continued]);
 });
 
 test("an email whose response is lost is sent once", async () => {
