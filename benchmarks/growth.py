@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -205,14 +206,14 @@ def measure_reads(stack: Stack) -> None:
     singles = [(name, value) for name, values in FILTERS.items() for value in values]
     paths = {f"{name}={value}": f"/emails?{name}={quote(value, safe='{}')}" for name, value in singles}
     for name, path in {**READS, **paths}.items():
-        milliseconds = slowest_of(lambda url=path: stack.call("GET", url.format(email=email, day=day, month=month)))
+        milliseconds = slowest_of(partial(stack.call, "GET", path.format(email=email, day=day, month=month)))
         record_figure(f"{name}: slowest of {READ_TIMES}", milliseconds, "ms", at_most=200)
     pairs = [
         f"{a}={quote(x, safe='{}')}&{b}={quote(y, safe='{}')}"
         for (a, x), (b, y) in itertools.combinations(singles, 2)
         if a != b
     ]
-    slowest = {pair: slowest_of(lambda url=pair: stack.call("GET", f"/emails?{url.format(day=day)}")) for pair in pairs}
+    slowest = {pair: slowest_of(partial(stack.call, "GET", f"/emails?{pair.format(day=day)}")) for pair in pairs}
     for pair, milliseconds in sorted(slowest.items(), key=itemgetter(1), reverse=True)[:5]:
         record_figure(f"{pair}, of the slowest of {len(pairs)} pairs", milliseconds, "ms", at_most=200)
 
@@ -235,7 +236,7 @@ def measure_more_filters(stack: Stack) -> None:
                 limits=given,
                 filterset=filterset,
             )
-            milliseconds = slowest_of(lambda query=query: pages.read_page(query, start=0, limit=20))
+            milliseconds = slowest_of(partial(pages.read_page, query, start=0, limit=20))
             record_figure(f"{name}={value}: slowest of {READ_TIMES}", milliseconds, "ms", at_most=200)
 
 

@@ -235,7 +235,8 @@ def _newest_first(emails: QuerySet[Email]) -> QuerySet[Email]:
 
 
 def _compared(query: EmailQuery, count: int) -> QuerySet[Any]:
-    return _newest_first(query.newest).values(*COMPARED)[:count]
+    newest: QuerySet[Any] = _newest_first(query.newest).values(*COMPARED)
+    return newest[:count]
 
 
 def _found(emails: QuerySet[Email]) -> QuerySet[Any]:
