@@ -1,4 +1,4 @@
-"""Pagination of the email list: pages in bounded time, with totals from the counters where they have them."""
+"""Pagination of the email list: pages in bounded time; totals from counters, where they exist (docs/decisions/0151)."""
 
 from typing import Any, ClassVar
 

@@ -26,18 +26,18 @@ EFFORT = Effort(walked=250_000, walked_for_events=100_000, index_milliseconds=5_
 
 
 @dataclass(frozen=True)
-class Export:
+class EmailExport:
     """The ids of the newest MAX_ROWS matches, newest first. is_truncated: there are more, or there may be."""
 
     ids: Sequence[UUID]
     is_truncated: bool
 
 
-def find_export(query: EmailQuery) -> Export:
+def find_export(query: EmailQuery) -> EmailExport:
     """Return the emails to export."""
     hits = find_matches(query, start=0, limit=MAX_ROWS + 1, effort=EFFORT, is_counted=True)
     ids = list(hits.ids)
-    return Export(ids[:MAX_ROWS], is_truncated=len(ids) > MAX_ROWS or hits.searched_from is not None)
+    return EmailExport(ids[:MAX_ROWS], is_truncated=len(ids) > MAX_ROWS or hits.searched_from is not None)
 
 
 def export_lines(emails: QuerySet[Email], ids: Sequence[UUID | str]) -> Iterator[str]:
