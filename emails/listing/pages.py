@@ -237,8 +237,6 @@ def _newest_first(emails: QuerySet[Email]) -> QuerySet[Email]:
 def _compared(query: EmailQuery, count: int) -> QuerySet[Any]:
     rows: QuerySet[Any] = _newest_first(query.newest).values(*COMPARED)[:count]
     return rows
-    newest: QuerySet[Any] = _newest_first(query.newest).values(*COMPARED)
-    return newest[:count]
 
 
 def _found(emails: QuerySet[Email]) -> QuerySet[Any]:
