@@ -20,7 +20,7 @@ from config.celery import app
 from config.checks import refuse_unsafe_start, refuse_unusable_sources
 from config.heartbeats import start_heartbeat
 from doctor.transports import refuse_unknown_routes
-from domains.check_processor import domain_checks_processor
+from domains.checks.processor import domain_checks_processor
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from emails.sending.transport_status import send_reports
 from emails.sending.transports import find_router

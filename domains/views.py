@@ -7,11 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.fields import DeletedSerializer
+from domains.checks.verify import verify_domain
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer
 from domains.services import change_domain, delete_domain, register_domain, rotate_dkim_key
-from domains.verify import verify_domain
 from workspaces.api.viewsets import WorkspaceViewSet
 
 

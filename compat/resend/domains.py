@@ -11,11 +11,11 @@ from compat.drafts import as_object, read_choice, rename_fields
 from compat.errors import invalid_field
 from compat.resend.resources import Resource
 from compat.resend.views import ResendViewSet
+from domains.checks.verify import verify_domain
 from domains.models import Domain
 from domains.records import DnsRecord, list_records
 from domains.serializers import DomainInput, DomainSettingsInput
 from domains.services import change_domain, delete_domain, register_domain
-from domains.verify import verify_domain
 from lib.datetimes import format_datetime
 from lib.ids import uuid_text
 

@@ -8,10 +8,10 @@ from rest_framework.response import Response
 from compat.drafts import validate_field
 from compat.sendgrid import requests, resources
 from compat.sendgrid.views import SendGridViewSet
+from domains.checks.verify import verify_domain
 from domains.models import Domain
 from domains.serializers import DomainInput
 from domains.services import delete_domain, register_domain
-from domains.verify import verify_domain
 
 
 class SendGridDomainViewSet(SendGridViewSet[Domain]):

@@ -19,12 +19,12 @@ from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import DOMAIN_TONES
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
+from domains.checks.verify import verify_domain
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, find_receiving_error, find_tracking_error, list_records, list_warnings
 from domains.services import change_domain, delete_domain, is_dns_optional, register_domain, rotate_dkim_key
-from domains.verify import verify_domain
 from lib.translation import translate
 from workspaces.errors import PlanLimitReached
 from workspaces.models import Workspace

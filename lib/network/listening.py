@@ -1,4 +1,4 @@
-"""Listening sockets of the SMTP servers."""
+"""Listening sockets of the SMTP servers (docs/decisions/0255)."""
 
 import errno
 import socket

@@ -88,7 +88,7 @@ def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipien
         tls=arrival.tls[:16],
         is_test=arrival.is_test,
         workspace_id=recipients[0].workspace.id,
-        received_at=run("SELECT now()")[0][0],
+        received_at=run("SELECT statement_timestamp()")[0][0],
     )
     message.trace = _trace(message)
     message.save(force_insert=True)

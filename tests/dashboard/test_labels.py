@@ -127,6 +127,7 @@ class Reader(HTMLParser):
         if tag in {"input", "img", "meta", "link", "br", "path", "circle", "rect", "source", "hr"}:
             return
         is_hidden = tag in self.hidden or "material-symbols-outlined" in (values.get("class") or "")
+        is_hidden |= values.get("translate") == "no"
         self.open.append((tag, is_hidden))
 
     def handle_endtag(self, tag):

@@ -1,4 +1,5 @@
 import re
+from types import SimpleNamespace
 
 import pytest
 from django.contrib import admin
@@ -379,7 +380,8 @@ def staff_labels() -> list[str]:
         options = model._meta
         labels += [options.verbose_name, options.verbose_name_plural, options.app_config.verbose_name]
         names = [*page.list_display, *flatten_fieldsets(page.fieldsets or [(None, {"fields": page.fields or ()})])]
-        labels += [label_for_field(name, model, page, form=page.form) for name in names]
+        form = SimpleNamespace(fields=page.form.base_fields)
+        labels += [label_for_field(name, model, page, form=form) for name in names]
         for field in (field for field in options.fields if field.name in names):
             # Labels that are values are names of events, which stay English.
             labels += [label for value, label in field.flatchoices if label != value]

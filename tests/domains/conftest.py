@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from django.db import connection
 
 from domains import services, verify
-from domains.check_processor import DomainCheckQueueWork
+from domains.checks.processor import DomainCheckQueueWork
 from domains.models import DkimKey, Domain
 from domains.record_checks import dns_cache
 from domains.services import KEY_BITS

@@ -13,16 +13,16 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from domains import check_processor, verify
-from domains.check_claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, record_check, request_check
-from domains.check_processor import DomainCheckQueueWork, domain_checks_processor, expected_records
+from domains.checks import processor, verify
+from domains.checks.claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, record_check, request_check
+from domains.checks.processor import DomainCheckQueueWork, domain_checks_processor, expected_records
+from domains.checks.verify import verify_domain
 from domains.lifecycle import DomainStatus, VerificationOutcome, next_interval
 from domains.models import Domain
 from domains.record_checks import dns_cache
 from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
 from domains.tasks import process_queue
-from domains.verify import verify_domain
 from lib.network.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
 from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
@@ -126,7 +126,7 @@ def test_an_exception_for_one_domain_does_not_affect_the_others(alice: Account, 
             raise RuntimeError("boom")
         return await check_domain_records(expected, resolver)
 
-    monkeypatch.setattr(check_processor, "check_domain_records", fail)
+    monkeypatch.setattr(processor, "check_domain_records", fail)
     check_due_domains()
     assert Domain.objects.get(id=whole.id).last_checked_at
     assert Domain.objects.get(id=broken.id).last_checked_at is None

@@ -232,7 +232,7 @@ def test_a_check_follows_soon_while_a_host_is_not_active(owner: Owner):
 
 
 def test_a_check_that_began_before_a_change_of_the_host_does_not_count(owner: Owner):
-    from domains.check_claims import claim_due_checks, record_check
+    from domains.checks.claims import claim_due_checks, record_check
     from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, VerificationResult
 
     choose(owner)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from domains.check_claims import CheckClaim, record_check
+from domains.checks.claims import CheckClaim, record_check
 from domains.models import Domain, ReceivingDomain
 from domains.receiving.services import expected_mx, find_receiver, move_receiving
 from domains.record_checks.receiving import check_receiving

@@ -39,6 +39,7 @@ def test_a_message_is_read_and_shown(key, route):
     email = key.get(f"/inbound/emails/{stored.id}").json()
     url = email.pop("raw")["url"]
     assert email == {
+        "forwards": [],
         "id": stored.id,
         "status": "processed",
         "routeId": route.id,

@@ -120,7 +120,7 @@ class TestCreation:
         options = {"workspace": alice.workspace.id, "name": "ci", "scope": "read_only"}
         with pytest.raises(CommandError, match="is not a network such as"):
             call_command("create_api_key", "--network", "office", **options)
-        with pytest.raises(CommandError, match="requires the scope sending_access"):
+        with pytest.raises(CommandError, match="Limits only work with the scopes sending_access"):
             call_command("create_api_key", "--domain", "shop.example", **options)
 
 

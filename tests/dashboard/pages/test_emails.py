@@ -237,7 +237,7 @@ class TestActions:
         nonce = owner.get(f"/dashboard/emails/{email.id}/resend/").context["nonce"]
         copy = owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce}).url
 
-        assert "<dt>Accepted through</dt><dd>API</dd>" in owner.get(f"/dashboard/emails/{email.id}/").content.decode()
+        assert "<dt>Accepted through</dt><dd>API · " in owner.get(f"/dashboard/emails/{email.id}/").content.decode()
         assert "<dt>Accepted through</dt><dd>Dashboard</dd>" in owner.get(copy).content.decode()
 
     def test_a_nonce_of_another_email_is_refused(self, owner, email, later):

@@ -187,7 +187,7 @@ class TestSwitch:
             assert [email.subject for email in listing.rows] == [subject]
             lines = b"".join(owner.get(f"{EMAILS}export/?stream={stream}")).decode()
             assert len(lines.splitlines()) == 2
-            assert ">1 email<" in owner.get(f"{EMAILS}?stream={stream}").text
+            assert ">1 email " in owner.get(f"{EMAILS}?stream={stream}").text
         compare_newest(1)
         listing = owner.get(f"{EMAILS}?stream=main").context["listing"]
         assert (listing.rows, listing.note) == ([], "Searched the newest 1 emails only.")

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from domains.check_claims import request_check
+from domains.checks.claims import request_check
 from domains.models import Domain
 from domains.plan_limit import refuse_verification
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from domains.check_claims import CheckClaim, claim_due_checks, record_check
+from domains.checks.claims import CheckClaim, claim_due_checks, record_check
 from domains.models import Domain
 from domains.names import organizational_domain
 from domains.receiving.services import expected_mx
