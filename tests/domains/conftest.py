@@ -11,7 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.db import connection
 
-from domains import services, verify
+from domains import services
+from domains.checks import verify
 from domains.checks.processor import DomainCheckQueueWork
 from domains.models import DkimKey, Domain
 from domains.record_checks import dns_cache
