@@ -1,5 +1,4 @@
 import re
-from types import SimpleNamespace
 
 import pytest
 from django.contrib import admin
@@ -380,8 +379,8 @@ def staff_labels() -> list[str]:
         options = model._meta
         labels += [options.verbose_name, options.verbose_name_plural, options.app_config.verbose_name]
         names = [*page.list_display, *flatten_fieldsets(page.fieldsets or [(None, {"fields": page.fields or ()})])]
-        form = SimpleNamespace(fields=page.form.base_fields)
-        labels += [label_for_field(name, model, page, form=form) for name in names]
+        own = {name: field.label for name, field in page.form.declared_fields.items() if field.label}
+        labels += [own.get(name) or label_for_field(name, model, page) for name in names]
         for field in (field for field in options.fields if field.name in names):
             # Labels that are values are names of events, which stay English.
             labels += [label for value, label in field.flatchoices if label != value]

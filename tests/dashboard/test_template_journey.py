@@ -25,7 +25,7 @@ def account():
 def open_starter(visit, account):
     sign_in(visit, account.owner.email)
     page = visit.go("/dashboard/templates/add/")
-    page.get_by_role("link", name="Receipt").click()
+    page.get_by_role("link", name="Receipt", exact=True).click()
     expect(page.locator("[data-subject]")).to_have_text("Your receipt for order A-1042")
     return page
 
@@ -52,7 +52,7 @@ def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, acco
 
     page.get_by_label("Subject").fill("Changed {{order}}")
     page.get_by_role("button", name="Send test").click()
-    page.get_by_label("To").fill("ada@example.com")
+    page.get_by_label("To", exact=True).fill("ada@example.com")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator("[data-outcome]")).to_contain_text("The test email was accepted.")
     visit.keep_screenshot("template-test")

@@ -84,7 +84,8 @@ def test_a_message_is_read_and_shown(key, route):
     assert url.startswith("http://127.0.0.1:8000/inbound/")
     (item,) = key.get("/inbound/emails").json()["data"]
     assert item == {name: value for name, value in email.items() if name in item}
-    assert email.keys() - item.keys() == {"text", "textGenerated", "replyText", "html", "truncated", "headers"}
+    whole = {"text", "textGenerated", "replyText", "html", "truncated", "headers", "forwards"}
+    assert email.keys() - item.keys() == whole
 
 
 def test_the_list_is_filtered(key, route, alice):
