@@ -84,7 +84,7 @@ def proxy(folder: Path, authority: Authority, *, public_url: str, upstream: str,
     (folder / "tracking-hosts").write_text(adapt((DEPLOY / "tracking-hosts").read_text()))
     values = {"nginx": nginx, "certbot": certbot, "port": authority.port, "folder": folder}
     values |= {"python": PYTHON, "repository": REPOSITORY}
-    for name, text in (("certbot", CERTBOT), ("postrider", POSTRIDER), ("systemctl", SYSTEMCTL)):
+    for name, text in (("certbot", CERTBOT), ("postrider-admin", POSTRIDER), ("systemctl", SYSTEMCTL)):
         (programs / name).write_text(text.format(**values))
         (programs / name).chmod(0o755)
     variables = {"DATABASE_URL": database_url, "REQUESTS_CA_BUNDLE": str(authority.root)}

@@ -130,7 +130,9 @@ def _members_of(client: Postrider, event: FeedEvent) -> dict[str, Any]:
         return members
     cut = {name: _cut(email[name]) for name in ("text", "html")}
     truncated = sorted({*email["truncated"], *(name for name in cut if cut[name] != email[name])})
-    return {**members, "data": {**email, **cut, "truncated": truncated}}
+    # Webhooks are fixed before a received email is forwarded.
+    whole = {name: value for name, value in email.items() if name != "forwards"}
+    return {**members, "data": {**whole, **cut, "truncated": truncated}}
 
 
 def _cut(text: str) -> str:
