@@ -4,7 +4,7 @@
 
 Postrider stores each message in PostgreSQL before the 250, verifies SPF, DKIM, DMARC and ARC, and posts a webhook.
 Haraka, with two processes and its plugins spf, dkim and queue/test, verifies SPF and DKIM before the 250 and writes the
-message into a file. Both run all the time, receive the same messages in 16 sessions in turn, and look up the same zone
+message into a file. Both run all the time, receive the same messages in ten sessions in turn, and look up the same zone
 of a name server on loopback. PostgreSQL flushes to disk; Haraka leaves that to the operating system. Haraka is
 installed from npm.
 """
@@ -198,7 +198,7 @@ def report(rounds: list[tuple[InboundRound, InboundRound]]) -> None:
     record_rounds("Haraka, two processes: received, verified and written", [one.rate for one in theirs], "/s")
     record_rounds("received, verified and posted : Haraka", [one.rate / other.rate for one, other in rounds])
     for name, results in (("Postrider", ours), ("Haraka", theirs)):
-        record_rounds(f"{name}: messages accepted in 16 sessions", [one.accepted for one in results], "/s")
+        record_rounds(f"{name}: messages accepted in ten sessions", [one.accepted for one in results], "/s")
         record_rounds(f"{name}: from MAIL to the reply after the data, p99", [one.p99_ms for one in results], "ms")
         record_rounds(f"{name}: processor time without the database", [one.cpu_us for one in results], "us")
 

@@ -7,7 +7,8 @@ from itertools import count
 
 from benchmarks.inbound.messages import SENDER
 
-SESSIONS = 16
+# As many as a workspace may have.
+SESSIONS = 10
 # Fewer than a receiver accepts in one session, and from one network in an hour.
 MESSAGES_PER_SESSION = 100
 networks = count(1)
