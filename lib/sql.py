@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -43,6 +44,12 @@ def run(sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tuple[
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return _rows(cursor)
+
+
+def database_time() -> datetime:
+    """Return the time of the database, of this statement."""
+    time_: datetime = run("SELECT statement_timestamp()")[0][0]
+    return time_
 
 
 def run_together(statements: Sequence[Fragment]) -> list[list[tuple[Any, ...]]]:

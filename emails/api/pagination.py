@@ -8,14 +8,11 @@ from rest_framework.response import Response
 
 from api.fields import UtcDateTimeField
 from api.pagination import PagePagination
-from emails.listing.counts import LIVE_AND_TEST, count_by_status
+from emails.listing.counts import COUNTED, LIVE_AND_TEST, count_by_status
 from emails.listing.filters import filter_values
 from emails.listing.pages import MAX_REACH, EmailPage, email_query, read_page
 from emails.states import EmailStatus
 from lib.datetimes import format_datetime
-
-# The filters of which the counters have the number of emails.
-COUNTED = frozenset({"status", "test"})
 
 
 class EmailPagination(PagePagination):

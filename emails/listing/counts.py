@@ -3,9 +3,12 @@
 from collections.abc import Collection
 
 from counters import counters
+from emails.states import EmailStatus
 from workspaces.models import Workspace
 
 LIVE_AND_TEST = (False, True)
+# The filters of which the counters have the number of emails.
+COUNTED = frozenset({"status", "test"})
 
 
 def count_by_status(workspace: Workspace, *, statuses: Collection[str], tests: Collection[bool] = LIVE_AND_TEST) -> int:
@@ -15,3 +18,16 @@ def count_by_status(workspace: Workspace, *, statuses: Collection[str], tests: C
     """
     keys = [counters.counter_key(f"status.{status}", is_test=is_test) for status in statuses for is_test in tests]
     return counters.total(workspace.id, keys=keys)
+
+
+def counts_by_status(workspace_id: str, *, tests: Collection[bool] = LIVE_AND_TEST) -> dict[str, int]:
+    """Return the exact number of a workspace's emails with each status, as count_by_status does, in one query."""
+    keys = {
+        counters.counter_key(f"status.{status}", is_test=is_test): status
+        for status in EmailStatus.values
+        for is_test in tests
+    }
+    counts = dict.fromkeys(EmailStatus.values, 0)
+    for key, count in counters.totals(workspace_id, keys=keys).items():
+        counts[keys[key]] += count
+    return counts

@@ -11,11 +11,11 @@ from typing import Any
 
 import idna
 from django.conf import settings
-from django.db.models.functions import Now
 
 from domains.receiving.services import find_receiver
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
+from lib.sql import database_time
 from lib.tokens import InvalidToken
 from receiving.arrival import replies
 from receiving.arrival.patterns import matches
@@ -151,7 +151,7 @@ def _inactivity(workspace: Workspace) -> str | None:
     since = inactive_since(workspace)
     if since is None:
         return None
-    return replies.SUSPENDED if _database_time() - since <= SUSPENSION_TOLERANCE else replies.NO_SUCH_ADDRESS
+    return replies.SUSPENDED if database_time() - since <= SUSPENSION_TOLERANCE else replies.NO_SUCH_ADDRESS
 
 
 def inactive_since(workspace: Workspace) -> datetime | None:
@@ -159,10 +159,6 @@ def inactive_since(workspace: Workspace) -> datetime | None:
     grace = timedelta(days=settings.WORKSPACE_DELETION_DAYS)
     deleted_at = workspace.deletes_at - grace if workspace.deletes_at else None
     return min(filter(None, (workspace.suspended_at, deleted_at)), default=None)
-
-
-def _database_time() -> datetime:
-    return Workspace.objects.annotate(clock=Now()).values_list("clock", flat=True)[:1].get()
 
 
 def _a_label(domain: str) -> str:

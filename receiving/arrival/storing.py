@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import run
+from lib.sql import database_time, run
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from receiving import content
@@ -88,7 +88,7 @@ def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipien
         tls=arrival.tls[:16],
         is_test=arrival.is_test,
         workspace_id=recipients[0].workspace.id,
-        received_at=run("SELECT statement_timestamp()")[0][0],
+        received_at=database_time(),
     )
     message.trace = _trace(message)
     message.save(force_insert=True)

@@ -28,33 +28,13 @@ MAX_SELECTED = 4 * PER_PAGE
 
 @dataclass(frozen=True)
 class BulkAction:
-    """A button below the list. lead: of its confirmation."""
+    """A button below the list. run: shows messages with the outcome. lead: of its confirmation."""
 
+    run: Callable[[HttpRequest, Workspace, Sequence[Email]], None]
     label: str | Promise
     icon: str
     lead: str | Promise
     is_danger: bool = False
-
-
-ACTIONS = {
-    "resend": BulkAction(
-        gettext_lazy("Send again"),
-        "replay",
-        gettext_lazy("This sends a copy of each to the same recipients now. The copies count towards your quota."),
-    ),
-    "cancel": BulkAction(
-        gettext_lazy("Cancel emails"),
-        "block",
-        gettext_lazy("The scheduled ones will not be sent, and their quota is refunded. The others stay as they are."),
-        is_danger=True,
-    ),
-    "suppress": BulkAction(
-        gettext_lazy("Suppress recipients"),
-        "person_remove",
-        gettext_lazy("No email of this workspace will be sent to the recipients, including queued emails."),
-        is_danger=True,
-    ),
-}
 
 
 def resend_all(request: HttpRequest, workspace: Workspace, emails: Sequence[Email]) -> None:
@@ -80,10 +60,27 @@ def suppress_recipients(request: HttpRequest, workspace: Workspace, emails: Sequ
     messages.success(request, text % {"count": added})
 
 
-HANDLERS: dict[str, Callable[[HttpRequest, Workspace, Sequence[Email]], None]] = {
-    "resend": resend_all,
-    "cancel": cancel_all,
-    "suppress": suppress_recipients,
+ACTIONS = {
+    "resend": BulkAction(
+        resend_all,
+        gettext_lazy("Send again"),
+        "replay",
+        gettext_lazy("This sends a copy of each to the same recipients now. The copies count towards your quota."),
+    ),
+    "cancel": BulkAction(
+        cancel_all,
+        gettext_lazy("Cancel emails"),
+        "block",
+        gettext_lazy("The scheduled ones will not be sent, and their quota is refunded. The others stay as they are."),
+        is_danger=True,
+    ),
+    "suppress": BulkAction(
+        suppress_recipients,
+        gettext_lazy("Suppress recipients"),
+        "person_remove",
+        gettext_lazy("No email of this workspace will be sent to the recipients, including queued emails."),
+        is_danger=True,
+    ),
 }
 
 

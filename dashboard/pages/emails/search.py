@@ -11,16 +11,15 @@ from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from api.filters import FieldFilter
-from counters import counters
 from dashboard.pages.emails.display import rows_per_page
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.listing import PAGE_PARAMETER, ListPage, list_page, page_number, query_without_page
 from emails.listing import pages
+from emails.listing.counts import COUNTED, LIVE_AND_TEST, counts_by_status
 from emails.listing.filters import EmailFilters
 from emails.listing.pages import MAX_COUNTED, EmailQuery, email_query, read_page
 from emails.listing.search import filter_by_id
 from emails.models import Email
-from emails.states import EmailStatus
 from lib.datetimes import format_datetime
 
 # The newest emails, whose tags are suggested.
@@ -42,11 +41,12 @@ class EmailListFilters(EmailFilters):
     sender = SenderFilter(serializers.CharField(allow_blank=True, max_length=200))
 
 
-def find_emails(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[str, Any]) -> ListPage:
-    """Return a page of a workspace's emails. filters: the values of a valid EmailListFilters."""
+def find_emails(
+    request: HttpRequest, emails: QuerySet[Email], query: EmailQuery, *, filters: dict[str, Any]
+) -> ListPage:
+    """Return a page of a workspace's emails. query: the list_query of the filters."""
     if named := list(filter_by_id(emails, filters.get("search", ""))):
         return ListPage(named, 1, has_next=False, query=query_without_page(request), total=len(named))
-    query = list_query(request, emails, filters=filters)
     per_page = rows_per_page(request)
     if query.is_ordered:
         return list_page(request, query.matching, per_page=per_page)
@@ -67,9 +67,7 @@ def list_query(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[s
     return email_query(emails, filters, workspace_id=current_workspace(request).id, filterset=EmailListFilters)
 
 
-def count_label(
-    listing: ListPage, emails: QuerySet[Email], *, statuses: dict[str, int], filters: dict[str, Any]
-) -> str:
+def count_label(listing: ListPage, query: EmailQuery, *, statuses: dict[str, int], filters: dict[str, Any]) -> str:
     """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED.
 
     statuses: of count_statuses.
@@ -78,7 +76,7 @@ def count_label(
         return _count_text(listing.total, is_exact=listing.is_exact)
     if statuses:
         return _count_text(sum(statuses[status] for status in filters.get("status") or [""]))
-    counted = _matching(emails, filters).order_by()[: MAX_COUNTED + 1].count()
+    counted = query.matching.order_by()[: MAX_COUNTED + 1].count()
     return _count_text(counted, is_exact=counted <= MAX_COUNTED)
 
 
@@ -87,19 +85,11 @@ def count_statuses(workspace_id: str, filters: dict[str, Any]) -> dict[str, int]
 
     Empty with filters that the counters do not know.
     """
-    if filters.keys() - {"status", "test"}:
+    if filters.keys() - COUNTED:
         return {}
-    tests = [filters["test"] == "true"] if "test" in filters else [False, True]
-    keys = {
-        counters.counter_key(f"status.{status}", is_test=is_test): status
-        for status in EmailStatus.values
-        for is_test in tests
-    }
-    counts = dict.fromkeys(["", *EmailStatus.values], 0)
-    for key, count in counters.totals(workspace_id, keys=keys).items():
-        counts[keys[key]] += count
-        counts[""] += count
-    return counts
+    tests = [filters["test"] == "true"] if "test" in filters else LIVE_AND_TEST
+    counts = counts_by_status(workspace_id, tests=tests)
+    return {"": sum(counts.values()), **counts}
 
 
 def suggest_tags(emails: QuerySet[Email]) -> list[str]:
@@ -128,9 +118,3 @@ def _count_text(count: int, *, is_exact: bool = True) -> str:
 
 def _grouped(number: int) -> str:
     return number_format(number, force_grouping=True)
-
-
-def _matching(emails: QuerySet[Email], filters: dict[str, Any]) -> QuerySet[Email]:
-    for name, value in filters.items():
-        emails = EmailListFilters.base_filters[name].filter(emails, value)
-    return emails

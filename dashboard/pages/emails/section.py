@@ -11,7 +11,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.pages.emails.bulk import ACTIONS, HANDLERS, MAX_SELECTED, cancel_once, describe_selection
+from dashboard.pages.emails.bulk import ACTIONS, MAX_SELECTED, cancel_once, describe_selection
 from dashboard.pages.emails.details import describe_email, summarize_email
 from dashboard.pages.emails.display import COLUMNS, ROWS, read_display, save_display
 from dashboard.pages.emails.message import describe_message, find_attachment, find_recipient
@@ -39,6 +39,7 @@ from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import selected_stream, streams_of
 from emails.listing.export import export_lines, find_export
+from emails.listing.filters import filter_values
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
@@ -88,9 +89,11 @@ class EmailSection(ScopedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         emails = self.get_queryset(request).defer(*LONG_FIELDS)
-        form = EmailListFilters(request.GET, emails).form
-        filters = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
-        listing = find_emails(request, emails, filters=filters)
+        filterset = EmailListFilters(request.GET, emails)
+        form = filterset.form
+        filters = filter_values(filterset) if form.is_valid() else {}
+        query = list_query(request, emails, filters=filters)
+        listing = find_emails(request, emails, query, filters=filters)
         refresh = refresh_of([(email.id, email.status) for email in listing.rows], regions=("rows",))
         if unchanged := refresh.unchanged(request):
             return unchanged
@@ -101,7 +104,7 @@ class EmailSection(ScopedAdmin):
             "dashboard/emails/list.html",
             title=self.title,
             listing=listing,
-            count=count_label(listing, emails, statuses=statuses, filters=filters),
+            count=count_label(listing, query, statuses=statuses, filters=filters),
             statuses=statuses,
             display=read_display(request),
             display_columns=COLUMNS,
@@ -140,7 +143,7 @@ class EmailSection(ScopedAdmin):
         elif "confirmed" not in request.POST:
             return self._confirm_bulk(request, name, selected, back)
         else:
-            HANDLERS[name](request, current_workspace(request), selected)
+            ACTIONS[name].run(request, current_workspace(request), selected)
         return redirect(back)
 
     def _confirm_bulk(self, request: HttpRequest, name: str, selected: list[Email], back: str) -> HttpResponse:
@@ -169,11 +172,10 @@ class EmailSection(ScopedAdmin):
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the filtered emails as CSV; none if a filter is invalid."""
         emails = self.get_queryset(request).defer("template_data")
-        form = EmailListFilters(request.GET, emails).form
-        if not form.is_valid():
+        filterset = EmailListFilters(request.GET, emails)
+        if not filterset.form.is_valid():
             return download(request, "emails.csv", export_lines(emails, []))
-        filters = {name: value for name, value in form.cleaned_data.items() if value}
-        export = find_export(list_query(request, emails, filters=filters))
+        export = find_export(list_query(request, emails, filters=filter_values(filterset)))
         return download(request, "emails.csv", export_lines(emails, export.ids))
 
     def recipient_view(self, request: HttpRequest) -> HttpResponse:
