@@ -28,6 +28,7 @@ TRANSACTIONS = {
     TransactionStatus.IDLE: ("BEGIN", "ROLLBACK"),
     TransactionStatus.INTRANS: ("SAVEPOINT explained", "ROLLBACK TO explained"),
 }
+INDEX = re.compile(r"Index (?:Only )?Scan (?:Backward )?(?:using|on) (\w+)")
 EXECUTION_TIME = re.compile(r"Execution Time: ([\d.]+) ms")
 # Blocks of 8 kB of tables and indexes that the transaction has used, whether or not they were cached.
 BLOCKS = """
@@ -46,6 +47,11 @@ class ExplainedStatement:
     @property
     def milliseconds(self) -> float:
         return sum(map(float, EXECUTION_TIME.findall(self.plan)))
+
+    @property
+    def indexes(self) -> list[str]:
+        """The indexes of the plan, in its order."""
+        return list(dict.fromkeys(INDEX.findall(self.plan)))
 
     @property
     def scans_large_table(self) -> bool:

@@ -13,27 +13,30 @@ be created, about 2 GB of disk per million emails, and Debian's postfix package.
 import argparse
 import importlib
 import itertools
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import urlencode, urlsplit
 
 import psycopg
 
 from benchmarks import backlog, lists
 from benchmarks.budget import started_django
-from benchmarks.explained import CLAIM_SIZE, ExplainedStatement, explain_stages
+from benchmarks.explained import CLAIM_SIZE, ExplainedStatement, explain_stages, explained_statements
 from benchmarks.figures import record_figure
 from benchmarks.sinks import smtp_sink
 from tests.stack.stack import Stack, running_stack
 
 CHUNK = 100_000
+FILLING_CONNECTIONS = 2
 READ_TIMES = 50
 TABLES = ("emails_email", "emails_recipient", "emails_event")
 COUNTERS = "analytics_tally, analytics_tallyday, analytics_tallydelta"
@@ -133,8 +136,10 @@ def main() -> None:
             measure_vacuum(stack)
             report_sizes(stack, count)
             stack.start("web", WEB_CONCURRENCY="2")
+            wait_until_idle()
             measure_reads(stack)
             measure_more_filters(stack)
+            explain_lists(stack)
             lists.measure_export(stack)
             backlog.fill(stack, options.queued)
             report_scans(explain_stages(stack, f"{count:,} stored, {options.queued:,} queued"))
@@ -156,12 +161,14 @@ def fill(stack: Stack, count: int, *, minutes: float) -> int:
     with psycopg.connect(stack.database, autocommit=True) as connection:
         (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
         with dropped(connection, FOREIGN_KEYS), dropped(connection, INDEXES):
-            for start in range(1, count + 1, CHUNK):
-                values = {"workspace": workspace, "start": start, "stop": min(start + CHUNK - 1, count), "count": count}
-                connection.execute(FILL, values)
-                if time.monotonic() - started > minutes * 60:
-                    count = values["stop"]
-                    break
+            with ThreadPoolExecutor(FILLING_CONNECTIONS) as connections:
+                chunks = [
+                    {"workspace": workspace, "start": start, "stop": min(start + CHUNK - 1, count), "count": count}
+                    for start in range(1, count + 1, CHUNK)
+                ]
+                deadline = started + minutes * 60
+                filled = connections.map(partial(insert_chunk, stack.database, deadline=deadline), chunks)
+            count = sum(filled)
         # Analytics begin with the workspace.
         connection.execute("UPDATE workspaces_workspace SET created_at = (SELECT min(created_at) FROM emails_email)")
         connection.execute(lists.COUNT)
@@ -170,6 +177,16 @@ def fill(stack: Stack, count: int, *, minutes: float) -> int:
     print(f"{count:,} emails inserted in {seconds:.0f} s", flush=True)
     record_figure("emails stored", count)
     return count
+
+
+def insert_chunk(database: str, values: dict[str, Any], *, deadline: float) -> int:
+    """Insert emails unless the deadline has passed; return their number."""
+    if time.monotonic() > deadline:
+        return 0
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("SET statement_timeout = 0")
+        connection.execute(FILL, values)
+    return int(values["stop"] - values["start"] + 1)
 
 
 @contextmanager
@@ -200,22 +217,47 @@ def report_sizes(stack: Stack, count: int) -> None:
     record_figure("disk per email without its content, 1 recipient, 3.5 events", whole / count, "bytes")
 
 
-def measure_reads(stack: Stack) -> None:
+def read_paths(stack: Stack) -> dict[str, str]:
+    """Return the paths of reads by name: those of READS, each filter, and each pair of filters."""
     email = stack.call("GET", "/emails?limit=1").body["data"][0]["id"]
     day, month = (f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}" for days in (1, 30))
-    singles = [(name, value) for name, values in FILTERS.items() for value in values]
-    paths = {f"{name}={value}": f"/emails?{name}={quote(value, safe='{}')}" for name, value in singles}
-    for name, path in {**READS, **paths}.items():
-        milliseconds = slowest_of(partial(stack.call, "GET", path.format(email=email, day=day, month=month)))
-        record_figure(f"{name}: slowest of {READ_TIMES}", milliseconds, "ms", at_most=200)
-    pairs = [
-        f"{a}={quote(x, safe='{}')}&{b}={quote(y, safe='{}')}"
-        for (a, x), (b, y) in itertools.combinations(singles, 2)
-        if a != b
+    singles = [(name, value.format(day=day)) for name, values in FILTERS.items() for value in values]
+    filters = [
+        *([single] for single in singles),
+        *([first, second] for first, second in itertools.combinations(singles, 2) if first[0] != second[0]),
     ]
-    slowest = {pair: slowest_of(partial(stack.call, "GET", f"/emails?{pair.format(day=day)}")) for pair in pairs}
-    for pair, milliseconds in sorted(slowest.items(), key=itemgetter(1), reverse=True)[:5]:
-        record_figure(f"{pair}, of the slowest of {len(pairs)} pairs", milliseconds, "ms", at_most=200)
+    return {
+        **{name: path.format(email=email, month=month) for name, path in READS.items()},
+        **{"&".join(map("=".join, given)): f"/emails?{urlencode(given)}" for given in filters},
+    }
+
+
+def measure_reads(stack: Stack) -> None:
+    slowest = {name: slowest_of(partial(stack.call, "GET", path)) for name, path in read_paths(stack).items()}
+    pairs = {name: milliseconds for name, milliseconds in slowest.items() if "&" in name}
+    for name in slowest.keys() - pairs.keys():
+        record_figure(f"{name}: slowest of {READ_TIMES}", slowest[name], "ms", at_most=200)
+    for name, milliseconds in sorted(pairs.items(), key=itemgetter(1), reverse=True)[:5]:
+        record_figure(f"{name}, of the slowest of {len(pairs)} pairs", milliseconds, "ms", at_most=200)
+
+
+def explain_lists(stack: Stack) -> None:
+    """Print the plans of lists, and report how many scan a large table."""
+    scanning = 0
+    paths = read_paths(stack)
+    with started_django(stack):
+        client = importlib.import_module("django.test").Client(
+            headers={"Authorization": f"Bearer {stack.key}", "Host": urlsplit(stack.url).netloc}
+        )
+        for name, path in paths.items():
+            with explained_statements() as statements:
+                answer = client.get(f"/v1{path}")
+            assert answer.status_code == 200, answer.content
+            print(f"{name}: {sum(statement.milliseconds for statement in statements):.0f} ms in PostgreSQL")
+            for statement in statements:
+                print(f"{statement.blocks:6} {statement.milliseconds:6.2f} ms {', '.join(statement.indexes)}", flush=True)
+            scanning += sum(statement.scans_large_table for statement in statements)
+    record_figure(f"statements of {len(paths)} reads that scan a large table", scanning, at_most=0)
 
 
 def measure_more_filters(stack: Stack) -> None:
@@ -238,6 +280,15 @@ def measure_more_filters(stack: Stack) -> None:
             )
             milliseconds = slowest_of(partial(pages.read_page, query, start=0, limit=20))
             record_figure(f"{name}={value}: slowest of {READ_TIMES}", milliseconds, "ms", at_most=200)
+
+
+def wait_until_idle() -> None:
+    """Wait until the load average of a minute is 0.5, for ten minutes at most."""
+    for _ in range(600):
+        if os.getloadavg()[0] <= 0.5:
+            break
+        time.sleep(1)
+    record_figure("load average before the reads", os.getloadavg()[0], at_most=0.5)
 
 
 def slowest_of(read: Callable[[], Any]) -> float:
