@@ -2,6 +2,7 @@
 
 import psycopg
 
+from lib.ids import from_uuid
 from tests.stack.stack import Stack
 
 HTML = "<h1>Thank you</h1>" + "<p>Your order has left our house and is on its way.</p>" * 200
@@ -30,6 +31,12 @@ STATEMENTS = (
     """INSERT INTO workspaces_usage (month, used, workspace_id)
        SELECT (date_trunc('month', now()) - n * interval '1 month')::date, n * 90000, %(workspace)s
          FROM generate_series(1, 24) n""",
+    """INSERT INTO request_log_apirequest (id, workspace_id, key_id, created_at, method, path, status, milliseconds,
+                                           code, email_id)
+       SELECT gen_random_uuid(), %(workspace)s, (SELECT id FROM workspaces_apikey LIMIT 1),
+              now() - n * interval '0.5 seconds', 'POST', '/v1/emails/send', CASE WHEN n %% 20 = 0 THEN 422 ELSE 202 END,
+              5, '', NULL
+         FROM generate_series(1, 100000) n""",
     """WITH version AS (
          INSERT INTO templates_app_templateversion (id, subject, html, text, created_at)
          SELECT gen_random_uuid(), 'Your order {{order}}', %(html)s, '', now() FROM generate_series(1, 999)
@@ -78,6 +85,8 @@ def create_fixtures(stack: Stack) -> dict[str, str]:
         connection.execute(EVENTS)
         connection.execute("VACUUM ANALYZE")
     return {
+        "workspace": from_uuid(workspace, prefix="ws_"),
+        "address": "user0@example.com",
         "email": email,
         "template": template.body["id"],
         "domain": domains[0],

@@ -255,7 +255,9 @@ def explain_lists(stack: Stack) -> None:
             assert answer.status_code == 200, answer.content
             print(f"{name}: {sum(statement.milliseconds for statement in statements):.0f} ms in PostgreSQL")
             for statement in statements:
-                print(f"{statement.blocks:6} {statement.milliseconds:6.2f} ms {', '.join(statement.indexes)}", flush=True)
+                print(
+                    f"{statement.blocks:6} {statement.milliseconds:6.2f} ms {', '.join(statement.indexes)}", flush=True
+                )
             scanning += sum(statement.scans_large_table for statement in statements)
     record_figure(f"statements of {len(paths)} reads that scan a large table", scanning, at_most=0)
 
