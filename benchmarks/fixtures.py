@@ -34,8 +34,8 @@ STATEMENTS = (
     """INSERT INTO request_log_apirequest (id, workspace_id, key_id, created_at, method, path, status, milliseconds,
                                            code, email_id)
        SELECT gen_random_uuid(), %(workspace)s, (SELECT id FROM workspaces_apikey LIMIT 1),
-              now() - n * interval '0.5 seconds', 'POST', '/v1/emails/send', CASE WHEN n %% 20 = 0 THEN 422 ELSE 202 END,
-              5, '', NULL
+              now() - n * interval '0.5 seconds', 'POST', '/v1/emails/send',
+              CASE WHEN n %% 20 = 0 THEN 422 ELSE 202 END, 5, '', NULL
          FROM generate_series(1, 100000) n""",
     """WITH version AS (
          INSERT INTO templates_app_templateversion (id, subject, html, text, created_at)
