@@ -82,20 +82,24 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         fill(stack, count)
-        demo = json.loads(stack.manage("create_demo"))
         stack.start("web", WEB_CONCURRENCY="2")
-        stack.key = demo["apiKey"]
-        objects = create_fixtures(stack)
-        session = sign_in(stack, email=demo["dashboardEmail"], password=demo["dashboardPassword"])
-        for name, path in PAGES.items():
-            report(name, measure(session, f"{stack.url}/dashboard/{path.format(**objects)}"))
-        post_form(session, f"{stack.url}/dashboard/emails/", "display/", DISPLAY)
-        report("emails, 50 rows and all columns", measure(session, f"{stack.url}/dashboard/emails/"))
-        staff = sign_in(stack, email=demo["staffEmail"], password=demo["staffPassword"], site="admin")
-        # The admin site quotes an id in a path.
-        objects = {name: value.replace("_", "_5F") for name, value in objects.items()}
-        for name, path in STAFF_PAGES.items():
-            report(name, measure(staff, f"{stack.url}/admin/{path.format(**objects)}"))
+        measure_pages(stack)
+
+
+def measure_pages(stack: Stack) -> None:
+    demo = json.loads(stack.manage("create_demo"))
+    stack.key = demo["apiKey"]
+    objects = create_fixtures(stack)
+    session = sign_in(stack, email=demo["dashboardEmail"], password=demo["dashboardPassword"])
+    for name, path in PAGES.items():
+        report(name, measure(session, f"{stack.url}/dashboard/{path.format(**objects)}"))
+    post_form(session, f"{stack.url}/dashboard/emails/", "display/", DISPLAY)
+    report("emails, 50 rows and all columns", measure(session, f"{stack.url}/dashboard/emails/"))
+    staff = sign_in(stack, email=demo["staffEmail"], password=demo["staffPassword"], site="admin")
+    # The admin site quotes an id in a path.
+    objects = {name: value.replace("_", "_5F") for name, value in objects.items()}
+    for name, path in STAFF_PAGES.items():
+        report(name, measure(staff, f"{stack.url}/admin/{path.format(**objects)}"))
 
 
 def sign_in(stack: Stack, *, email: str, password: str, site: str = "dashboard") -> urllib.request.OpenerDirector:
