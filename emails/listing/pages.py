@@ -15,8 +15,10 @@ from django.db.models import QuerySet
 from psycopg.errors import QueryCanceled
 
 from emails.listing.filters import EmailFilters, filter_by_event, probe_events
+from emails.listing.search import has_trigrams
 from emails.models import Email
 from events.kinds import RARE_KINDS
+from lib.email_addresses import normalize_search
 from lib.sql import local_settings
 from streams.models import MAIN
 from workspaces.key_limits import NO_LIMITS, KeyLimits
@@ -29,8 +31,6 @@ MAX_REACH = 100_000
 SAMPLED = 2_000
 # With fewer matches in the sample, the indexes are read first.
 FREQUENT = 20
-# Shorter texts have no trigram: the whole index would be scanned.
-MIN_INDEXED_LENGTH = 3
 
 # The columns that filters and limits of keys compare.
 COMPARED = (
@@ -74,7 +74,7 @@ class Effort:
     index_milliseconds: int
 
 
-PAGE_EFFORT = Effort(walked=50_000, walked_for_events=20_000, index_milliseconds=100)
+PAGE_EFFORT = Effort(walked=40_000, walked_for_events=20_000, index_milliseconds=100)
 
 
 @dataclass(frozen=True)
@@ -278,6 +278,6 @@ def _has_index(filters: Mapping[str, Any], limits: KeyLimits) -> bool:
     return bool(
         {"tag", "template", "status"} & filters.keys()
         or limits.templates
-        or len(filters.get("search", "")) >= MIN_INDEXED_LENGTH
+        or has_trigrams(normalize_search(filters.get("search", "")))
         or ("event" in filters and set(filters["event"]) <= set(RARE_KINDS))
     )

@@ -35,18 +35,27 @@ WORD = re.compile(r"[^\W_]+")
 
 def filter_by_text(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
     """Filter emails by a literal substring of search_text. The text must be case-folded, like search_text."""
+    # strpos never uses the index. LIKE would use it also without a trigram, and read it as a whole.
+    contains = GreaterThan(StrIndex("search_text", Value(text)), 0)
+    if not has_trigrams(text):
+        return emails.filter(contains)
     parts = selective_parts(text, common=common_trigrams(time.monotonic() // COMMON_SECONDS))
     if not parts:
         return emails.filter(search_text__contains=text)
     pattern = "%".join(["", *map(connection.ops.prep_for_like_query, parts), ""])
-    # strpos for the whole text: a second LIKE would query the index for all of its trigrams.
-    return emails.filter(_Like("search_text", Value(pattern)), GreaterThan(StrIndex("search_text", Value(text)), 0))
+    # A second LIKE would query the index for all trigrams of the text.
+    return emails.filter(_Like("search_text", Value(pattern)), contains)
 
 
 def filter_by_id(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
     """Filter emails by an id in either spelling; none for any other text."""
     email_id = from_any_spelling(text.strip())
     return emails.filter(pk=email_id) if is_id(email_id) else emails.none()
+
+
+def has_trigrams(text: str) -> bool:
+    """Return whether the index has entries for a text: three characters of a word, or the beginning or end of one."""
+    return any(_trigrams(text))
 
 
 class _Like(Func):

@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emails.listing.search import common_trigrams, filter_by_text, selective_parts
+from emails.listing.search import common_trigrams, filter_by_text, has_trigrams, selective_parts
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account
@@ -56,6 +56,14 @@ class TestSelectiveParts:
         assert re.search(".*".join(map(re.escape, parts)), text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("zz", False), ("a b", True), ("ab c", True), ("----", False), ("é@", False), ("", False), ("abc", True)],
+)
+def test_a_trigram_is_three_characters_of_a_word_or_an_end_of_one(text, expected):
+    assert has_trigrams(text) == expected
+
+
 @pytest.mark.django_db
 class TestFilter:
     @pytest.fixture(autouse=True)
@@ -80,6 +88,14 @@ class TestFilter:
             cursor.execute("SET LOCAL enable_seqscan = off")
         plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
         assert "Index Cond: (search_text ~~ '%er77@%corp%'::text)" in plan
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("text", ["zz", "----"])
+def test_the_index_is_not_read_for_a_text_without_trigrams(text):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "email_search" not in filter_by_text(Email.objects.order_by(), text).explain()
 
 
 @pytest.mark.django_db
