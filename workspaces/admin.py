@@ -138,7 +138,13 @@ class IdentityInline(TabularInline):
 class MembershipInline(TabularInline):
     model = Membership
     extra = 0
+    # Each row takes 5 ms.
+    per_page = 10
     autocomplete_fields = ("workspace", "user")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        memberships: QuerySet[Membership] = super().get_queryset(request)
+        return memberships.select_related("workspace", "user").order_by("user__email", "workspace__name")
 
 
 @admin.register(User)

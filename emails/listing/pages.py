@@ -52,10 +52,10 @@ READ_INDEXES = f"""
 WITH found AS MATERIALIZED ({{matching}})
 SELECT (SELECT count(*) FROM found), {PAGE}
 """  # noqa: S608
+INDEXES_ONLY = {"jit": "off", "enable_seqscan": "off"}
 # The walk ends with the last email that is needed.
 IN_ORDER = {
-    "jit": "off",
-    "enable_seqscan": "off",
+    **INDEXES_ONLY,
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
@@ -74,7 +74,7 @@ class Effort:
     index_milliseconds: int
 
 
-PAGE_EFFORT = Effort(walked=40_000, walked_for_events=20_000, index_milliseconds=100)
+PAGE_EFFORT = Effort(walked=30_000, walked_for_events=15_000, index_milliseconds=75)
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _walk(query: EmailQuery, page: tuple[int, int], effort: Effort, *, needed: i
 def _read_indexes(query: EmailQuery, page: tuple[int, int], effort: Effort) -> Hits | None:
     """Read all matches from the indexes; None if that takes too long."""
     try:
-        with local_settings({"jit": "off", "statement_timeout": str(effort.index_milliseconds)}):
+        with local_settings({**INDEXES_ONLY, "statement_timeout": str(effort.index_milliseconds)}):
             count, ids = _run(READ_INDEXES, page, matching=_found(query.matching.order_by()))
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):

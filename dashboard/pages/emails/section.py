@@ -99,6 +99,7 @@ class EmailSection(ScopedAdmin):
             return unchanged
         workspace = current_workspace(request)
         statuses = count_statuses(workspace.id, filters)
+        templates = Template.objects.filter(workspace=workspace).only("name")[:MAX_TEMPLATES]
         return self.page(
             request,
             "dashboard/emails/list.html",
@@ -118,7 +119,8 @@ class EmailSection(ScopedAdmin):
             streams=streams_of(request),
             stream=selected_stream(request),
             stream_names={stream.slug: stream.name for stream in streams_of(request)},
-            templates=Template.objects.filter(workspace=workspace).only("name")[:MAX_TEMPLATES],
+            templates=templates,
+            template_names={template.id: template.name for template in templates},
             tones=EMAIL_TONES,
             urls={name: self.url(name) for name in ("export", "display", "bulk")},
             bulk_actions=ACTIONS,
