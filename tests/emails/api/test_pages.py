@@ -239,7 +239,9 @@ class TestTime:
         assert "Bitmap Index Scan on email_by_tag" in plan
 
     def test_emails_of_a_stream_are_read_in_order(self, api: Api):
-        plan = explain(self.statement(api, {"stream": "alerts"}, part='"id" IN (SELECT'), LARGE)
+        # Few emails are sorted faster; a sort that is forbidden appears if the index does not have the order.
+        settings = {**LARGE, "enable_sort": "off"}
+        plan = explain(self.statement(api, {"stream": "alerts"}, part='"id" IN (SELECT'), settings)
         assert "email_by_stream" in plan
         assert "Sort" not in plan.partition("email_by_stream")[0].rpartition("Limit")[2]
 
