@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from dashboard.pages.templates.starters import STARTERS
 from emails.models import Email, Entrance
 from templates_app.models import Template
 from tests.conftest import make_account, make_domain, make_key
@@ -25,7 +26,7 @@ def account():
 def open_starter(visit, account):
     sign_in(visit, account.owner.email)
     page = visit.go("/dashboard/templates/add/")
-    page.get_by_role("link", name="Receipt").click()
+    page.get_by_role("link", name="Receipt", exact=True).click()
     expect(page.locator("[data-subject]")).to_have_text("Your receipt for order A-1042")
     return page
 
@@ -52,7 +53,7 @@ def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, acco
 
     page.get_by_label("Subject").fill("Changed {{order}}")
     page.get_by_role("button", name="Send test").click()
-    page.get_by_label("To").fill("ada@example.com")
+    page.get_by_role("textbox", name="To", exact=True).fill("ada@example.com")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator("[data-outcome]")).to_contain_text("The test email was accepted.")
     visit.keep_screenshot("template-test")
@@ -71,6 +72,79 @@ def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, acco
     page.get_by_role("button", name="Duplicate").click()
     expect(page.get_by_label("Name")).to_have_value("Receipt (copy)")
     assert Template.objects.count() == 2
+    assert not visit.complaints
+
+
+def test_the_tools_insert_a_variable_format_and_save_in_full_screen(visit, account):
+    page = open_starter(visit, account)
+    page.get_by_role("button", name="Full screen").click()
+    expect(page.get_by_role("link", name="Domains")).to_be_hidden()
+    box = page.locator("[data-editor]").bounding_box()
+    assert (box["x"], box["y"], box["width"]) == (0, 0, page.viewport_size["width"])
+    visit.keep_screenshot("template-full-screen")
+    assert violations(page) == []
+
+    editor = page.get_by_role("textbox", name="HTML")
+    editor.fill("<table><tr><td>Hi<b>{{name}}</b></td></tr></table>")
+    editor.press("ControlOrMeta+End")
+    page.get_by_label("Variable", exact=True).select_option(label="{{order}}")
+    page.get_by_role("button", name="Insert").click()
+    page.get_by_label("Variable", exact=True).select_option(
+        label="{{#each items}}{{quantity}} {{title}} {{price}}{{/each}}"
+    )
+    page.get_by_role("button", name="Insert").click()
+    page.keyboard.type("!")
+    page.get_by_label("Subject").fill("Order ")
+    page.get_by_label("Variable", exact=True).select_option(label="{{order}}")
+    page.get_by_role("button", name="Insert").click()
+    expect(page.get_by_label("Subject")).to_have_value("Order {{order}}")
+    expect(page.locator("[data-saved]")).to_have_text("Unsaved changes")
+    page.get_by_role("button", name="Format HTML").click()
+    page.keyboard.press("ControlOrMeta+s")
+
+    expect(page.locator("[data-saved]")).to_have_text("Saved")
+    assert page.url.endswith(f"/{Template.objects.get().id}/")
+    assert Template.objects.get().version.subject == "Order {{order}}"
+    assert Template.objects.get().version.html == (
+        "<table>\n  <tr>\n    <td>Hi<b>{{name}}</b></td>\n  </tr>\n</table>"
+        "{{order}}{{#each items}}{{quantity}} {{title}} {{price}}!{{/each}}"
+    )
+    expect(page.get_by_role("button", name="Full screen")).to_have_attribute("aria-pressed", "true")
+    expect(editor).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Domains")).to_be_visible()
+
+    page.get_by_label("Subject").fill("Unsaved")
+    page.get_by_role("link", name="Domains").click()
+    page.wait_for_function("true")
+    assert len(visit.dialogs) == 1
+    page.get_by_label("Subject").fill("Order {{order}}")
+    page.get_by_role("link", name="Domains").click()
+    expect(page.get_by_role("heading", name="Domains").first).to_be_visible()
+    assert len(visit.dialogs) == 1
+    assert not visit.complaints
+
+
+@pytest.mark.parametrize("starter", [starter.slug for starter in STARTERS])
+def test_formatted_html_looks_the_same(visit, account, starter):
+    sign_in(visit, account.owner.email)
+    page = visit.go(f"/dashboard/templates/add/?starter={starter}")
+    field = page.locator("textarea[name=html]")
+    body = page.frame_locator("iframe").locator("body")
+    expect(body).not_to_be_empty()
+    source, before = field.input_value(), body.inner_text()
+    with page.expect_response("**/templates/preview/"):
+        page.get_by_role("button", name="Format HTML").click()
+    formatted = field.input_value()
+    expect(body).not_to_be_empty()
+
+    assert formatted != source
+    assert "".join(formatted.split()) == "".join(source.split())
+    assert body.inner_text() == before
+    page.get_by_role("button", name="Format HTML").click()
+    assert field.input_value() == formatted
+    page.get_by_role("textbox", name="HTML").press("ControlOrMeta+z")
+    assert field.input_value() == source
     assert not visit.complaints
 
 
