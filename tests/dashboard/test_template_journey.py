@@ -6,11 +6,13 @@ from playwright.sync_api import expect
 from dashboard.pages.templates.starters import STARTERS
 from emails.models import Email, Entrance
 from templates_app.models import Template
+from templates_app.services import update_template
 from tests.conftest import make_account, make_domain, make_key
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import signed_in
 from tests.dashboard.sample_programs import run_sample, wait_for_the_end_of_requests
+from tests.dashboard.scenario import fill_workspace, make_template
 from tests.submission.fixtures import run_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -180,6 +182,31 @@ def test_each_panel_of_the_editor_is_accessible(request, window, account):
     assert problems == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert not visit.complaints
+
+
+def test_the_changes_of_a_version_and_the_comparison_look_right(look, account):
+    sign_in(look, account.owner.email)
+    fill_workspace(account)
+    template = make_template(account.workspace, "Receipt", "Your order {{order}}", "<h1>Hello</h1>\n<p>{{name}}</p>")
+    update_template(template, changes={"subject": "Order {{order}}", "html": "<h1>Hello!</h1>\n<p>{{name}}</p>"})
+    page = look.go(f"/dashboard/templates/{template.id}/")
+    page.get_by_role("button", name="Versions").click()
+    page.get_by_role("link", name="Changes").first.click()
+    expect(page.locator(".pr-diff ins")).to_have_text(["+ Order {{order}}", "+ <h1>Hello!</h1>"])
+    look.keep_screenshot(f"template-changes-{look.name}")
+    assert violations(page) == []
+    assert not look.is_wider_than_window()
+
+    page.get_by_role("button", name="Restore the earlier version").click()
+    expect(page.get_by_label("Subject")).to_have_value("Your order {{order}}")
+    page = look.go("/dashboard/templates/")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.get_by_role("link", name="Opened").click()
+    expect(page.get_by_role("columnheader", name="Opened")).to_have_attribute("aria-sort", "descending")
+    look.keep_screenshot(f"template-comparison-{look.name}")
+    assert violations(page) == []
+    assert not look.is_wider_than_window()
+    assert not look.complaints
 
 
 @pytest.mark.parametrize("language", ["curl", "JavaScript", "Python", "SMTP"])
