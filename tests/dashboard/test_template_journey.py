@@ -1,8 +1,13 @@
 """Journeys in the template editor, in Chromium."""
 
+from datetime import UTC, datetime
+
 import pytest
 from playwright.sync_api import expect
 
+from counters import counters
+from counters.counters import CounterKey
+from counters.slices import Dimension, slice_id
 from dashboard.pages.templates.starters import STARTERS
 from emails.models import Email, Entrance
 from templates_app.models import Template
@@ -187,6 +192,9 @@ def test_each_panel_of_the_editor_is_accessible(request, window, account):
 def test_the_changes_of_a_version_and_the_comparison_look_right(look, account):
     sign_in(look, account.owner.email)
     fill_workspace(account)
+    slices = (slice_id(account.workspace.id, Dimension.TAG, "shop"),)
+    counts = {"status.delivered": 11_940, "status.bounced": 60, "reached.delivered": 11_940, "reached.opened": 5_210}
+    counters.add((CounterKey(account.workspace.id, datetime.now(UTC), key, slices), n) for key, n in counts.items())
     template = make_template(account.workspace, "Receipt", "Your order {{order}}", "<h1>Hello</h1>\n<p>{{name}}</p>")
     update_template(template, changes={"subject": "Order {{order}}", "html": "<h1>Hello!</h1>\n<p>{{name}}</p>"})
     page = look.go(f"/dashboard/templates/{template.id}/")
@@ -202,6 +210,7 @@ def test_the_changes_of_a_version_and_the_comparison_look_right(look, account):
     page = look.go("/dashboard/templates/")
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_role("link", name="Opened").click()
+    expect(page.get_by_role("row", name="shop Tag")).to_contain_text("43.4%")
     expect(page.get_by_role("columnheader", name="Opened")).to_have_attribute("aria-sort", "descending")
     look.keep_screenshot(f"template-comparison-{look.name}")
     assert violations(page) == []
