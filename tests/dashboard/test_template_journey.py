@@ -88,6 +88,8 @@ def test_the_tools_insert_a_variable_format_and_save_in_full_screen(visit, accou
     expect(page.get_by_role("link", name="Domains")).to_be_hidden()
     box = page.locator("[data-editor]").bounding_box()
     assert (box["x"], box["y"], box["width"]) == (0, 0, page.viewport_size["width"])
+    tools = page.locator("[data-tools]").bounding_box()
+    assert page.locator("label[for=id_name]").bounding_box()["y"] >= tools["y"] + tools["height"]
     visit.keep_screenshot("template-full-screen")
     assert violations(page) == []
 
