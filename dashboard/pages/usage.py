@@ -20,6 +20,9 @@ from workspaces.plans import MAX_KEYS
 from workspaces.quota import Quota, read_quota
 from workspaces.services import MonthlyUsage, usage_history
 
+# A few days predict nothing.
+PROJECTED_AFTER = timedelta(days=3)
+
 
 @dataclass(frozen=True)
 class PlanLimitRow:
@@ -28,10 +31,6 @@ class PlanLimitRow:
     name: str
     used: int | str | None
     limit: str
-
-
-# A projection of fewer days says nothing.
-PROJECTED_AFTER = timedelta(days=3)
 
 
 def usage(request: HttpRequest) -> dict[str, Any]:
