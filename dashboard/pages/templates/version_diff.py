@@ -40,8 +40,11 @@ class PartDiff:
 
 @dataclass(frozen=True)
 class VersionDiff:
+    """is_first: new has no earlier version, so it is old as well."""
+
     old: TemplateVersion
     new: TemplateVersion
+    is_first: bool = False
 
     @property
     def parts(self) -> list[PartDiff]:
@@ -60,7 +63,7 @@ def read_diff(template: Template, *, new_id: str, old_id: str) -> VersionDiff:
     if old_id:
         return VersionDiff(_find(template, old_id), new)
     earlier = template.versions.filter(created_at__lt=new.created_at).order_by("-created_at", "-id").first()
-    return VersionDiff(earlier or new, new)
+    return VersionDiff(earlier or new, new, is_first=earlier is None)
 
 
 def diff_part(name: str, old: str, new: str) -> PartDiff:

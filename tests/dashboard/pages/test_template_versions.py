@@ -38,9 +38,13 @@ def test_any_two_versions_are_compared(owner, alice):
     assert shown(owner.get(f"{path}?version={second}").context["diff"].parts[0]) == ["-First", "+Second"]
     assert shown(owner.get(f"{path}?with={first}").context["diff"].parts[0]) == ["-First", "+Third"]
     assert shown(owner.get(f"{path}?with={second}&version={first}").context["diff"].parts[0]) == ["-Second", "+First"]
-    assert owner.get(f"{path}?with={second}&version={second}").context["diff"].parts == []
-    page = owner.get(f"{path}?version={first}")
-    assert "This is the first version." in page.content.decode()
+    for version, other, text in (
+        (second, second, "The versions have the same content."),
+        (first, "", "This is the first version."),
+    ):
+        page = owner.get(f"{path}?version={version}&with={other}")
+        assert page.context["diff"].parts == []
+        assert text in page.content.decode()
 
 
 def test_versions_of_other_templates_are_not_found(owner, alice, bob):
