@@ -92,9 +92,12 @@ def stop_everything(link: UnsubscribeLink) -> None:
 
 
 def is_undoable(link: UnsubscribeLink) -> bool:
-    """Return whether the address is suppressed by an unsubscribe with this link, or one to the same effect."""
+    """Return whether the address is suppressed by an unsubscribe with this link, or one to the same effect.
+
+    False for the link of a test email, which suppresses nothing.
+    """
     blocked = suppressed_stream(link.workspace_id, link.stream, UNSUBSCRIBE)
-    return _reasons(link, [blocked]).get(blocked) == UNSUBSCRIBE
+    return _reasons(link, [blocked]).get(blocked) == UNSUBSCRIBE and not _is_test(link)
 
 
 @transaction.atomic

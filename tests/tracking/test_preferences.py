@@ -149,6 +149,7 @@ def test_undo_does_nothing_for_a_test_email_another_address_or_a_deleted_workspa
     assert suppressed() == {("news", "unsubscribe")}
     Email.objects.update(is_test=True)
     suppress_address(reader.workspace, address=ADDRESS, reason="unsubscribe", stream="news")
+    assert UNDO not in visitor.post(path(reader, of=unsubscribe_url)).text
     submit(visitor, path(reader), undo="1")
     assert len(Suppression.objects.all()) == 2
     url, unsubscribed = path(reader), path(reader, of=unsubscribe_url)
