@@ -35,8 +35,6 @@ FIELD_LABELS = {
     "status_code": _("HTTP status"),
     "stored_size": _("size"),
 }
-# Value of a choice → the word that the other pages use (docs/decisions/0268).
-CHOICE_LABELS = {"waiting": _("Queued")}
 
 
 def translate_labels(models: Iterable[type[Model]]) -> None:
@@ -64,5 +62,6 @@ def translate_choices(field: "Field[Any, Any]") -> None:
     """Translate the labels of choices, except for those that are the values: names of events stay English."""
     # A function of choices stays one, so that migrations name it; it translates its labels.
     if isinstance(field.choices, list) and any(label != value for value, label in field.flatchoices):
-        labels = [(value, CHOICE_LABELS.get(value, str(label))) for value, label in field.flatchoices]
-        field.choices = [(value, label if label == value else gettext_lazy(label)) for value, label in labels]
+        field.choices = [
+            (value, label if label == value else gettext_lazy(str(label))) for value, label in field.flatchoices
+        ]
