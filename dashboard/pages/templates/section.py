@@ -161,8 +161,9 @@ class TemplateSection(ScopedAdmin):
     def changes_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         template = self.find(request, object_id)
         diff = read_diff(template, new_id=request.GET.get("version", ""), old_id=request.GET.get("with", ""))
-        context = {"title": template.name, "edited": template, "diff": diff, "versions": _versions(template)}
-        return self.page(request, "dashboard/templates/changes.html", **context)
+        title = _("Changes of %(name)s") % {"name": template.name}
+        context = {"edited": template, "diff": diff, "versions": _versions(template)}
+        return self.page(request, "dashboard/templates/changes.html", title=title, **context)
 
     def check_view(self, request: HttpRequest) -> JsonResponse:
         return JsonResponse(check_draft(read_draft(request)))
