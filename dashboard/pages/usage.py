@@ -22,6 +22,7 @@ from workspaces.services import MonthlyUsage, usage_history
 
 # A few days predict nothing.
 PROJECTED_AFTER = timedelta(days=3)
+SIGNIFICANT_DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,14 @@ def usage(request: HttpRequest) -> dict[str, Any]:
 def project(quota: Quota, *, started_at: datetime, now: datetime) -> int | None:
     """Return the use at the end of the month if it goes on as since the month, or the workspace, began.
 
-    None in the first three days, and for a month without emails.
+    It is an estimate, with three significant digits. None in the first three days, and for a month without emails.
     """
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     elapsed, remaining = now - max(month, started_at), quota.resets_at - now
     if not quota.used or elapsed < PROJECTED_AFTER:
         return None
-    return quota.used + round(quota.used * (remaining / elapsed))
+    expected = quota.used + round(quota.used * (remaining / elapsed))
+    return max(quota.used, round(expected, SIGNIFICANT_DIGITS - len(str(expected))))
 
 
 def _months_since_start(workspace: Workspace) -> list[MonthlyUsage]:

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 from django.utils.html import strip_tags
@@ -261,7 +262,7 @@ def test_columns_are_named_for_people(staff, alice):
 
 def test_a_system_email_has_the_state_that_lists_of_emails_use(staff):
     queued = queue_system_mail(to="ada@example.com", kind=SystemMailKind.RESET, subject="Reset", text="Open the link.")
-    listed, shown = staff.get(SYSTEM_EMAILS), staff.get(f"{SYSTEM_EMAILS}{queued.id}/change/")
+    listed, shown = staff.get(SYSTEM_EMAILS), staff.get(f"{SYSTEM_EMAILS}{quote(queued.id)}/change/")
 
     assert '<span class="pr-badge pr-neutral">Queued</span>' in listed.content.decode()
     assert "Queued" in text_of(shown)

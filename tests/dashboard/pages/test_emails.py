@@ -358,6 +358,8 @@ class TestUsage:
             (4, datetime(2025, 1, 1, tzinfo=UTC), 30, 300),
             (3, datetime(2025, 1, 1, tzinfo=UTC), 30, None),
             (16, datetime(2025, 1, 1, tzinfo=UTC), 0, None),
+            (16, datetime(2025, 1, 1, tzinfo=UTC), 6_172, 12_300),
+            (30, datetime(2025, 1, 1, tzinfo=UTC), 2_900_001, 3_000_000),
             # A workspace of the 11th: five days of twenty.
             (16, datetime(2026, 6, 11, tzinfo=UTC), 50, 200),
             (12, datetime(2026, 6, 11, tzinfo=UTC), 50, None),
@@ -367,6 +369,12 @@ class TestUsage:
         quota = Quota(limit=500, used=used, resets_at=datetime(2026, 7, 1, tzinfo=UTC))
 
         assert project(quota, started_at=started, now=datetime(2026, 6, day, tzinfo=UTC)) == expected
+
+    def test_the_projection_is_not_below_the_use_so_far(self):
+        quota = Quota(limit=5_000, used=1_004, resets_at=datetime(2026, 7, 1, tzinfo=UTC))
+        started, now = datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 6, 30, 23, 59, tzinfo=UTC)
+
+        assert project(quota, started_at=started, now=now) == 1_004
 
     @pytest.mark.parametrize(("used", "is_over"), [(120, False), (480, True)])
     def test_a_projection_above_the_limit_is_a_warning(self, owner, alice, monkeypatch, used, is_over):
