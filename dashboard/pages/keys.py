@@ -184,7 +184,7 @@ class KeySection(ScopedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         listing, workspace = list_page(request, self.get_queryset(request)), current_workspace(request)
-        details = sending_details(sending_domains(workspace))
+        details = sending_details(sending_domains(workspace)) if listing.rows else {}
         return self.page(
             request, "dashboard/keys/list.html", title=self.title, listing=listing, workspace=workspace, **details
         )
