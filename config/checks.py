@@ -1,6 +1,7 @@
 """System checks: Postrider refuses to start with a missing or unsafe setting and explains how to fix it."""
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ from lib.redis_client import SENTINEL, SentinelUrl
 from lib.worker import failpoints
 from workspaces.access_rules import InvalidRolesFile, read_rules
 
+MAX_SYSTEM_NAME = 60
+HTTPS_URL = re.compile(r"https://[a-z0-9.-]+(:[0-9]{1,5})?/[^\s\"'<>]*", re.IGNORECASE | re.ASCII)
 LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -47,6 +50,7 @@ def setting_errors() -> Iterator[str]:
     yield from _addresses()
     yield from _sending_domains()
     yield from _inbound()
+    yield from _system_email()
     yield from _delivery()
     yield from _identity_provider()
     yield from _failpoints()
@@ -81,6 +85,14 @@ def _keys() -> Iterator[str]:
         example = base64.b64encode(b"\0" * 3).decode()
         names = ", ".join(weak)
         yield f"APP_KEYS: the key {names} is not random ({example}…). Generate one with openssl rand -base64 32."
+
+
+def _system_email() -> Iterator[str]:
+    if len(settings.SYSTEM_NAME) > MAX_SYSTEM_NAME or not settings.SYSTEM_NAME.isprintable():
+        yield f"SYSTEM_NAME must be one line of at most {MAX_SYSTEM_NAME} characters."
+    logo = settings.SYSTEM_LOGO_URL
+    if logo and not HTTPS_URL.fullmatch(logo):
+        yield f"SYSTEM_LOGO_URL must be a URL such as https://example.com/logo.png, not {logo!r}."
 
 
 def _addresses() -> Iterator[str]:

@@ -125,6 +125,17 @@ def boolean(name: str, default: bool) -> bool:  # noqa: FBT001 - a default, read
     return default
 
 
+def color(name: str, default: str) -> str:
+    """Read a color as #rrggbb."""
+    form = "a color such as #4f46e5"
+    _declare(name, default, form)
+    raw = text(name, default).lower()
+    if re.fullmatch(r"#[0-9a-f]{6}", raw):
+        return raw
+    _report(f"{name} must be {form}, not {raw!r}.")
+    return default
+
+
 def choice(name: str, default: str, *, options: Sequence[str]) -> str:
     _declare(name, default, f"one of {', '.join(options)}")
     raw = text(name, default)

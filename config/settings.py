@@ -50,6 +50,10 @@ OIDC_ALLOW_PRIVATE_NETWORKS = env.boolean("OIDC_ALLOW_PRIVATE_NETWORKS", EMBEDDE
 PASSWORDS = env.choice("PASSWORDS", "on", options=["on", "staff", "off"])
 # The sender of system emails: invitations, password resets, confirmations
 SYSTEM_FROM = env.text("SYSTEM_FROM", "Postrider <service@postrider.example>" if EMBEDDED else "")
+# Their look (docs/decisions/0269)
+SYSTEM_NAME = env.text("SYSTEM_NAME", "Postrider")
+SYSTEM_LOGO_URL = env.text("SYSTEM_LOGO_URL")
+SYSTEM_COLOR = env.color("SYSTEM_COLOR", "#4f46e5")
 # Percent of a workspace's recipients: above it the owners are warned, or the workspace is suspended. By default only
 # untrusted sign-ups are suspended, and nothing is checked in embedded mode (docs/decisions/0065).
 UNTRUSTED_SIGNUPS = SIGNUP == "open" and not EMBEDDED

@@ -18,7 +18,7 @@ from dashboard.pages.receiving.section import ReceivedSection
 from dashboard.pages.requests.section import RequestSection
 from dashboard.pages.streams.section import StreamSection
 from dashboard.pages.suppressions import SuppressionSection
-from dashboard.pages.templates import TemplateSection
+from dashboard.pages.templates.section import TemplateSection
 from dashboard.pages.webhooks import WebhookSection
 from dashboard.site import dashboard_site
 from dashboard.staff.audit import SearchableAuditAdmin

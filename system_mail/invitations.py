@@ -12,7 +12,7 @@ from system_mail.services import in_language_of, queue_system_mail
 from workspaces.members import invitation_token
 from workspaces.models import Invitation, User
 
-INVITATION = _("""{by} invited you to join the workspace "{workspace}" on Postrider, a transactional email
+INVITATION = _("""{by} invited you to join the workspace "{workspace}" on {service}, a transactional email
 service. To join as {role}, open this link within seven days:
 
 {url}
@@ -31,10 +31,11 @@ def _send_invitation(invitation: Invitation) -> None:
     text = str(INVITATION).format(
         by=invitation.invited_by or gettext("A workspace owner"),
         workspace=workspace,
+        service=settings.SYSTEM_NAME,
         role=gettext("an owner") if invitation.role == "owner" else gettext("a member"),
         url=link("invitation", token=invitation_token(invitation)),
     )
-    subject = gettext("Join %(workspace)s on Postrider") % {"workspace": workspace}
+    subject = gettext("Join %(workspace)s on %(service)s") % {"workspace": workspace, "service": settings.SYSTEM_NAME}
     queue_system_mail(to=invitation.email, kind=SystemMailKind.INVITATION, subject=subject, text=text)
 
 

@@ -19,7 +19,8 @@ class SystemMailKind(models.TextChoices):
 
 
 class SystemMailState(models.TextChoices):
-    WAITING = "waiting"
+    # The word of the pages (docs/decisions/0268).
+    WAITING = "waiting", "Queued"
     SENT = "sent"
     FAILED = "failed"
     NOBODY = "nobody", "no such account"

@@ -10,14 +10,17 @@ from django.http import HttpRequest, QueryDict
 from emails.feedback.opens_and_clicks import Hit
 from emails.feedback.preferences import (
     Preferences,
+    is_undoable,
     offered_streams,
     read_preferences,
     save_preferences,
     stop_everything,
+    undo_unsubscribe,
 )
 from emails.feedback.unsubscribe import unsubscribe
 from emails.links import ClickedLink, UnsubscribeLink, read_open
 from emails.models import Email
+from lib.email_addresses import read_stored_address
 from lib.tokens import InvalidToken
 from tracking.bot_detection import is_bot
 from tracking.hosts import ServedHost
@@ -31,6 +34,7 @@ L = TypeVar("L")
 class Sender:
     """The sender of an email; fields are empty when they are no longer known.
 
+    name: of the From address, or that of the workspace if the email is deleted or has none (docs/decisions/0270).
     stream: the name of the email's stream, unless it is `main`. has_choices: the preference page offers streams.
     """
 
@@ -70,12 +74,13 @@ def find_sender(link: UnsubscribeLink) -> Sender:
     try:
         workspace = Workspace.objects.filter(id=link.workspace_id).first()
         email = Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id)
-        domain = email.values_list("from_domain", flat=True).first()
+        sender, domain = email.values_list("sender", "from_domain").first() or ("", "")
         streams = offered_streams(workspace, link.stream) if workspace else []
     except (OperationalError, InterfaceError):
         return Sender()
     stream = next((stream.name for stream in streams if stream.slug == link.stream), "")
-    return Sender(workspace.name if workspace else "", domain or "", stream, has_choices=bool(streams))
+    name = read_stored_address(sender).name or (workspace.name if workspace else "")
+    return Sender(name, domain, stream, has_choices=bool(streams))
 
 
 def find_preferences(link: UnsubscribeLink) -> Preferences | None:
@@ -87,14 +92,18 @@ def find_preferences(link: UnsubscribeLink) -> Preferences | None:
 
 
 def try_saving(link: UnsubscribeLink, form: QueryDict) -> bool:
-    """Save the form of the preference page; return False if it is incomplete or the database is unreachable.
+    """Save the form of the preference page, or undo the unsubscribe with the button of the page after it.
+
+    Returns False if the form is incomplete or the database is unreachable.
 
     The pressed button is its last field: without one, the choice may be cut off.
     """
-    if not {"everything", "save"} & form.keys():
+    if not {"everything", "save", "undo"} & form.keys():
         return False
     try:
-        if "everything" in form:
+        if "undo" in form:
+            undo_unsubscribe(link)
+        elif "everything" in form:
             stop_everything(link)
         else:
             save_preferences(link, wanted=form.getlist("stream"))
@@ -110,6 +119,14 @@ def try_unsubscribe(link: UnsubscribeLink) -> bool:
     except (OperationalError, InterfaceError):
         return False
     return True
+
+
+def can_undo(link: UnsubscribeLink) -> bool:
+    """Return whether the page after an unsubscribe offers to undo it; False if the database is unreachable."""
+    try:
+        return is_undoable(link)
+    except (OperationalError, InterfaceError):
+        return False
 
 
 def mask_address(address: str) -> str:

@@ -74,7 +74,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
         return _page("unsubscribe", **_context(link))
     request.read(BODY_BYTES)
     if services.try_unsubscribe(link):
-        return _page("unsubscribed", **_context(link))
+        return _page("unsubscribed", can_undo=services.can_undo(link), **_context(link))
     return _try_later(method="post")
 
 
@@ -85,12 +85,13 @@ def preferences(request: HttpRequest, token: str) -> HttpResponse:
     link = services.read_link(read_unsubscribe, token)
     if link is None or not services.is_served(link.workspace_id, request):
         return _page("broken", status=404)
-    is_saved = request.method == "POST" and services.try_saving(link, QueryDict(request.read(BODY_BYTES)))
+    form = QueryDict(request.read(BODY_BYTES))
+    is_saved = request.method == "POST" and services.try_saving(link, form)
     choices = services.find_preferences(link)
     if choices is None or is_saved is not (request.method == "POST"):
         # Another POST would have no fields.
         return _try_later(method="get")
-    return _page("preferences", preferences=choices, is_saved=is_saved, **_context(link))
+    return _page("preferences", preferences=choices, is_saved=is_saved, is_undone="undo" in form, **_context(link))
 
 
 def _try_later(*, method: str) -> HttpResponse:

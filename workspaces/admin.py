@@ -35,15 +35,15 @@ admin.site.unregister(Group)
 # State of a row of any model → tone of its badge.
 STATE_TONES = {
     **dict.fromkeys(("delivered", "opened", "clicked", "verified", "active", "succeeded", "processed"), "success"),
-    **dict.fromkeys(("scheduled", "pending", "stored", "unreadable", "deferred", "waiting"), "warning"),
+    **dict.fromkeys(("scheduled", "pending", "stored", "unreadable", "deferred"), "warning"),
     **dict.fromkeys(("bounced", "failed", "exhausted", "blocked", "temporary_failure", "complained"), "danger"),
     "sent": "info",
 }
 
 
-def state_badge(state: str) -> SafeString:
-    """Return the state as a coloured badge, in the reader's language."""
-    text = gettext(state.replace("_", " ")) if state else "-"
+def state_badge(state: str, *, label: str = "") -> SafeString:
+    """Return the state as a coloured badge, in the reader's language. label: of a state that is not the word itself."""
+    text = label or (gettext(state.replace("_", " ")) if state else "-")
     return format_html('<span class="pr-badge pr-{}">{}</span>', STATE_TONES.get(state, "neutral"), capfirst(text))
 
 

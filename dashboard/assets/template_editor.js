@@ -7,21 +7,22 @@ import { Decoration, EditorView, MatchDecorator, ViewPlugin, drawSelection, keym
 import { classHighlighter } from "@lezer/highlight";
 import { parser as htmlParser } from "@lezer/html";
 import { parser as jsonParser } from "@lezer/json";
+import { fillTags, formatEditor, insertTag, keepSaved, setFullScreen } from "./editor_tools.js";
 
 const DELAY_MILLISECONDS = 300;
 const LANGUAGES = { html: htmlParser, json: jsonParser };
 
 // Tags of the template language: comments, sections, values.
 const tagClass = (tag) => (/^\{\{!/.test(tag) ? "pr-tag-comment" : /^\{\{\s*(#|\/|else)/.test(tag) ? "pr-tag-section" : "pr-tag-value");
-const tags = new MatchDecorator({
+const tagMarks = new MatchDecorator({
   regexp: /\\?\{\{(?:!--.*?--|\{[^{}]*\}|[^{}]*)\}\}/g,
   // A backslash makes the braces text.
   decorate: (add, from, to, match) => match[0].startsWith("\\") || add(from, to, Decoration.mark({ class: tagClass(match[0]) })),
 });
 const templateTags = ViewPlugin.define(
   (view) => ({
-    decorations: tags.createDeco(view),
-    update(change) { this.decorations = tags.updateDeco(change, this.decorations); },
+    decorations: tagMarks.createDeco(view),
+    update(change) { this.decorations = tagMarks.updateDeco(change, this.decorations); },
   }),
   { decorations: (plugin) => plugin.decorations },
 );
@@ -53,6 +54,7 @@ function createEditor(area) {
     }),
   });
   area.hidden = true;
+  view.dom.dataset.field = area.name;
   area.after(view.dom);
   return view;
 }
@@ -76,7 +78,10 @@ function start(form) {
   const status = form.querySelector("[data-status]");
   const missing = form.querySelector("[data-missing]");
   const field = (name) => form.elements.namedItem(name);
+  const tags = form.querySelector("[data-tags]");
   const editors = {};
+  // Of the subject, the HTML and the text: tags are inserted there.
+  let latestField = "html";
   for (const area of form.querySelectorAll("textarea[data-language]")) editors[area.name] = createEditor(area);
   let timer = 0;
   let latestCheck = 0;
@@ -101,6 +106,7 @@ function start(form) {
     }
     missing.replaceChildren(...(result.missing ?? []).map(createTag));
     missing.closest("[data-missing-box]").hidden = !result.missing?.length;
+    fillTags(tags, field("data").value, result.missing ?? []);
     if (result.error) return;
     form.querySelector("[data-subject]").textContent = result.subject;
     form.querySelector("[data-text]").textContent = result.text;
@@ -135,6 +141,13 @@ function start(form) {
     if (button?.dataset.test) sendTest(button);
     if (button?.dataset.dialog) form.querySelector(button.dataset.dialog).showModal();
     if (button && "close" in button.dataset) button.closest("dialog").close();
+    if (button && "insert" in button.dataset) insertTag(tags, editors[latestField] ?? field(latestField));
+    if (button && "format" in button.dataset) formatEditor(editors.html);
+    if (button && "fullscreen" in button.dataset) setFullScreen(form, button.getAttribute("aria-pressed") !== "true");
+  });
+  form.addEventListener("focusin", (event) => {
+    const name = event.target.closest(".cm-editor")?.dataset.field ?? event.target.name;
+    if (["subject", "html", "text"].includes(name)) latestField = name;
   });
   form.addEventListener("keydown", (event) => {
     // Enter in the dialog sends the test instead of the form.
@@ -143,6 +156,12 @@ function start(form) {
     event.preventDefault();
     dialog.querySelector("[data-test]").click();
   });
+  document.addEventListener("keydown", (event) => {
+    const isOpen = event.defaultPrevented || document.querySelector("dialog[open]");
+    if (event.key === "Escape" && !isOpen) setFullScreen(form, false);
+  });
+  form.querySelector("[data-tools]").hidden = false;
+  keepSaved(form, editors);
   check();
 }
 

@@ -1,5 +1,6 @@
 """Account emails: invitations, confirmations, resets and notices. Links use PUBLIC_URL, never the Host header."""
 
+from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
 from django.utils.encoding import force_bytes
 from django.utils.functional import Promise
@@ -14,7 +15,7 @@ from system_mail.services import in_language_of, pretend_to_queue, queue_system_
 from workspaces.account_status import confirmation_token
 from workspaces.models import User
 
-CONFIRMATION = _("""Thanks for signing up for Postrider. To confirm your email address, open this link within seven
+CONFIRMATION = _("""Thanks for signing up for {service}. To confirm your email address, open this link within seven
 days and sign in:
 
 {url}
@@ -22,7 +23,7 @@ days and sign in:
 Your API keys start working once the address is confirmed. If you did not create this account, open the link and delete
 the account; you do not have to sign in for that.
 """)
-RESET = _("""We received a request to reset the password of your Postrider account. To choose a new password, open
+RESET = _("""We received a request to reset the password of your {service} account. To choose a new password, open
 this link within an hour:
 
 {url}
@@ -50,7 +51,7 @@ def send_confirmation(user: User) -> None:
             to=user.email,
             kind=SystemMailKind.PROOF,
             subject=gettext("Confirm your email address"),
-            text=str(CONFIRMATION).format(url=url),
+            text=str(CONFIRMATION).format(service=settings.SYSTEM_NAME, url=url),
         )
 
 
@@ -67,8 +68,8 @@ def send_password_reset(email: str) -> None:
         send(
             to=email,
             kind=SystemMailKind.RESET,
-            subject=gettext("Reset your Postrider password"),
-            text=str(RESET).format(url=url),
+            subject=gettext("Reset your %(service)s password") % {"service": settings.SYSTEM_NAME},
+            text=str(RESET).format(service=settings.SYSTEM_NAME, url=url),
         )
 
 
@@ -78,6 +79,6 @@ def send_security_notice(user: User, *, change: Promise) -> None:
         queue_system_mail(
             to=user.email,
             kind=SystemMailKind.NOTICE,
-            subject=gettext("Your Postrider account was changed"),
+            subject=gettext("Your %(service)s account was changed") % {"service": settings.SYSTEM_NAME},
             text=text.format(change=change, url=link("reset" if has_password(user) else "index")),
         )

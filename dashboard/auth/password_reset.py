@@ -25,9 +25,7 @@ from workspaces.models import ApiKey, User, normalize_identity
 from workspaces.services import revoke_api_key
 
 SESSION_KEY = "new_password"
-PASSWORD_CHANGED = gettext_lazy(
-    "The password of your Postrider account was changed using a reset link sent to this address."
-)
+PASSWORD_CHANGED = gettext_lazy("The password of your account was changed using a reset link sent to this address.")
 
 
 class ResetForm(forms.Form):

@@ -32,7 +32,7 @@ from workspaces.second_factor import (
     otpauth_url,
 )
 
-TURNED_OFF = gettext_lazy("Two-factor authentication was turned off for your Postrider account.")
+TURNED_OFF = gettext_lazy("Two-factor authentication was turned off for your account.")
 WRONG_CODE = gettext_lazy("This code is invalid or has already been used.")
 
 

@@ -18,11 +18,12 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from api.errors import InvalidFields
-from dashboard.pages.onboarding import sending_domain_name
+from dashboard.pages.onboarding import sending_details, sending_domain_name, sending_domains
 from dashboard.pages.sending_samples import key_samples
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import LocalDateTimeField, in_time_zone
+from dashboard.ui.listing import list_page
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.smtp_settings import smtp_settings
 from dashboard.ui.streams import streams_of
@@ -180,6 +181,13 @@ class KeySection(ScopedAdmin):
         gettext_lazy("No API keys yet"),
         gettext_lazy("Create a key to send emails through the API."),
     )
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        listing, workspace = list_page(request, self.get_queryset(request)), current_workspace(request)
+        details = sending_details(sending_domains(workspace)) if listing.rows else {}
+        return self.page(
+            request, "dashboard/keys/list.html", title=self.title, listing=listing, workspace=workspace, **details
+        )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         members = Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("created_by"))

@@ -1,7 +1,8 @@
-"""Onboarding: the steps from a new workspace to its first email, with their state, and the test email."""
+"""Onboarding: the steps from a new workspace to its first email, what programs need to send, and the test email."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_POST
 from api.errors import Problem
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.smtp_settings import smtp_settings
 from domains.models import SENDING_STATUSES, Domain
 from domains.services import is_dns_optional
 from emails.accept.drafts import Draft
@@ -48,16 +50,21 @@ class Onboarding:
     steps: tuple[OnboardingStep, ...]
 
     @property
-    def current(self) -> OnboardingStep | None:
-        """The first step that is not done; None when the workspace is set up."""
-        return next((step for step in self.steps if not step.is_done), None)
+    def current(self) -> OnboardingStep:
+        """The first step that is not done: in the end the first email, which is never done here."""
+        return next(step for step in self.steps if not step.is_done)
 
 
-def read_onboarding(workspace: Workspace, *, has_sent: bool) -> Onboarding:
-    """Return the steps with their state, read from the workspace's keys, domains and emails."""
+def read_onboarding(workspace: Workspace) -> dict[str, Any]:
+    """Return the context of the steps of a workspace without emails, with their state."""
     domains = sending_domains(workspace)
-    steps = (_key_step(workspace), _domain_step(domains), _dns_step(domains), _email_step(domains, is_done=has_sent))
-    return Onboarding(steps)
+    steps = (_key_step(workspace), _domain_step(domains), _dns_step(domains), _email_step(domains))
+    return {"onboarding": Onboarding(steps), **sending_details(domains)}
+
+
+def sending_details(domains: Sequence[Domain]) -> dict[str, Any]:
+    """Return the context of the settings with which programs send: a command, the base URL and SMTP."""
+    return {"curl": example_curl(domains), "smtp": smtp_settings(), "api_url": f"{settings.PUBLIC_URL}/v1"}
 
 
 def sending_domains(workspace: Workspace) -> list[Domain]:
@@ -156,14 +163,14 @@ def _dns_step(domains: Sequence[Domain]) -> OnboardingStep:
     )
 
 
-def _email_step(domains: Sequence[Domain], *, is_done: bool) -> OnboardingStep:
+def _email_step(domains: Sequence[Domain]) -> OnboardingStep:
     return OnboardingStep(
         "curl",
         _("Send your first email"),
         _("Use the command, or send yourself a test email here."),
         "#curl",
         example_curl(domains),
-        is_done=is_done,
+        is_done=False,
     )
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from api.errors import InvalidJson
 from api.parser import parse_object
-from dashboard.pages.template_tests import default_sender
+from dashboard.pages.templates.testing import default_sender
 from dashboard.ui.smtp_settings import smtp_sample_values
 from lib.code_samples import CodeSample, ExampleRequest, code_samples, curl
 from templates_app.models import Template

@@ -48,12 +48,22 @@ def page_number(request: HttpRequest, *, per_page: int = PER_PAGE) -> int:
 
 
 def list_page(request: HttpRequest, rows: QuerySet[Any], *, per_page: int = PER_PAGE) -> ListPage:
-    """Read one page, plus one row to detect whether another follows. rows: ordered along an index."""
+    """Read one page, plus two rows to detect whether another follows. rows: ordered along an index."""
     number = page_number(request, per_page=per_page)
     start = (number - 1) * per_page
-    window = list(rows[start : start + per_page + 1])
-    has_next = len(window) > per_page
-    return ListPage(window[:per_page], number, has_next, query_without_page(request), per_page=per_page)
+    shown, has_next = split_page(list(rows[start : start + per_page + 2]), per_page=per_page)
+    return ListPage(shown, number, has_next, query_without_page(request), per_page=per_page)
+
+
+def split_page(window: list[Any], *, per_page: int = PER_PAGE) -> tuple[list[Any], bool]:
+    """Return the rows of a page, and whether another follows.
+
+    A last page would not have a single row: the page before it has one more (docs/decisions/0268).
+
+    window: the rows from the start of the page, at least per_page + 2 if there are so many.
+    """
+    has_next = len(window) > per_page + 1
+    return (window[:per_page] if has_next else window), has_next
 
 
 def query_without_page(request: HttpRequest) -> str:

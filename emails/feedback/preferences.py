@@ -1,6 +1,7 @@
 """The preferences of a recipient: the public streams of a workspace, and an unsubscribe that its recipient can undo.
 
-Only suppressions with the reason `unsubscribe` are undone here; bounces, complaints and manual entries stay.
+Only suppressions with the reason `unsubscribe` are undone here; bounces, complaints and manual entries stay
+(docs/decisions/0270).
 """
 
 from collections.abc import Collection
@@ -12,7 +13,7 @@ from emails.feedback.unsubscribe import record_unsubscribe
 from emails.links import UnsubscribeLink
 from emails.models import Email
 from streams.models import Stream
-from streams.services import read_streams
+from streams.services import read_streams, suppressed_stream
 from suppressions.models import Suppression, suppression_key
 from suppressions.services import delete_suppressions, suppress_address
 from workspaces.models import Workspace
@@ -88,6 +89,24 @@ def stop_everything(link: UnsubscribeLink) -> None:
     if workspace:
         suppress_address(workspace, address=link.address, reason=UNSUBSCRIBE)
         record_unsubscribe(link)
+
+
+def is_undoable(link: UnsubscribeLink) -> bool:
+    """Return whether the address is suppressed by an unsubscribe with this link, or one to the same effect.
+
+    False for the link of a test email, which suppresses nothing.
+    """
+    blocked = suppressed_stream(link.workspace_id, link.stream, UNSUBSCRIBE)
+    return _reasons(link, [blocked]).get(blocked) == UNSUBSCRIBE and not _is_test(link)
+
+
+@transaction.atomic
+def undo_unsubscribe(link: UnsubscribeLink) -> None:
+    """Undo an unsubscribe with this link. Repeating it changes nothing; unsubscribes from other streams stay."""
+    workspace = _changeable_workspace(link)
+    if workspace and is_undoable(link):
+        blocked = suppressed_stream(workspace.id, link.stream, UNSUBSCRIBE)
+        delete_suppressions(workspace, addresses=[link.address], stream=blocked)
 
 
 def _changeable_workspace(link: UnsubscribeLink) -> Workspace | None:

@@ -1,9 +1,14 @@
 """Pages for requests that fail: the reason, and the next step."""
 
+import re
+
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 from django.urls import reverse
+
+from tests.dashboard.conftest import make_email
+from workspaces.models import User
 
 
 def refuse(*_: object) -> None:
@@ -36,6 +41,43 @@ def test_an_unexpected_error_is_a_page_that_names_the_operator(owner):
 
     assert response.status_code == 500
     assert "contact the operator of this server" in response.content.decode()
+
+
+@pytest.mark.parametrize("path", ["emails/em_00000000000000000000000000/", "nowhere/", "domains/x/", "keys/a/b/c/"])
+def test_a_page_that_does_not_exist_keeps_the_frame_of_the_dashboard(owner, alice, path):
+    response = owner.get(f"/dashboard/{path}")
+    page = response.content.decode()
+
+    assert response.status_code == 404
+    for text in (
+        "This page does not exist in this workspace",
+        "You are in the workspace alice.",
+        'href="/dashboard/emails/"',
+    ):
+        assert text in page
+    assert "Content-Security-Policy" in response.headers
+
+
+def test_the_page_for_an_object_of_another_workspace_is_that_for_an_unknown_one(owner, alice, bob):
+    email = make_email(bob.workspace)
+    pages = {owner.get(f"/dashboard/emails/{key}/").content.decode() for key in (email.id, email.id[::-1])}
+
+    assert len({re.sub(r"csrfmiddlewaretoken[^>]*|/dashboard/emails/\w+/", "", page) for page in pages}) == 1
+
+
+def test_the_page_is_german_for_a_german_member(owner, alice):
+    User.objects.update(language="de")
+
+    page = owner.get("/dashboard/nowhere/").content.decode()
+
+    assert "Diese Seite gibt es in diesem Arbeitsbereich nicht" in page
+
+
+def test_a_program_gets_a_problem_and_a_visitor_the_sign_in(owner):
+    response = owner.post("/dashboard/nowhere/", "{}", content_type="application/json")
+
+    assert response.json()["code"] == "not_found"
+    assert Client().get("/dashboard/nowhere/").status_code == 302
 
 
 def test_a_link_to_the_documentation_leads_back_to_it(db):

@@ -7,9 +7,11 @@ from playwright.sync_api import expect
 
 from counters import counters
 from counters.slices import Dimension, slice_id
+from events.models import Event
 from tests.conftest import make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
+from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import fill_workspace
 from workspaces.models import Workspace
 
@@ -77,6 +79,26 @@ def test_an_owner_looks_at_the_emails_of_a_tag(visit, account):
     assert not visit.complaints
 
 
+def test_the_other_pages_of_a_workspace_with_emails_look_right(look, account):
+    sign_in(look, account.owner.email)
+    email = make_email(account.workspace, to=["ada@example.com", "a-long-name-of-a-recipient@department.example.com"])
+    for seconds, to in ((2, "ada@example.com"), (70, email.to[1]), (9_000, "ada@example.com")):
+        at = email.created_at + timedelta(seconds=seconds)
+        Event.objects.create(email=email, kind="opened", payload={"to": to}, created_at=at)
+    problems = []
+    for name, path in (("timeline", f"emails/{email.id}/"), ("keys", "keys/"), ("not-found", "nowhere/")):
+        page = look.go(f"/dashboard/{path}")
+        look.keep_screenshot(f"{name}-{look.name}")
+        problems += [f"{name}: wider than the window"] if look.is_wider_than_window() else []
+        problems += [f"{name}: {violation}" for violation in violations(page)]
+    expect(page.get_by_role("heading", name="This page does not exist in this workspace")).to_be_visible()
+    expect(page.get_by_role("link", name="Go to the overview")).to_be_visible()
+
+    # The browser logs the response 404.
+    problems += [complaint for complaint in look.complaints if "404" not in complaint]
+    assert not problems, "\n".join(problems)
+
+
 def test_the_overview_looks_right(look, account):
     sign_in(look, account.owner.email)
     problems = []
@@ -92,6 +114,7 @@ def test_the_overview_looks_right(look, account):
         "Chart.getChart(document.querySelector('canvas[data-chart]')) !== undefined"
     )
     look.keep_screenshot(f"usage-{look.name}")
+    problems += [f"usage: {violation}" for violation in violations(look.page)]
 
     problems += look.complaints
     assert not problems, "\n".join(problems)

@@ -123,7 +123,7 @@ class TestSystemEmails:
         client.post("/dashboard/reset/", {"email": alice.owner.email}, headers={"Accept-Language": "en"})
 
         mail = SystemMail.objects.get()
-        assert (mail.language, mail.subject) == ("de", "Ihr Postrider-Passwort zurücksetzen")
+        assert (mail.language, mail.subject) == ("de", "Ihr Passwort bei Postrider zurücksetzen")
 
     def test_a_warning_is_in_the_language_of_each_owner(self, alice):
         prefer(alice, language="de")

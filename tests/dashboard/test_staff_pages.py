@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 from django.utils.html import strip_tags
@@ -16,12 +17,15 @@ from emails.upkeep.erasure import erase_emails
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from lib.worker.stages import Stage
+from system_mail.models import SystemMailKind
+from system_mail.services import queue_system_mail
 from tests.conftest import mail
 from tests.dashboard.conftest import make_email, signed_in
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import AuditEntry, User, Workspace
 
 EMAILS, AUDIT, QUEUE = "/admin/emails/email/", "/admin/workspaces/auditentry/", "/admin/queue/"
+SYSTEM_EMAILS = "/admin/system_mail/systemmail/"
 
 
 def text_of(response) -> str:
@@ -254,6 +258,28 @@ def test_columns_are_named_for_people(staff, alice):
     assert "Kind of actor" in shown
     for name in ("Actor kind", "Attempt count", "yielded into"):
         assert name not in shown
+
+
+def test_a_system_email_has_the_state_that_lists_of_emails_use(staff):
+    queued = queue_system_mail(to="ada@example.com", kind=SystemMailKind.RESET, subject="Reset", text="Open the link.")
+    listed, shown = staff.get(SYSTEM_EMAILS), staff.get(f"{SYSTEM_EMAILS}{quote(queued.id)}/change/")
+
+    assert '<span class="pr-badge pr-neutral">Queued</span>' in listed.content.decode()
+    assert "Queued" in text_of(shown)
+    assert "Waiting" not in text_of(listed) + text_of(shown)
+    assert not staff.get(SYSTEM_EMAILS, {"state__exact": "sent"}).context["cl"].result_list
+
+
+def test_the_path_of_a_page_names_the_model_once(staff, alice):
+    email = make_email(alice.workspace, subject="Your receipt")
+
+    def path_of(url: str) -> list[str]:
+        heading = re.search(r"<h1.*?</h1>", staff.get(url).content.decode(), re.DOTALL)
+        return re.findall(r"<a [^>]*>\s*(.*?)\s*</a>", heading[0], re.DOTALL)
+
+    assert path_of(EMAILS) == ["Emails"]
+    assert path_of(SYSTEM_EMAILS) == ["System emails"]
+    assert path_of(f"{EMAILS}{email.id}/change/") == ["Emails", str(email)]
 
 
 def test_an_empty_list_offers_to_clear_a_search(staff):

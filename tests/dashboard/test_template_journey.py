@@ -1,15 +1,23 @@
 """Journeys in the template editor, in Chromium."""
 
+from datetime import UTC, datetime
+
 import pytest
 from playwright.sync_api import expect
 
+from counters import counters
+from counters.counters import CounterKey
+from counters.slices import Dimension, slice_id
+from dashboard.pages.templates.starters import STARTERS
 from emails.models import Email, Entrance
 from templates_app.models import Template
+from templates_app.services import update_template
 from tests.conftest import make_account, make_domain, make_key
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import signed_in
 from tests.dashboard.sample_programs import run_sample, wait_for_the_end_of_requests
+from tests.dashboard.scenario import fill_workspace, make_template
 from tests.submission.fixtures import run_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -74,6 +82,81 @@ def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, acco
     assert not visit.complaints
 
 
+def test_the_tools_insert_a_variable_format_and_save_in_full_screen(visit, account):
+    page = open_starter(visit, account)
+    page.get_by_role("button", name="Full screen").click()
+    expect(page.get_by_role("link", name="Domains")).to_be_hidden()
+    box = page.locator("[data-editor]").bounding_box()
+    assert (box["x"], box["y"], box["width"]) == (0, 0, page.viewport_size["width"])
+    tools = page.locator("[data-tools]").bounding_box()
+    assert page.locator("label[for=id_name]").bounding_box()["y"] >= tools["y"] + tools["height"]
+    visit.keep_screenshot("template-full-screen")
+    assert violations(page) == []
+
+    editor = page.get_by_role("textbox", name="HTML")
+    editor.fill("<table><tr><td>Hi<b>{{name}}</b></td></tr></table>")
+    editor.press("ControlOrMeta+End")
+    page.get_by_label("Variable", exact=True).select_option(label="{{order}}")
+    page.get_by_role("button", name="Insert").click()
+    page.get_by_label("Variable", exact=True).select_option(
+        label="{{#each items}}{{quantity}} {{title}} {{price}}{{/each}}"
+    )
+    page.get_by_role("button", name="Insert").click()
+    page.keyboard.type("!")
+    page.get_by_label("Subject").fill("Order ")
+    page.get_by_label("Variable", exact=True).select_option(label="{{order}}")
+    page.get_by_role("button", name="Insert").click()
+    expect(page.get_by_label("Subject")).to_have_value("Order {{order}}")
+    expect(page.locator("[data-saved]")).to_have_text("Unsaved changes")
+    page.get_by_role("button", name="Format HTML").click()
+    page.keyboard.press("ControlOrMeta+s")
+
+    expect(page.locator("[data-saved]")).to_have_text("Saved")
+    assert page.url.endswith(f"/{Template.objects.get().id}/")
+    assert Template.objects.get().version.subject == "Order {{order}}"
+    assert Template.objects.get().version.html == (
+        "<table>\n  <tr>\n    <td>Hi<b>{{name}}</b></td>\n  </tr>\n</table>"
+        "{{order}}{{#each items}}{{quantity}} {{title}} {{price}}!{{/each}}"
+    )
+    expect(page.get_by_role("button", name="Full screen")).to_have_attribute("aria-pressed", "true")
+    expect(editor).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Domains")).to_be_visible()
+
+    page.get_by_label("Subject").fill("Unsaved")
+    page.get_by_role("link", name="Domains").click()
+    page.wait_for_function("true")
+    assert len(visit.dialogs) == 1
+    page.get_by_label("Subject").fill("Order {{order}}")
+    page.get_by_role("link", name="Domains").click()
+    expect(page.get_by_role("heading", name="Domains").first).to_be_visible()
+    assert len(visit.dialogs) == 1
+    assert not visit.complaints
+
+
+@pytest.mark.parametrize("starter", [starter.slug for starter in STARTERS])
+def test_formatted_html_looks_the_same(visit, account, starter):
+    sign_in(visit, account.owner.email)
+    page = visit.go(f"/dashboard/templates/add/?starter={starter}")
+    field = page.locator("textarea[name=html]")
+    body = page.frame_locator("iframe").locator("body")
+    expect(body).not_to_be_empty()
+    source, before = field.input_value(), body.inner_text()
+    with page.expect_response("**/templates/preview/"):
+        page.get_by_role("button", name="Format HTML").click()
+    formatted = field.input_value()
+    expect(body).not_to_be_empty()
+
+    assert formatted != source
+    assert "".join(formatted.split()) == "".join(source.split())
+    assert body.inner_text() == before
+    page.get_by_role("button", name="Format HTML").click()
+    assert field.input_value() == formatted
+    page.get_by_role("textbox", name="HTML").press("ControlOrMeta+z")
+    assert field.input_value() == source
+    assert not visit.complaints
+
+
 def test_an_error_is_marked_at_its_position_and_disappears(visit, account):
     page = open_starter(visit, account)
     editor = page.get_by_role("textbox", name="HTML")
@@ -106,6 +189,35 @@ def test_each_panel_of_the_editor_is_accessible(request, window, account):
     assert problems == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert not visit.complaints
+
+
+def test_the_changes_of_a_version_and_the_comparison_look_right(look, account):
+    sign_in(look, account.owner.email)
+    fill_workspace(account)
+    slices = (slice_id(account.workspace.id, Dimension.TAG, "shop"),)
+    counts = {"status.delivered": 11_940, "status.bounced": 60, "reached.delivered": 11_940, "reached.opened": 5_210}
+    counters.add((CounterKey(account.workspace.id, datetime.now(UTC), key, slices), n) for key, n in counts.items())
+    template = make_template(account.workspace, "Receipt", "Your order {{order}}", "<h1>Hello</h1>\n<p>{{name}}</p>")
+    update_template(template, changes={"subject": "Order {{order}}", "html": "<h1>Hello!</h1>\n<p>{{name}}</p>"})
+    page = look.go(f"/dashboard/templates/{template.id}/")
+    page.get_by_role("button", name="Versions").click()
+    page.get_by_role("link", name="Changes").first.click()
+    expect(page.locator(".pr-diff ins")).to_have_text(["+ Order {{order}}", "+ <h1>Hello!</h1>"])
+    look.keep_screenshot(f"template-changes-{look.name}")
+    assert violations(page) == []
+    assert not look.is_wider_than_window()
+
+    page.get_by_role("button", name="Restore the earlier version").click()
+    expect(page.get_by_label("Subject")).to_have_value("Your order {{order}}")
+    page = look.go("/dashboard/templates/")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.get_by_role("link", name="Opened").click()
+    expect(page.get_by_role("row", name="shop Tag")).to_contain_text("43.4%")
+    expect(page.get_by_role("columnheader", name="Opened")).to_have_attribute("aria-sort", "descending")
+    look.keep_screenshot(f"template-comparison-{look.name}")
+    assert violations(page) == []
+    assert not look.is_wider_than_window()
+    assert not look.complaints
 
 
 @pytest.mark.parametrize("language", ["curl", "JavaScript", "Python", "SMTP"])

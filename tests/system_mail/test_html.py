@@ -3,7 +3,7 @@ import pytest
 from dashboard.auth import account_emails
 from inbound.inbox.html_check import check_html
 from system_mail import reputation_warnings as warning_emails
-from system_mail.html import LABELS, render_html
+from system_mail.html import LABELS, readable_on, render_html
 from system_mail.invitations import INVITATION
 from system_mail.models import SystemMailKind
 
@@ -20,7 +20,8 @@ HOSTILE = '</title><script>alert(1)</script>"><img src=x>'
 
 
 def rendered(kind: str, text: str, name: str = "Shop") -> str:
-    values = {"by": name, "workspace": name, "role": "an owner", "change": name, "summary": name, "url": URL}
+    values = {"by": name, "workspace": name, "service": name, "role": "an owner", "change": name, "summary": name}
+    values["url"] = URL
     return render_html(kind=kind, language="en", subject=f"Join {name}", text=str(text).format(**values))
 
 
@@ -50,6 +51,33 @@ def test_the_lines_of_a_paragraph_are_joined():
     assert ">One two.</p>" in html
     assert ">https://a.example/ is no link here.</p>" in html
     assert "<a " not in html
+
+
+@pytest.mark.parametrize(("kind", "text"), TEXTS)
+def test_settings_choose_name_logo_and_color(settings, kind, text):
+    settings.SYSTEM_NAME, settings.SYSTEM_COLOR = 'Larkspur "Mail" & Co.', "#facc15"
+
+    named = rendered(kind, text)
+    settings.SYSTEM_LOGO_URL = "https://larkspur.example/logo.png?a=1&b=2"
+    html = rendered(kind, text)
+
+    assert ">Larkspur &quot;Mail&quot; &amp; Co.</td>" in named
+    assert "<img" not in named
+    assert html.count('bgcolor="#facc15"') == 1
+    assert "color:#000000" in html
+    assert "#4f46e5" not in html
+    assert '<img src="https://larkspur.example/logo.png?a=1&amp;b=2" alt="Larkspur &quot;Mail&quot; &amp; Co."' in html
+    assert "Postrider" not in html
+    assert check_html(html, has_text=True) == []
+
+
+@pytest.mark.parametrize(
+    ("color", "text_color"),
+    [("#4f46e5", "#ffffff"), ("#000000", "#ffffff"), ("#ffffff", "#000000"), ("#facc15", "#000000"),
+     ("#757575", "#ffffff"), ("#767676", "#000000"), ("#00ff00", "#000000"), ("#0000ff", "#ffffff")],
+)  # fmt: skip
+def test_the_text_of_the_button_is_readable_on_its_color(color, text_color):
+    assert readable_on(color) == text_color
 
 
 def test_every_kind_has_a_label():

@@ -133,6 +133,13 @@ def test_a_recipient_unsubscribes_on_a_phone(browser, live_server, reader, schem
     expect(page.get_by_role("heading", name="You are unsubscribed")).to_be_visible()
     visit.keep_screenshot(f"unsubscribed-{scheme}")
     assert Suppression.objects.get().reason == "unsubscribe"
+    undo = page.get_by_role("button", name="That was a mistake: undo")
+    assert undo.bounding_box()["height"] >= 44
+    undo.click()
+    expect(page.get_by_role("status")).to_have_text("The unsubscribe is undone.")
+    visit.keep_screenshot(f"undone-{scheme}")
+    assert violations(page) == []
+    assert not Suppression.objects.exists()
     assert visit.complaints == []
     assert context.cookies() == []
     context.close()

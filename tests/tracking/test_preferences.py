@@ -12,7 +12,7 @@ from emails.models import Email
 from streams.models import Stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
-from tests.conftest import Account
+from tests.conftest import Account, mail
 from tests.tracking.conftest import Reader, make_reader
 from tracking import services
 
@@ -40,6 +40,10 @@ def path(reader: Reader, stream: str = "news", *, of=preferences_url) -> str:
 def submit(visitor: Client, url: str, **form):
     """Submit the form of the page as a browser does."""
     return visitor.post(url, urlencode(form, doseq=True), content_type="application/x-www-form-urlencoded")
+
+
+def unreachable(*_: object, **__: object) -> None:
+    raise OperationalError
 
 
 def suppressed() -> set[tuple[str, str]]:
@@ -94,6 +98,76 @@ def test_everything_can_be_stopped_and_resumed(reader: Reader, visitor: Client):
     assert suppressed() == {("offers", "unsubscribe")}
 
 
+UNDO = 'name="undo"'
+
+
+@pytest.mark.parametrize(("stream", "blocked"), [("news", "news"), ("main", "")])
+def test_an_unsubscribe_is_undone_on_the_page_after_it(reader: Reader, visitor: Client, stream, blocked):
+    Email.objects.update(stream=stream)
+    page = visitor.post(path(reader, stream, of=unsubscribe_url)).text
+    assert UNDO in page
+    assert f'action="{path(reader, stream)}"' in page
+    assert suppressed() == {(blocked, "unsubscribe")}
+
+    for _ in range(2):
+        assert "The unsubscribe is undone." in submit(visitor, path(reader, stream), undo="1").text
+        assert suppressed() == set()
+    assert "The unsubscribe is undone." not in visitor.get(path(reader, stream)).text
+
+
+def test_an_undone_unsubscribe_can_be_repeated(reader: Reader, visitor: Client, alice: Account, api):
+    for _ in range(2):
+        visitor.post(path(reader, of=unsubscribe_url))
+        assert suppressed() == {("news", "unsubscribe")}
+        submit(visitor, path(reader), undo="1")
+    assert [kind for kind, _ in reader.events()] == ["unsubscribed"]
+    response = api.post("/emails/send", mail(to=ADDRESS, stream="news"))
+    assert response.status_code == 202
+
+
+def test_undo_keeps_an_unsubscribe_from_everything_and_says_so(reader: Reader, visitor: Client):
+    submit(visitor, path(reader), everything="1")
+    visitor.post(path(reader, of=unsubscribe_url))
+    page = submit(visitor, path(reader), undo="1").text
+    assert "You have unsubscribed from all emails." in page
+    assert suppressed() == {("", "unsubscribe")}
+
+
+@pytest.mark.parametrize("reason", ["bounce", "complaint", "manual"])
+def test_undo_is_not_offered_for_another_reason_and_changes_nothing(reader: Reader, visitor: Client, reason):
+    suppress_address(reader.workspace, address=ADDRESS, reason=reason, stream="news")
+    page = visitor.post(path(reader, of=unsubscribe_url)).text
+    submit(visitor, path(reader), undo="1")
+    assert "You are unsubscribed" in page
+    assert UNDO not in page
+    assert suppressed() == {("news", reason)}
+
+
+def test_undo_does_nothing_for_a_test_email_another_address_or_a_deleted_workspace(reader: Reader, visitor: Client):
+    suppress_address(reader.workspace, address="eve@example.com", reason="unsubscribe", stream="news")
+    submit(visitor, path(reader), undo="1")
+    assert suppressed() == {("news", "unsubscribe")}
+    Email.objects.update(is_test=True)
+    suppress_address(reader.workspace, address=ADDRESS, reason="unsubscribe", stream="news")
+    assert UNDO not in visitor.post(path(reader, of=unsubscribe_url)).text
+    submit(visitor, path(reader), undo="1")
+    assert len(Suppression.objects.all()) == 2
+    url, unsubscribed = path(reader), path(reader, of=unsubscribe_url)
+    Email.objects.all().delete()
+    reader.workspace.delete()
+    assert UNDO not in visitor.post(unsubscribed).text
+    assert submit(visitor, url, undo="1").status_code == 200
+
+
+def test_a_lost_database_at_undo_leads_back_to_the_preferences(reader: Reader, visitor: Client, monkeypatch):
+    visitor.post(path(reader, of=unsubscribe_url))
+    monkeypatch.setattr(services, "undo_unsubscribe", unreachable)
+    response = submit(visitor, path(reader), undo="1")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "60")
+    assert '<form method="get">' in response.text
+    assert suppressed() == {("news", "unsubscribe")}
+
+
 @pytest.mark.parametrize("reason", ["bounce", "complaint", "manual"])
 @pytest.mark.parametrize("stream", ["", "news"])
 def test_only_unsubscribes_are_undone(reader: Reader, visitor: Client, reason, stream):
@@ -142,10 +216,10 @@ def test_the_link_of_a_test_email_changes_nothing(reader: Reader, visitor: Clien
     assert suppressed() == set()
 
 
-def test_a_workspace_without_streams_has_the_page_as_before(alice: Account, visitor: Client):
+def test_a_workspace_without_streams_has_no_link_to_preferences(alice: Account, visitor: Client):
     reader = make_reader(alice.workspace)
-    assert "/p/" not in visitor.get(reader.unsubscribe_path).text
-    assert "/p/" not in visitor.post(reader.unsubscribe_path).text
+    assert 'href="/p/' not in visitor.get(reader.unsubscribe_path).text
+    assert 'href="/p/' not in visitor.post(reader.unsubscribe_path).text
 
 
 def test_a_forged_token_is_404(visitor: Client):
@@ -158,9 +232,6 @@ def test_the_page_speaks_german(reader: Reader, visitor: Client):
 
 
 def test_trying_again_without_a_database_posts_no_empty_form(reader: Reader, visitor: Client, monkeypatch):
-    def unreachable(*_: object, **__: object) -> None:
-        raise OperationalError
-
     monkeypatch.setattr(services, "save_preferences", unreachable)
     response = submit(visitor, path(reader), save="1", stream=["offers"])
     assert (response.status_code, response["Retry-After"]) == (503, "60")

@@ -5,12 +5,13 @@ import re
 import pytest
 from django.test import Client
 
-from emails.models import Recipient
+from emails.links import unsubscribe_url
+from emails.models import Email, Recipient
 from events.models import Event
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
-from tests.tracking.conftest import Reader, make_reader
+from tests.tracking.conftest import Reader, make_reader, path_of
 from workspaces.models import Workspace
 
 ONE_CLICK = "List-Unsubscribe=One-Click"
@@ -32,6 +33,10 @@ BODIES = {
 def strict_visitor() -> Client:
     """A client that gets 403 wherever a CSRF token is required."""
     return Client(enforce_csrf_checks=True)
+
+
+def unsubscribe_path(workspace: Workspace, recipient: Recipient, *, address: str) -> str:
+    return path_of(unsubscribe_url(recipient.id, workspace_id=workspace.id, address=address))
 
 
 def suppressed() -> list[tuple[str, str, str]]:
@@ -148,17 +153,34 @@ def test_the_page_loads_nothing_external_and_shows_no_address(reader: Reader, vi
 
 def test_the_page_names_the_sender(reader: Reader, visitor: Client):
     page = visitor.get(reader.unsubscribe_path).text
-    assert "<b>alice</b>" in page
+    assert "<b>Alice</b>" in page
     assert "<span>alice.example</span>" in page
     assert page.count("<button") == page.count("<form") == 1
     assert "Nothing changes until you press the button." in page
 
 
-def test_names_and_addresses_are_escaped(reader: Reader, visitor: Client):
-    Workspace.objects.update(name="<script>alert(1)</script> & Söhne")
-    reader.recipient.address = '<b>"@<i>.example'
+@pytest.mark.parametrize("sender", ["hi@alice.example", "<hi@alice.example>"])
+def test_the_sender_of_an_address_without_a_name_is_the_workspace(reader: Reader, visitor: Client, sender):
+    Email.objects.update(sender=sender)
     for act in (visitor.get, visitor.post):
-        page = act(reader.unsubscribe_path).text
+        assert "<b>alice</b> <span>alice.example</span>" in " ".join(act(reader.unsubscribe_path).text.split())
+
+
+def test_a_quoted_name_is_shown_without_quotes(reader: Reader, visitor: Client):
+    Email.objects.update(sender='"Larkspur, Inc. \\"Garden\\"" <hi@alice.example>')
+    assert "<b>Larkspur, Inc. &quot;Garden&quot;</b>" in visitor.get(reader.unsubscribe_path).text
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_names_and_addresses_are_escaped(reader: Reader, visitor: Client, is_deleted):
+    name = "<script>alert(1)</script> & Söhne"
+    Workspace.objects.update(name=name)
+    Email.objects.update(sender=f"{name} <hi@alice.example>")
+    path = unsubscribe_path(reader.workspace, reader.recipient, address='<b>"@<i>.example')
+    if is_deleted:
+        reader.email.delete()
+    for act in (visitor.get, visitor.post):
+        page = act(path).text
         assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; Söhne" in page
         assert "<script" not in page
         assert "&lt;•••@&lt;•••.example" in page

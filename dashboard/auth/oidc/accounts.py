@@ -22,7 +22,7 @@ from workspaces.identities import (
 )
 from workspaces.models import Identity, User
 
-LINKED = gettext_lazy("An account of the identity provider was linked to your Postrider account.")
+LINKED = gettext_lazy("An account of the identity provider was linked to your account.")
 NO_ACCESS = gettext_lazy("Your account at %(label)s has no access to this page.")
 CLAIMS_NOT_SENT = gettext_lazy("%(label)s did not send the claims that your access depends on.")
 NO_ADDRESS = gettext_lazy("%(label)s did not send an email address for your account.")

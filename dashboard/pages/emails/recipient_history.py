@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from dashboard.ui.listing import PER_PAGE, ListPage, page_number, query_without_page
+from dashboard.ui.listing import PER_PAGE, ListPage, page_number, query_without_page, split_page
 from emails.models import Email, Recipient
 from lib.email_addresses import InvalidAddress, normalize_search, parse_recipient, read_stored_address
 from receiving.models import ReceivedEmail
@@ -110,13 +110,12 @@ def suppressions_of(workspace: Workspace, address: str) -> list[Suppression]:
 
 def _list_page(request: HttpRequest, workspace: Workspace, recipients: Sequence[Recipient]) -> ListPage:
     number = page_number(request)
-    shown = recipients[(number - 1) * PER_PAGE : number * PER_PAGE]
+    shown, has_next = split_page(list(recipients[(number - 1) * PER_PAGE :]))
     emails = Email.objects.filter(workspace=workspace).only("subject", "sender", "created_at", "stream", "is_test")
     by_id = emails.in_bulk([recipient.email_id for recipient in shown])
     rows = [(recipient, by_id[recipient.email_id]) for recipient in shown if recipient.email_id in by_id]
     # Ids have the order of seconds only.
     rows.sort(key=lambda row: row[1].created_at, reverse=True)
-    has_next = len(recipients) > number * PER_PAGE
     return ListPage(rows, number, has_next, query_without_page(request), total=len(recipients))
 
 

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from api.filters import FieldFilter
 from dashboard.pages.emails.display import rows_per_page
 from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.listing import PAGE_PARAMETER, ListPage, list_page, page_number, query_without_page
+from dashboard.ui.listing import PAGE_PARAMETER, ListPage, list_page, page_number, query_without_page, split_page
 from emails.listing import pages
 from emails.listing.counts import COUNTED, LIVE_AND_TEST, counts_by_status
 from emails.listing.filters import EmailFilters
@@ -51,14 +51,14 @@ def find_emails(
     if query.is_ordered:
         return list_page(request, query.matching, per_page=per_page)
     number, text = page_number(request, per_page=per_page), query_without_page(request)
-    page = read_page(query, start=(number - 1) * per_page, limit=per_page)
-    has_next = page.total > number * per_page
+    page = read_page(query, start=(number - 1) * per_page, limit=per_page + 2)
+    shown, has_next = split_page(page.emails, per_page=per_page)
     note = older = ""
-    if page.continue_to:
+    if page.continue_to and not has_next:
         note = _("Searched the newest %(count)s emails only.") % {"count": _grouped(query.walked(pages.PAGE_EFFORT))}
         older = _query_until(request, format_datetime(page.continue_to))
     return ListPage(
-        page.emails, number, has_next, text, note, older, total=page.total, is_exact=page.is_exact, per_page=per_page
+        shown, number, has_next, text, note, older, total=page.total, is_exact=page.is_exact, per_page=per_page
     )
 
 

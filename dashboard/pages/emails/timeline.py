@@ -1,11 +1,12 @@
-"""Timeline of an email: its events as text."""
+"""Timeline of an email: its events as text, by recipient (docs/decisions/0268)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.texts.reasons import explain_reason
@@ -38,6 +39,13 @@ RESCHEDULED = _("Rescheduled")
 UNKNOWN: tuple[str, str, str | Promise] = ("radio_button_unchecked", "neutral", "")
 # Each takes 0.1 ms; the API lists the rest.
 MAX_EVENTS = 250
+# From a time on, the unit and the text.
+AFTER: tuple[tuple[timedelta, timedelta, str | Promise], ...] = (
+    (timedelta(days=2), timedelta(days=1), _("after %(count)s days")),
+    (timedelta(hours=1), timedelta(hours=1), _("after %(count)s h")),
+    (timedelta(minutes=1), timedelta(minutes=1), _("after %(count)s min")),
+    (timedelta(seconds=1), timedelta(seconds=1), _("after %(count)s s")),
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class TimelineEntry:
     """One event. explanation: the reason as text; details: server replies, URLs and other raw values.
 
     scheduled_for: the new time of an email that was rescheduled; received_id: of the answer, unless it was deleted;
-    deliveries: of the event, one for each webhook.
+    after: the time since the email was accepted or due, as text; deliveries: of the event, one for each webhook.
     """
 
     icon: str
@@ -57,15 +65,31 @@ class TimelineEntry:
     scheduled_for: datetime | None
     received_id: str
     at: datetime
+    after: str
     deliveries: tuple[WebhookDelivery, ...]
+
+
+@dataclass(frozen=True)
+class TimelineGroup:
+    """The events of one recipient in order.
+
+    address: empty for events of the whole email, and if it has a single recipient.
+    """
+
+    address: str
+    entries: list[TimelineEntry]
 
 
 @dataclass(frozen=True)
 class Timeline:
     """The first events of an email; has_more: the API lists the others."""
 
-    entries: list[TimelineEntry]
+    groups: list[TimelineGroup]
     has_more: bool
+
+    @property
+    def entries(self) -> list[TimelineEntry]:
+        return [entry for group in self.groups for entry in group.entries]
 
 
 def read_timeline(email: Email) -> Timeline:
@@ -75,14 +99,35 @@ def read_timeline(email: Email) -> Timeline:
     deliveries = _deliveries(email, shown)
     answers = _answers(email, shown)
     entries = [
-        _timeline_entry(event, tuple(deliveries.get(event.id, ())), answers.get(event.id, "")) for event in shown
+        _timeline_entry(event, email, tuple(deliveries.get(event.id, ())), answers.get(event.id, "")) for event in shown
     ]
-    return Timeline(entries, has_more=len(events) > MAX_EVENTS)
+    return Timeline(_by_recipient(entries), has_more=len(events) > MAX_EVENTS)
 
 
 def last_event_number(email: Email) -> int | None:
     """Return the number of the newest event, which grows with each event; None without any."""
     return email.events.order_by("-number").values_list("number", flat=True).first()
+
+
+def time_after(start: datetime, at: datetime) -> str:
+    """Return the time from start to at as text, such as `after 3 s`, rounded down; empty if there is none."""
+    duration = at - start
+    if duration <= timedelta():
+        return ""
+    for least, unit, text in AFTER:
+        if duration >= least:
+            return str(text) % {"count": duration // unit}
+    return gettext("after less than 1 s")
+
+
+def _by_recipient(entries: Sequence[TimelineEntry]) -> list[TimelineGroup]:
+    """Return the entries by recipient, those of the whole email first; in one group if there is one recipient."""
+    if len({entry.to for entry in entries if entry.to}) < 2:
+        return [TimelineGroup("", list(entries))]
+    groups: dict[str, list[TimelineEntry]] = {"": []}
+    for entry in entries:
+        groups.setdefault(entry.to, []).append(entry)
+    return [TimelineGroup(address, of_recipient) for address, of_recipient in groups.items() if of_recipient]
 
 
 def _deliveries(email: Email, events: Sequence[Event]) -> dict[str, list[WebhookDelivery]]:
@@ -105,7 +150,9 @@ def _answers(email: Email, events: Sequence[Event]) -> dict[str, str]:
     return {event_id: received_id for event_id, received_id in ids.items() if received_id in existing}
 
 
-def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...], received_id: str) -> TimelineEntry:
+def _timeline_entry(
+    event: Event, email: Email, deliveries: tuple[WebhookDelivery, ...], received_id: str
+) -> TimelineEntry:
     icon, tone, label = LABELS.get(event.kind, UNKNOWN)
     payload = event.shown_payload if isinstance(event.payload, dict) else {}
     scheduled_for = _new_time(payload)
@@ -115,7 +162,9 @@ def _timeline_entry(event: Event, deliveries: tuple[WebhookDelivery, ...], recei
     explanation = explain_reason(payload.get("reason"))
     to, details = str(payload.get("to") or ""), _details(payload)
     at = event.created_at
-    return TimelineEntry(icon, tone, title, to, explanation, details, scheduled_for, received_id, at, deliveries)
+    # Of a scheduled email, the wait until its time is not counted.
+    after = time_after(email.date if at >= email.date else email.created_at, at)
+    return TimelineEntry(icon, tone, title, to, explanation, details, scheduled_for, received_id, at, after, deliveries)
 
 
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:

@@ -138,8 +138,12 @@ def read_metrics(
 
 
 def queue_counts(stats: QueueStats) -> list[tuple[str, int]]:
-    """Return the number of unfinished recipients by queue state, with labels."""
-    counts = [(_("Waiting"), stats.waiting), (_("Sending"), stats.active), (_("Delayed"), stats.delayed)]
+    """Return the number of unfinished recipients by queue state, with the words of the lists (docs/decisions/0268)."""
+    counts = [
+        (_("Queued"), stats.waiting),
+        (_("Being sent"), stats.active),
+        (_("Scheduled or retrying"), stats.delayed),
+    ]
     return [*counts, (_("Paused"), stats.paused)] if stats.paused else counts
 
 

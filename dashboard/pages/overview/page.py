@@ -1,4 +1,4 @@
-"""Overview page: onboarding, an example request, and metrics of recent emails."""
+"""Overview page: onboarding until the first email, and metrics of recent emails."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from analytics.outcomes import read_outcomes
-from dashboard.pages.onboarding import example_curl, read_onboarding, sending_domains
+from dashboard.pages.onboarding import read_onboarding
 from dashboard.pages.overview.health import read_health
 from dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
 from dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
@@ -15,7 +15,6 @@ from dashboard.pages.usage import percent_used
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.labels import EMAIL_TONES
 from dashboard.ui.refresh import Refresh, refresh_of
-from dashboard.ui.smtp_settings import smtp_settings
 from dashboard.ui.streams import selected_stream, streams_of
 from emails.listing.pages import email_query, find_matches
 from emails.models import Email
@@ -43,7 +42,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     workspace = current_workspace(request)
     stream = selected_stream(request)
     recent = _newest(workspace, stream)
-    has_emails = bool(recent or stream)
+    queue = read_queue_stats(workspace)
+    # Set-up material does not come back when the retention has deleted all emails (docs/decisions/0268).
+    has_emails = bool(recent or stream or queue.completed or queue.failed)
     quota, selection, period = read_quota(workspace), read_selection(request, workspace), read_period(request)
     days = read_selected_outcomes(request, workspace, selection, first=period.first_read, last=period.last)
     return {
@@ -51,7 +52,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "suspended_reason": translate(restore_text(workspace.suspended_code, text=workspace.suspended_reason)),
         "quota": quota,
         "quota_percent": percent_used(quota),
-        "queue": queue_counts(read_queue_stats(workspace)),
+        "queue": queue_counts(queue),
         **read_metrics(workspace, period=period, days=days, list_filter=_list_filter(selection, stream)),
         "streams": streams_of(request),
         "stream": stream,
@@ -60,10 +61,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "health_days": PERIOD_DAYS,
         "recent": recent,
         "has_emails": has_emails,
-        "onboarding": read_onboarding(workspace, has_sent=has_emails),
-        "curl": example_curl(sending_domains(workspace)),
-        "smtp": smtp_settings(),
-        "api_url": f"{settings.PUBLIC_URL}/v1",
+        **({} if has_emails else read_onboarding(workspace)),
         "tones": EMAIL_TONES,
         "has_inbox": settings.DELIVERY_TRANSPORT == "inbox",
     }

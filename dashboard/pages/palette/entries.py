@@ -23,6 +23,7 @@ MAX_TEXT_LENGTH = 200
 # URL name → icon and title.
 ACTIONS: dict[str, tuple[str, str | Promise]] = {
     "templates_app_template_add": ("add", gettext_lazy("New template")),
+    "templates_app_template_compare": ("compare_arrows", gettext_lazy("Compare templates and tags")),
     "domains_domain_add": ("add", gettext_lazy("Add a domain")),
     "webhooks_webhook_add": ("add", gettext_lazy("Add a webhook")),
     "workspaces_apikey_add": ("add", gettext_lazy("Create an API key")),

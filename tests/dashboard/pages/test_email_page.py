@@ -179,6 +179,51 @@ class TestSurroundings:
         delete_webhook(webhook)
         assert "/dashboard/deliveries/" not in owner.get(f"/dashboard/emails/{sent}/").content.decode()
 
+    def test_events_are_grouped_by_recipient_with_the_time_since_the_acceptance(self, owner, alice):
+        email = make_email(alice.workspace)
+        email.events.all().delete()
+        for second, kind, to in (
+            (0, "queued", ""), (0.4, "sent", "ada@example.com"), (1, "sent", "bo@example.com"),
+            (3, "delivered", "ada@example.com"), (61, "deferred", "bo@example.com"),
+            (7_300, "opened", "ada@example.com"),
+            (200_000, "delivered", "bo@example.com"),
+        ):  # fmt: skip
+            at = email.created_at + timedelta(seconds=second)
+            Event.objects.create(email=email, kind=kind, payload={"to": to} if to else {}, created_at=at)
+
+        response = owner.get(f"/dashboard/emails/{email.id}/")
+
+        groups = response.context["timeline"].groups
+        assert [(group.address, [entry.after for entry in group.entries]) for group in groups] == [
+            ("", [""]),
+            ("ada@example.com", ["after less than 1 s", "after 3 s", "after 2 h"]),
+            ("bo@example.com", ["after 1 s", "after 1 min", "after 2 days"]),
+        ]
+        page = response.content.decode()
+        assert page.count('<h4 class="pr-of-recipient">') == 2
+        assert "</time><small> · after 3 s</small>" in page
+
+    def test_a_single_recipient_has_one_list_in_order(self, owner, alice):
+        email = make_email(alice.workspace)
+        email.events.all().delete()
+        for second, kind, to in ((0, "queued", ""), (2, "sent", "ada@example.com"), (5, "cancelled", "")):
+            at = email.created_at + timedelta(seconds=second)
+            Event.objects.create(email=email, kind=kind, payload={"to": to} if to else {}, created_at=at)
+
+        (group,) = read_timeline(email).groups
+
+        assert [(entry.to, entry.after) for entry in group.entries] == [
+            ("", ""), ("ada@example.com", "after 2 s"), ("", "after 5 s"),
+        ]  # fmt: skip
+
+    def test_the_wait_of_a_scheduled_email_is_not_counted(self, alice):
+        now = datetime.now(UTC)
+        email = make_email(alice.workspace, created_at=now - timedelta(days=3), scheduled_for=now)
+        for at, kind in ((now - timedelta(days=2), "deferred"), (now + timedelta(seconds=4), "sent")):
+            Event.objects.create(email=email, kind=kind, payload={}, created_at=at)
+
+        assert [entry.after for entry in read_timeline(email).entries][-2:] == ["after 24 h", "after 4 s"]
+
     def test_the_message_id_is_shown(self, owner, alice):
         email = make_email(alice.workspace)
 

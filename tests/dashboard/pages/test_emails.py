@@ -7,7 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from counters import counters
+from dashboard.pages import usage as usage_page
 from dashboard.pages.emails import search as email_search
+from dashboard.pages.usage import project
 from dashboard.texts import reasons
 from dashboard.ui import listing
 from delivery.bounces.reasons import FailureReason
@@ -17,7 +19,8 @@ from events.models import Event
 from suppressions.services import suppress_address
 from tests.dashboard.conftest import make_email
 from tests.emails.builders import send
-from workspaces.models import Usage
+from workspaces.models import Usage, Workspace
+from workspaces.quota import Quota
 
 
 def test_the_list_shows_the_newest_first(owner, alice):
@@ -42,7 +45,7 @@ def test_the_list_filters_by_status(owner, alice):
 
 def test_the_list_has_a_maximum_number_of_pages(owner, alice, monkeypatch):
     monkeypatch.setattr(listing, "MAX_PAGES", 2)
-    for number in range(51):
+    for number in range(52):
         make_email(alice.workspace, subject=f"Number {number}")
 
     first, last, beyond = (owner.get(f"/dashboard/emails/?p={number}") for number in (1, 2, 3))
@@ -52,6 +55,20 @@ def test_the_list_has_a_maximum_number_of_pages(owner, alice, monkeypatch):
     assert "Page 2; use the API to get older entries" in last.content.decode()
     assert "Older" not in last.content.decode()
     assert beyond.context["listing"].number == 2
+
+
+@pytest.mark.parametrize("query", ["", "search=receipt&"])
+@pytest.mark.parametrize(("count", "pages"), [(25, [25]), (26, [26]), (27, [25, 2]), (51, [25, 26])])
+def test_no_page_has_a_single_row_of_many(owner, alice, query, count, pages):
+    for _ in range(count):
+        make_email(alice.workspace, subject="Receipt", search_text="receipt")
+
+    shown = [
+        owner.get(f"/dashboard/emails/?{query}p={number}").context["listing"] for number in range(1, len(pages) + 1)
+    ]
+
+    assert [len(page.rows) for page in shown] == pages
+    assert [page.has_next for page in shown] == [True] * (len(pages) - 1) + [False]
 
 
 def test_the_list_takes_the_same_number_of_queries_for_many_emails(owner, alice, django_assert_max_num_queries):
@@ -309,3 +326,67 @@ class TestUsage:
 
         for text in ("Free plan", "380 left", "7 days", "of 500 emails"):
             assert text in page
+
+    def test_a_workspace_of_this_month_has_no_chart_of_one_bar(self, owner):
+        response = owner.get("/dashboard/usage/")
+
+        assert (response.context["chart"], len(response.context["history"])) == (None, 1)
+        assert "<canvas" not in response.content.decode()
+
+    def test_only_months_since_the_start_are_shown(self, owner, alice):
+        this_month = datetime.now(UTC).replace(day=1)
+        Workspace.objects.filter(id=alice.workspace.id).update(created_at=this_month - timedelta(days=40))
+
+        response = owner.get("/dashboard/usage/")
+
+        assert [month.used for month in response.context["history"]] == [0, 0, 0][: len(response.context["history"])]
+        assert len(response.context["history"]) in {2, 3}
+        assert "so far" in response.content.decode()
+
+    def test_use_before_the_creation_is_shown(self, owner, alice):
+        year_ago = (datetime.now(UTC).replace(day=1) - timedelta(days=150)).date().replace(day=1)
+        Usage.objects.create(workspace=alice.workspace, month=year_ago, used=5)
+
+        history = owner.get("/dashboard/usage/").context["history"]
+
+        assert (history[-1].month, history[-1].used) == (year_ago, 5)
+
+    @pytest.mark.parametrize(
+        ("day", "started", "used", "expected"),
+        [
+            (16, datetime(2025, 1, 1, tzinfo=UTC), 150, 300),
+            (4, datetime(2025, 1, 1, tzinfo=UTC), 30, 300),
+            (3, datetime(2025, 1, 1, tzinfo=UTC), 30, None),
+            (16, datetime(2025, 1, 1, tzinfo=UTC), 0, None),
+            (16, datetime(2025, 1, 1, tzinfo=UTC), 6_172, 12_300),
+            (30, datetime(2025, 1, 1, tzinfo=UTC), 2_900_001, 3_000_000),
+            # A workspace of the 11th: five days of twenty.
+            (16, datetime(2026, 6, 11, tzinfo=UTC), 50, 200),
+            (12, datetime(2026, 6, 11, tzinfo=UTC), 50, None),
+        ],
+    )
+    def test_the_projection_continues_the_pace_of_the_month(self, day, started, used, expected):
+        quota = Quota(limit=500, used=used, resets_at=datetime(2026, 7, 1, tzinfo=UTC))
+
+        assert project(quota, started_at=started, now=datetime(2026, 6, day, tzinfo=UTC)) == expected
+
+    def test_the_projection_is_not_below_the_use_so_far(self):
+        quota = Quota(limit=5_000, used=1_004, resets_at=datetime(2026, 7, 1, tzinfo=UTC))
+        started, now = datetime(2025, 1, 1, tzinfo=UTC), datetime(2026, 6, 30, 23, 59, tzinfo=UTC)
+
+        assert project(quota, started_at=started, now=now) == 1_004
+
+    @pytest.mark.parametrize(("used", "is_over"), [(120, False), (480, True)])
+    def test_a_projection_above_the_limit_is_a_warning(self, owner, alice, monkeypatch, used, is_over):
+        now = datetime.now(UTC)
+        monkeypatch.setattr(usage_page, "project", lambda quota, **_: quota.used + 30)
+        Workspace.objects.update(plan="free", created_at=now - timedelta(days=60))
+        Usage.objects.create(workspace=alice.workspace, month=now.date().replace(day=1), used=used)
+
+        response = owner.get("/dashboard/usage/")
+        page = response.content.decode()
+
+        assert f"about {used + 30} by the end of the month" in page
+        assert ("This is more than the plan allows." in page) == is_over
+        used_series, expected = response.context["chart"].series
+        assert (used_series.values[-1], expected.values[-1], set(expected.values[:-1])) == (used, 30, {0})

@@ -2,8 +2,11 @@ import re
 
 import pytest
 
+from counters import counters
 from dashboard.ui.guides import GUIDES
 from emails.models import Email, Entrance
+from emails.queue_stats import counter_change
+from emails.states import RecipientCounter
 from tests.conftest import make_domain, make_key
 from tests.dashboard.conftest import make_email, signed_in
 from tests.dashboard.routes import ROUTES
@@ -29,8 +32,32 @@ class TestSteps:
         domain.status = "verified"
         domain.save()
         assert (done(owner), onboarding(owner).current.name) == (["key", "domain", "dns"], "curl")
+
+    def test_set_up_leaves_the_overview_after_the_first_email(self, owner, alice):
+        before = owner.get("/dashboard/").content.decode()
         make_email(alice.workspace)
-        assert onboarding(owner).current is None
+        page = owner.get("/dashboard/")
+
+        for text in ("Send your first email in four steps", "SMTP", "API details", "curl"):
+            assert text in before
+            assert text not in page.content.decode()
+        assert "onboarding" not in page.context
+
+    def test_set_up_does_not_come_back_when_all_emails_are_deleted(self, owner, alice):
+        counters.add([counter_change(RecipientCounter.COMPLETED, alice.workspace.id)])
+
+        assert "Send your first email in four steps" not in owner.get("/dashboard/").content.decode()
+
+    def test_what_programs_need_is_beside_the_keys(self, owner, alice):
+        make_domain(alice.workspace, "alice.example")
+        assert "SMTP" not in owner.get("/dashboard/keys/").content.decode()
+        make_key(alice.workspace)
+        page = owner.get("/dashboard/keys/").content.decode()
+
+        assert "hello@alice.example" in page
+        assert alice.workspace.id in page
+        for text in ("Send an email", "Send a test email", "Base URL", "SMTP"):
+            assert text in page
 
     def test_a_revoked_key_is_not_a_key(self, owner, alice):
         make_key(alice.workspace)

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from django.utils import timezone
 
-from dashboard.pages.template_starters import STARTERS
+from dashboard.pages.templates.starters import STARTERS
 from emails.models import Email
 from emails.template_usage import MAX_COUNT, read_template_usage
 from emails.upkeep.retention import RESTORABLE_AGE, delete_unused_versions

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from dashboard.pages.template_drafts import sample_data
+from dashboard.pages.templates.drafts import sample_data
 from dashboard.ui.preview import PREVIEW_POLICY
 from emails.models import Email
 from emails.rendered_content import render_email

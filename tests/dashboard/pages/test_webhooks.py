@@ -138,7 +138,7 @@ def test_the_log_shows_errors_in_words(owner, webhook):
 
 
 def test_the_log_is_filtered_and_has_pages(owner, webhook):
-    for _ in range(26):
+    for _ in range(27):
         send_test(webhook)
     WebhookDelivery.objects.filter(id=WebhookDelivery.objects.first().id).update(status="exhausted")
 

@@ -14,9 +14,11 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from dashboard.pages.sending_samples import template_samples
-from dashboard.pages.template_drafts import apply_color_scheme, check_draft, read_draft, sample_data
-from dashboard.pages.template_starters import STARTERS, TemplateStarter, find_starter
-from dashboard.pages.template_tests import default_sender, send_test
+from dashboard.pages.templates.comparison import read_comparison
+from dashboard.pages.templates.drafts import apply_color_scheme, check_draft, read_draft, sample_data
+from dashboard.pages.templates.starters import STARTERS, TemplateStarter, find_starter
+from dashboard.pages.templates.testing import default_sender, send_test
+from dashboard.pages.templates.version_diff import read_diff
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.current_workspace import current_workspace
 from dashboard.ui.forms import ApiForm
@@ -24,7 +26,7 @@ from dashboard.ui.listing import list_page
 from dashboard.ui.preview import preview_response
 from dashboard.ui.scoping import ScopedAdmin
 from emails.template_usage import read_template_usage
-from templates_app.models import Template
+from templates_app.models import Template, TemplateVersion
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import (
     create_template,
@@ -111,10 +113,12 @@ class TemplateSection(ScopedAdmin):
     def routes(self) -> list[URLPattern]:
         return [
             self.route("add/", "add", self.add_view),
+            self.route("compare/", "compare", self.compare_view),
             self.post_route("check/", "check", self.check_view),
             self.post_route("preview/", "preview", self.preview_view),
             self.post_route("test/", "test", self.test_view),
             self.route("<str:object_id>/", "change", self.edit_view),
+            self.route("<str:object_id>/changes/", "changes", self.changes_view),
             self.post_route("<str:object_id>/duplicate/", "duplicate", self.duplicate_view),
             self.post_route("<str:object_id>/restore/", "restore", self.restore_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
@@ -148,6 +152,18 @@ class TemplateSection(ScopedAdmin):
         self.log_change(request, changed, "Changed.")
         messages.success(request, _("The template was saved. Emails already accepted keep the previous version."))
         return redirect(self.url("change", template.id))
+
+    def compare_view(self, request: HttpRequest) -> HttpResponse:
+        comparison = read_comparison(request, current_workspace(request))
+        title = _("Compare templates and tags")
+        return self.page(request, "dashboard/templates/compare.html", title=title, comparison=comparison)
+
+    def changes_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        template = self.find(request, object_id)
+        diff = read_diff(template, new_id=request.GET.get("version", ""), old_id=request.GET.get("with", ""))
+        title = _("Changes of %(name)s") % {"name": template.name}
+        context = {"edited": template, "diff": diff, "versions": _versions(template)}
+        return self.page(request, "dashboard/templates/changes.html", title=title, **context)
 
     def check_view(self, request: HttpRequest) -> JsonResponse:
         return JsonResponse(check_draft(read_draft(request)))
@@ -208,9 +224,14 @@ class TemplateSection(ScopedAdmin):
         return {
             "edited": template,
             "usage": read_template_usage(template.workspace, [template.id])[template.id],
-            "versions": template.versions.defer("html", "text").order_by("-created_at", "-id"),
+            "versions": _versions(template),
             "samples": template_samples(template, data=str(form["data"].value())),
         }
+
+
+def _versions(template: Template) -> QuerySet[TemplateVersion]:
+    """Return the versions without their content, newest first."""
+    return template.versions.defer("html", "text").order_by("-created_at", "-id")
 
 
 def _initial(template: Template) -> dict[str, Any]:

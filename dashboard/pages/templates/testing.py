@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from api.errors import Problem
 from dashboard.pages.onboarding import send_draft, sending_domain_name
-from dashboard.pages.template_drafts import check_draft, read_draft
+from dashboard.pages.templates.drafts import check_draft, read_draft
 from dashboard.ui.confirm import problem_message
 from dashboard.ui.current_workspace import current_workspace
 from emails.accept.drafts import Draft

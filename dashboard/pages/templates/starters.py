@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from templates_app.services import TemplateContent
 
-FOLDER = Path(__file__).resolve().parent.parent / "starters"
+FOLDER = Path(__file__).resolve().parents[2] / "starters"
 URL = "https://app.example.com/"
 
 
