@@ -37,7 +37,7 @@ PAGES = {
     "attachments size": "guides/attachments",
     "what is dmarc": "guides/email-delivery guides/dns-providers",
     "why do my emails go to spam": "guides/deliverability guides/email-delivery",
-    "causes of bounces": "guides/bounce-causes",
+    "email does not arrive": "guides/bounce-causes",
     "why do emails bounce": "guides/bounces guides/bounce-causes",
     "full mailbox": "guides/bounce-causes",
     "how to receive replies": "guides/receiving",
