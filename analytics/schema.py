@@ -1,6 +1,13 @@
 """`/v1/analytics` in the OpenAPI document."""
 
-from analytics.serializers import AnalyticsSerializer, DaysQuery, DaysSerializer, HoursQuery
+from analytics.serializers import (
+    AnalyticsSerializer,
+    BounceCausesQuery,
+    BounceCausesSerializer,
+    DaysQuery,
+    DaysSerializer,
+    HoursQuery,
+)
 from api.schema import Operation, response
 from streams.errors import StreamNotFound
 from workspaces.api.schema import keyed_view
@@ -17,6 +24,28 @@ DAYS = {
         {"date": "2026-11-20", "total": 0, "delivered": 0, "bounced": 0, "opened": 0},
         {"date": "2026-11-21", "total": 80, "delivered": 78, "bounced": 1, "opened": 31},
     ]
+}
+REPLY = {
+    "emailId": "0Uf7m2kQ9VxHc3NwZrTb4M",
+    "createdAt": "2026-11-21T06:20:00.412Z",
+    "code": 550,
+    "enhancedCode": "5.1.1",
+    "message": "5.1.1 The email account that you tried to reach does not exist. - gsmtp",
+}
+REMEDY = {
+    "advice": "Remove these addresses from your lists, and confirm new addresses with a link at sign-up.",
+    "docsUrl": "https://mail.example.com/docs/guides/bounce-causes#invalid-addresses",
+    "sample": REPLY,
+}
+CAUSES = {
+    "event": "bounced",
+    "from": "2026-10-22T07:00:00.000Z",
+    "to": "2026-11-21T07:00:00.000Z",
+    "countedFrom": "2026-10-22T07:00:00.000Z",
+    "recipients": 12,
+    "reasons": [{"reason": "unknown_user", "recipients": 12, "share": 1.0, **REMEDY}],
+    "hosts": [{"name": "Google", "recipients": 9, "share": 0.75, "topReason": "unknown_user", **REMEDY}],
+    "otherHosts": 3,
 }
 
 analytics_schema = keyed_view(
@@ -42,5 +71,18 @@ daily_schema = keyed_view(
         response(DaysSerializer, "One entry per day.", DAYS),
         problems=[StreamNotFound],
         parameters=[DaysQuery],
+    )
+)
+causes_schema = keyed_view(
+    get=Operation(
+        "getBounceCauses",
+        "Get causes of bounces",
+        "Counts the recipients whose email bounced, failed or was deferred in a range, by reason and by receiving "
+        "host, each with an example and advice. A recipient counts once, with the newest event. The newest 10,000 "
+        "events of the range are counted, without those of test emails; events are deleted with their emails. Hosts "
+        "are mail providers, recognized by the domain of the recipient or by the reply, and domains.",
+        response(BounceCausesSerializer, "The causes.", CAUSES),
+        problems=[StreamNotFound],
+        parameters=[BounceCausesQuery],
     )
 )

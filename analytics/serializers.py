@@ -1,16 +1,27 @@
 """Analytics queries and responses."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rest_framework import serializers
 
+from analytics.bounces import BounceCauses, BounceReason, BounceSample, BouncingHost
 from analytics.services import DAY, DailyVolume, day_of
-from api.fields import CountField, DateTimeBoundField, UtcDateTimeField, invalid_range, is_reversed
+from api.fields import (
+    AttributesSerializer,
+    CountField,
+    DateTimeBoundField,
+    OptionField,
+    UtcDateTimeField,
+    invalid_range,
+    is_reversed,
+)
 from counters import counters
+from events.kinds import FAILURE_KINDS, EventKind
 
 MAX_DAYS = 90
 DEFAULT_DAYS = 14
+DEFAULT_CAUSES = timedelta(days=30)
 # Years 1 and 9999 are common open ends; an offset may move them out of the range of datetime.
 FIRST_HOUR = datetime.min.replace(tzinfo=UTC)
 LAST_HOUR = datetime(9999, 12, 31, 23, tzinfo=UTC)
@@ -51,6 +62,29 @@ class DaysQuery(serializers.Serializer[Any]):
         min_value=1, max_value=MAX_DAYS, default=DEFAULT_DAYS, help_text="The number of days."
     )
     stream = StreamField(help_text=STREAM)
+
+
+class BounceCausesQuery(serializers.Serializer[Any]):
+    event = OptionField(
+        choices=list(FAILURE_KINDS),
+        default=EventKind.BOUNCED.value,
+        help_text="The kind of event: permanent refusals, abandoned deliveries, or temporary refusals.",
+    )
+    locals()["from"] = DateTimeBoundField(
+        is_end=False, help_text="The start of the range: a time or a day. Defaults to 30 days before the end."
+    )
+    to = DateTimeBoundField(
+        is_end=True, help_text="The end of the range: a time, or a date, which is included. Defaults to now."
+    )
+    stream = StreamField(help_text=STREAM)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if is_reversed(attrs):
+            raise serializers.ValidationError({"from": [invalid_range()]})
+        start = attrs.get("from")
+        end = attrs.get("to") or max(datetime.now(UTC), start or FIRST_HOUR)
+        start = start or max(end, FIRST_HOUR + DEFAULT_CAUSES) - DEFAULT_CAUSES
+        return {"event": EventKind(attrs["event"]), "start": start, "end": end, "stream": attrs["stream"]}
 
 
 class BreakdownSerializer(serializers.Serializer[Any]):
@@ -112,6 +146,48 @@ class DaySerializer(serializers.Serializer[Any]):
 
 class DaysSerializer(serializers.Serializer[Any]):
     locals()["data"] = DaySerializer(many=True, help_text="The days, oldest first, including today.")
+
+
+class BounceSampleSerializer(AttributesSerializer[BounceSample]):
+    emailId = serializers.CharField(help_text="The id of the email.")
+    createdAt = UtcDateTimeField(help_text="The time of the event.")
+    code = serializers.IntegerField(allow_null=True, help_text="The reply code of SMTP; null without a reply.")
+    enhancedCode = serializers.CharField(allow_null=True, help_text="The enhanced status code; null without one.")
+    message = serializers.CharField(help_text="The text of the reply. Email addresses in it are left out.")
+
+
+class BounceReasonSerializer(AttributesSerializer[BounceReason]):
+    reason = serializers.CharField(help_text="The classified reason, such as `unknown_user`.")
+    recipients = CountField(help_text="The number of recipients with this reason.")
+    share = serializers.FloatField(min_value=0, max_value=1, help_text="`recipients` divided by those of all reasons.")
+    advice = serializers.CharField(source="advice.text", help_text="The next step, a sentence for people.")
+    docsUrl = serializers.URLField(source="advice.docs_url", help_text="The page that explains the advice.")
+    sample = BounceSampleSerializer(help_text="The newest event with this reason.")
+
+
+class BouncingHostSerializer(AttributesSerializer[BouncingHost]):
+    name = serializers.CharField(help_text="The mail provider, such as `Google`, or the domain of the recipients.")
+    recipients = CountField(help_text="The number of recipients at this host.")
+    share = serializers.FloatField(min_value=0, max_value=1, help_text="`recipients` divided by those of all hosts.")
+    topReason = serializers.CharField(help_text="The most frequent reason at this host.")
+    advice = serializers.CharField(source="advice.text", help_text="The next step, a sentence for people.")
+    docsUrl = serializers.URLField(source="advice.docs_url", help_text="The page that explains the advice.")
+    sample = BounceSampleSerializer(help_text="The newest event with the most frequent reason.")
+
+
+class BounceCausesSerializer(AttributesSerializer[BounceCauses]):
+    event = serializers.CharField(help_text="The kind of event.")
+    locals()["from"] = UtcDateTimeField(source="start", help_text="The start of the range.")
+    to = UtcDateTimeField(source="end", help_text="The end of the range.")
+    countedFrom = UtcDateTimeField(
+        help_text="The time since which events are counted: `from`, or later if the range has more than 10,000 events."
+    )
+    recipients = CountField(help_text="The number of recipients with such an event.")
+    reasons = BounceReasonSerializer(many=True, help_text="The reasons, most frequent first.")
+    hosts = BouncingHostSerializer(
+        many=True, help_text="The 20 receiving hosts with the most recipients, most frequent first."
+    )
+    otherHosts = CountField(help_text="The number of recipients at other hosts.")
 
 
 def _hour_down(time: datetime) -> datetime:

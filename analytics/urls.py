@@ -1,7 +1,8 @@
-from analytics.views import AnalyticsView, DailyView
+from analytics.views import AnalyticsView, BounceCausesView, DailyView
 from api.routing import fixed_path
 
 urlpatterns = [
     fixed_path("analytics", AnalyticsView.as_view(), name="analytics"),
     fixed_path("analytics/daily", DailyView.as_view(), name="analytics-daily"),
+    fixed_path("analytics/bounces", BounceCausesView.as_view(), name="analytics-bounces"),
 ]

@@ -62,6 +62,7 @@ PAGES = {
     "members": "members/",
     "audit": "audit/",
     "audit, page 200": "audit/?p=200",
+    "bounces": "bounces/",
     "usage": "usage/",
     "security": "security/",
 }

@@ -26,6 +26,7 @@ PAGES = {
     "domain": "/dashboard/domains/{domain}/",
     "webhook": "/dashboard/webhooks/{webhook}/",
     "suppressions": "/dashboard/suppressions/",
+    "bounces": "/dashboard/bounces/",
     "usage": "/dashboard/usage/",
     "documentation": "/docs/",
     "documentation, quick start": "/docs/quickstart/python",

@@ -19,6 +19,7 @@ from dashboard.auth.invitation import invitation
 from dashboard.auth.password_reset import new_password, reset
 from dashboard.auth.passwords import for_passwords
 from dashboard.auth.signup import sign_up
+from dashboard.pages.bounces.page import bounces
 from dashboard.pages.onboarding import send_test_email
 from dashboard.pages.overview.page import overview, read_refresh
 from dashboard.pages.palette.entries import find_entries
@@ -56,6 +57,7 @@ class DashboardSite(TwoFactorSite):
             path("workspace/", self.admin_view(switch_workspace), name="switch_workspace"),
             path("test-email/", self.admin_view(send_test_email), name="send_test_email"),
             path("usage/", self.admin_view(self.usage), name="usage"),
+            path("bounces/", self.admin_view(self.bounces), name="bounces"),
             path("search/", self.admin_view(self.search), name="search"),
             path("palette/", self.admin_view(self.palette), name="palette"),
             path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
@@ -115,6 +117,9 @@ class DashboardSite(TwoFactorSite):
 
     def usage(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         return self.page(request, "dashboard/usage.html", title=_("Usage"), **usage(request))
+
+    def bounces(self, request: HttpRequest) -> TemplateResponse:
+        return self.page(request, "dashboard/bounces/page.html", title=_("Bounces"), **bounces(request))
 
     def palette(self, request: HttpRequest) -> HttpResponse:
         """Return the entries of the command palette as a fragment."""

@@ -55,6 +55,7 @@ SYNONYMS = (
     "spam junk deliverability inbox",
     "complaint complain feedback fbl arf",
     "bounce undeliverable reject refuse",
+    "cause reason",
     "retry repeat attempt backoff",
     "blocklist blacklist dnsbl rbl spamhaus block",
     "ptr reverse rdns",

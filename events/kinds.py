@@ -76,6 +76,8 @@ EVENT_KINDS = tuple(EventKind.values)
 TIMELINE_KINDS = tuple(kind.value for kind in EventKind if KINDS[kind].on_timeline)
 # The order is that of the index event_rare.
 RARE_KINDS = tuple(kind.value for kind in EventKind if KINDS[kind].is_rare)
+# Attempts without a delivery. The order is that of the index event_failure.
+FAILURE_KINDS = (EventKind.BOUNCED.value, EventKind.FAILED.value, EventKind.DEFERRED.value)
 WEBHOOK_KINDS = tuple(kind.value for kind, traits in KINDS.items() if traits.is_webhook)
 
 

@@ -10,7 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from events.kinds import NEXT_TRANSPORT, RARE_KINDS, TRANSPORT, kind_choices
+from events.kinds import FAILURE_KINDS, NEXT_TRANSPORT, RARE_KINDS, TRANSPORT, kind_choices
 from lib.model_fields import IdField, IdNumber
 
 
@@ -41,6 +41,12 @@ class Event(models.Model):
             models.Index(fields=["email", "number"], name="event_timeline"),
             # For the filter of the email list. The other kinds are so frequent that an index would not help.
             models.Index(fields=["kind", "email"], condition=Q(kind__in=RARE_KINDS), name="event_rare"),
+            # The newest bounces, deferrals or failures of a workspace (docs/decisions/0248).
+            models.Index(
+                fields=["workspace_id", "kind", "created_at"],
+                condition=Q(kind__in=FAILURE_KINDS),
+                name="event_failure",
+            ),
             # For lookups by the number of an id (lib.ids.id_number), the only one that some clients can store.
             models.Index(IdNumber("id"), condition=Q(kind__in=RARE_KINDS), name="event_bounce_number"),
             models.Index(fields=["workspace_id", "created_at"], condition=Q(email=None), name="event_workspace_age"),

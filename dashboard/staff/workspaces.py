@@ -10,12 +10,15 @@ from django.http.response import HttpResponseBase
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from analytics.bounces import read_causes
 from analytics.outcomes import DayOutcomes, read_outcomes, sum_outcomes
+from dashboard.pages.bounces.page import CauseRow, reason_rows
 from dashboard.pages.overview.health import HealthItem, rate_items
 from dashboard.pages.usage import percent_used
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from emails.models import Email
 from emails.queue_stats import QueueStats, read_queue_stats
+from events.kinds import EventKind
 from reputation.rates import PERIOD_DAYS
 from workspaces.admin import WorkspaceAdmin, state_badge
 from workspaces.models import Workspace
@@ -23,11 +26,15 @@ from workspaces.quota import Quota, read_quota
 
 DAYS = 30
 NEWEST_EMAILS = 10
+TOP_REASONS = 5
 
 
 @dataclass(frozen=True)
 class WorkspaceActivity:
-    """The activity of a workspace. days: the last DAYS days, oldest first; sums: over them; rates: of PERIOD_DAYS."""
+    """The activity of a workspace. days: the last DAYS days, oldest first; sums: over them; rates: of PERIOD_DAYS.
+
+    reasons: the most frequent ones of the bounces of DAYS days.
+    """
 
     chart: Chart
     days: list[DayOutcomes]
@@ -38,10 +45,13 @@ class WorkspaceActivity:
     quota_percent: int
     queue: QueueStats
     emails: list[Email]
+    reasons: list[CauseRow]
 
 
 def read_activity(workspace: Workspace) -> WorkspaceActivity:
-    today = datetime.now(UTC).date()
+    now = datetime.now(UTC)
+    today = now.date()
+    causes = read_causes(workspace, event=EventKind.BOUNCED, start=now - timedelta(days=DAYS), end=now)
     days, quota = read_outcomes(workspace, first=today - timedelta(days=DAYS - 1), last=today), read_quota(workspace)
     newest = Email.objects.filter(workspace=workspace).only("subject", "from_domain", "status", "created_at")
     emails: list[Any] = list(newest.order_by("-created_at", "-id")[:NEWEST_EMAILS])
@@ -57,6 +67,7 @@ def read_activity(workspace: Workspace) -> WorkspaceActivity:
         percent_used(quota),
         read_queue_stats(workspace),
         emails,
+        list(reason_rows(causes))[:TOP_REASONS],
     )
 
 

@@ -8,6 +8,7 @@ from documentation.pages import URL
 GUIDES = {
     "index": "",
     "usage": "specification#plans-and-quota",
+    "bounces": "guides/bounce-causes",
     "security": "security",
     "emails_email": "guides/sending",
     "receiving_receivedemail": "guides/receiving",

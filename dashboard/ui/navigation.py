@@ -36,6 +36,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "active": request.path == reverse("dashboard:index"),
                 },
                 _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
+                _item(_("Bounces"), "report", "bounces", key="b"),
                 *([received] if uses_receiving(request) else []),
                 *([inbox] if settings.DELIVERY_TRANSPORT == "inbox" else []),
             ]

@@ -15,7 +15,10 @@ from tests.stack.stack import REPOSITORY, wait_for
 
 pytestmark = pytest.mark.stack
 
-READING = ["explain_bounce", "list_domains", "list_streams", "read_received", "search_emails", "search_received"]
+READING = [
+    "bounce_causes", "explain_bounce", "list_domains", "list_streams", "read_received", "search_emails",
+    "search_received",
+]  # fmt: skip
 
 
 @asynccontextmanager
@@ -142,6 +145,15 @@ def test_a_bounce_is_explained(cli, client):
     assert (recipient["status"], recipient["meaning"]) == ("bounced", REASONS[recipient["reason"]])
     assert recipient["reply"]
     assert [problem["event"] for problem in explained["problems"]] == ["bounced"]
+
+
+def test_the_causes_of_bounces_are_shown(cli, client):
+    email_id = send(client, "bounced@simulator.test")
+    wait_for(lambda: client.emails.get(email_id).status == "bounced", seconds=60, what="the bounce")
+    causes = call(cli, "bounce_causes", {"event": "bounced", "since": "2026-01-01"})
+    assert "unknown_user" in {one["reason"] for one in causes["reasons"]}
+    assert all(one["advice"] and one["docsUrl"] for one in (*causes["reasons"], *causes["hosts"]))
+    assert "bounced, failed, deferred" in call(cli, "bounce_causes", {"event": "opened"})
 
 
 def test_missing_records_of_domains_are_listed(cli, client):

@@ -334,6 +334,19 @@ def test_analytics_count_sent_emails_in_total_and_by_day(client):
     assert len(client.analytics.daily()) == 14
 
 
+def test_causes_of_bounces_have_reasons_and_hosts(client):
+    email = client.emails.send(**new_email(to="bounced@simulator.test"))
+    wait_for(lambda: client.emails.get(email.id).status == "bounced", seconds=60, what="the bounce")
+    causes = client.analytics.bounces(from_=datetime.now(UTC) - timedelta(days=1), to=datetime.now(UTC))
+    reason = next(one for one in causes.reasons if one.reason == "unknown_user")
+    assert (causes.event, causes.counted_from, causes.other_hosts) == ("bounced", causes.from_, 0)
+    assert 0 < reason.share <= 1
+    assert (reason.sample.code, reason.sample.enhanced_code) == (550, "5.1.1")
+    assert reason.docs_url.endswith("/docs/guides/bounce-causes#invalid-addresses")
+    assert "simulator.test" in {host.name for host in causes.hosts}
+    assert client.analytics.bounces(event="failed", to="2026-01-01").reasons == []
+
+
 def test_queue_statistics_are_numbers(client):
     stats = client.queue.stats()
     assert min(stats.waiting, stats.active, stats.delayed, stats.failed, stats.paused) >= 0

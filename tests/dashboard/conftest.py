@@ -43,7 +43,14 @@ def make_email(workspace: Workspace, *, subject: str = "Hello", html: str = "<p>
         email=email, kind="to", position=0, address="ada@example.com", state=email.status
     )
     for kind, payload in (("queued", {}), ("delivered", {"to": recipient.address, "code": 250, "message": "Caught"})):
-        Event.objects.create(email=email, recipient=recipient, kind=kind, payload=payload, created_at=email.created_at)
+        Event.objects.create(
+            workspace_id=workspace.id,
+            email=email,
+            recipient=recipient,
+            kind=kind,
+            payload=payload,
+            created_at=email.created_at,
+        )
     return email
 
 

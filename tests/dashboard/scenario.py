@@ -7,7 +7,7 @@ from uuid import uuid4
 from counters import counters
 from domains.models import Domain, ReceivingDomain
 from domains.services import new_selector
-from emails.models import Attachment, Content, Email
+from emails.models import Attachment, Content, Email, Recipient
 from events.models import Event
 from lib.ids import new_id
 from receiving.models import InboundRoute, SenderBlock
@@ -27,6 +27,14 @@ from workspaces.services import issue_api_key
 
 STATUSES = ("delivered", "opened", "clicked", "bounced", "failed", "queued", "sent", "scheduled", "cancelled")
 FORGED = verdicts("fail", policy="reject")
+GMAIL_UNKNOWN = (
+    "5.1.1 The email account that you tried to reach does not exist. Please try double-checking the recipient's email "
+    "address for typos or unnecessary spaces. See https://support.google.com/mail/?p=NoSuchUser "
+    "a640c23a62f3a-b76e1f2c4d5si1234567666b.17 - gsmtp"
+)
+MICROSOFT_UNKNOWN = (
+    "5.4.1 Recipient address rejected: Access denied. [AM4PEPF00027A6A.eurprd04.prod.outlook.com 2026-11-21T06:20:00Z]"
+)
 SUBJECTS = ("Your receipt", "Reset your password", "Welcome aboard", "Invoice 2026-118", "Your order has left")
 
 
@@ -37,6 +45,7 @@ def fill_workspace(account: Account) -> dict[str, Any]:
     for place, status in enumerate(STATUSES):
         subject = SUBJECTS[place % len(SUBJECTS)]
         make_email(workspace, subject=subject, status=status, created_at=now - timedelta(hours=place), tags=["shop"])
+    make_bounces(workspace)
     count_days(workspace, now=now)
     Usage.objects.create(workspace=workspace, month=now.date().replace(day=1), used=12_480)
     Usage.objects.create(
@@ -197,6 +206,36 @@ def make_streams(workspace: Workspace) -> Stream:
 def add_member(workspace: Workspace) -> Membership:
     user = User.objects.create(email=f"{new_selector()}@grace.example", password="!")
     return Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.MEMBER)
+
+
+# Reason, address, code and text of a bounce.
+BOUNCES: tuple[tuple[str, str, int, str], ...] = (
+    *(("unknown_user", f"r{place}@gmail.com", 550, GMAIL_UNKNOWN) for place in range(9)),
+    *(("unknown_user", f"r{place}@acme.example", 550, MICROSOFT_UNKNOWN) for place in range(4)),
+    *(
+        ("mailbox_full", f"f{place}@web.de", 552, "5.2.2 Requested mail action aborted: exceeded quota")
+        for place in range(3)
+    ),
+    ("spam", "s@yahoo.com", 554, "5.7.9 Message not allowed - https://senders.yahooinc.com/smtp-error-codes"),
+    ("authentication", "d@bank.example", 550, "5.7.26 Unauthenticated email from shop.example is not accepted (DMARC)"),
+)
+
+
+def make_bounces(workspace: Workspace) -> None:
+    """Create an email with many recipients, and the event of a bounce of each."""
+    email = failed_email(workspace, to=["list@example.com"])
+    now = datetime.now(UTC)
+    for place, (reason, address, code, message) in enumerate(BOUNCES):
+        recipient = Recipient.objects.create(
+            email=email, kind="bcc", position=place + 1, address=address, state="bounced"
+        )
+        payload = {
+            "to": address, "code": code, "enhancedCode": message.split()[0], "message": message, "reason": reason,
+        }  # fmt: skip
+        Event.objects.create(
+            workspace_id=workspace.id, email=email, recipient=recipient, kind="bounced", payload=payload,
+            created_at=now - timedelta(hours=place),
+        )  # fmt: skip
 
 
 def failed_email(workspace: Workspace, **fields: Any) -> Email:

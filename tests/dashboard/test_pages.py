@@ -73,7 +73,7 @@ def test_the_pages_of_an_empty_workspace_are_accessible(visit):
     sign_in(visit, account.owner.email)
     problems = []
     for name, path in PAGES.items():
-        if name.endswith(("_changelist", "index", "usage")):
+        if name.endswith(("_changelist", "index", "usage", "bounces")):
             page = visit.go(path)
             visit.keep_screenshot(f"empty-{name}")
             problems += [f"{path}: {violation}" for violation in violations(page)]

@@ -21,6 +21,7 @@ from system_mail.models import SystemMailKind
 from system_mail.services import queue_system_mail
 from tests.conftest import mail
 from tests.dashboard.conftest import make_email, signed_in
+from tests.dashboard.scenario import failed_email
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import AuditEntry, User, Workspace
 
@@ -122,6 +123,14 @@ class TestWorkspace:
         assert [email.subject for email in activity.emails] == ["Your receipt"]
         assert [item.title for item in activity.rates] == ["Bounce rate", "Complaint rate"]
         assert len(activity.days) == 30
+
+    def test_the_reasons_of_bounces_are_shown(self, staff, alice, bob):
+        failed_email(alice.workspace)
+
+        assert "This mailbox does not exist. 1 100.0% 550 5.1.1 No such user here" in text_of(
+            self.page(staff, alice.workspace)
+        )
+        assert self.page(staff, bob.workspace).context["activity"].reasons == []
 
     def test_emails_of_another_workspace_are_not_on_it(self, staff, api, bob):
         api.post("/emails/send", mail(subject="Your receipt"))

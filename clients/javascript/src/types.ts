@@ -689,6 +689,50 @@ export interface DailyVolume {
   opened: number;
 }
 
+/** The newest event of a group. `message`: the reply of the mail server, without addresses. */
+export interface BounceSample {
+  emailId: string;
+  createdAt: Timestamp;
+  code: number | null;
+  enhancedCode: string | null;
+  message: string;
+}
+
+export interface BounceReason {
+  reason: string;
+  recipients: number;
+  /** Of all recipients, between 0 and 1. */
+  share: number;
+  advice: string;
+  /** The page that explains the advice. */
+  docsUrl: string;
+  sample: BounceSample;
+}
+
+export interface BouncingHost {
+  /** A mail provider such as Google, or a domain of recipients. */
+  name: string;
+  recipients: number;
+  share: number;
+  topReason: string;
+  advice: string;
+  docsUrl: string;
+  sample: BounceSample;
+}
+
+export interface BounceCauses {
+  event: "bounced" | "failed" | "deferred";
+  from: Timestamp;
+  to: Timestamp;
+  /** Later than `from` if the range has too many events. */
+  countedFrom: Timestamp;
+  recipients: number;
+  reasons: BounceReason[];
+  hosts: BouncingHost[];
+  /** Recipients at hosts that are not listed. */
+  otherHosts: number;
+}
+
 export interface QueueStats {
   waiting: number;
   active: number;

@@ -15,6 +15,17 @@ test("analytics count sent emails, in total and by day", async () => {
   assert.equal((await postrider.analytics.daily()).length, 14);
 });
 
+test("causes of bounces have reasons and hosts", async () => {
+  const { id } = await postrider.emails.send(newEmail({ to: "bounced@simulator.test" }));
+  await until(async () => (await postrider.emails.get(id)).status === "bounced", "the bounce");
+  const { event, reasons, hosts } = await postrider.analytics.bounces({ from: new Date(Date.now() - 86_400_000) });
+  assert.equal(event, "bounced");
+  const reason = reasons.find((one) => one.reason === "unknown_user");
+  assert.ok(reason.share > 0 && reason.sample.code === 550);
+  assert.ok(hosts.some((one) => one.name === "simulator.test"));
+  assert.deepEqual((await postrider.analytics.bounces({ event: "failed", to: "2026-01-01" })).reasons, []);
+});
+
 test("queue statistics are numbers", async () => {
   const stats = await postrider.queue.stats();
   for (const name of ["waiting", "active", "delayed", "completed", "failed", "paused"]) {

@@ -69,7 +69,7 @@ def rate_items(days: Sequence[DayOutcomes]) -> list[HealthItem]:
     bounces = _rate_item(_("Bounce rate"), percent_of(bounced, sent), bounce_limit())
     complaints = _rate_item(_("Complaint rate"), percent_of(complained, sent), complaint_limit())
     return [
-        _with_advice(bounces, _("Remove addresses that do not exist from your lists."), f"{emails}?status=bounced"),
+        _with_advice(bounces, _("Remove addresses that do not exist from your lists."), reverse("dashboard:bounces")),
         _with_advice(complaints, _("Send only to people who expect the email."), f"{emails}?event=complained"),
     ]
 

@@ -147,7 +147,7 @@ def test_every_guide_is_served(client, page):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ROUTES if name.endswith("_changelist") or name in {"index", "usage"}]
+    "name", [name for name in ROUTES if name.endswith("_changelist") or name in {"index", "usage", "bounces"}]
 )
 def test_every_section_links_to_its_guide_and_lists_the_shortcuts(owner, name):
     page = owner.get(ROUTES[name]).content.decode()

@@ -1,5 +1,5 @@
 import type { RequestOptions, Transport } from "../transport.js";
-import type { Analytics, DailyVolume, QueueStats } from "../types.js";
+import type { Analytics, BounceCauses, DailyVolume, QueueStats } from "../types.js";
 
 export class AnalyticsResource {
   readonly #transport: Transport;
@@ -21,6 +21,17 @@ export class AnalyticsResource {
     const { stream, ...rest } = options;
     const call = { method: "GET", path: ["analytics", "daily"], query: { days, stream }, options: rest } as const;
     return (await this.#transport.json<{ data: DailyVolume[] }>(call)).data;
+  }
+
+  /**
+   * Return the most frequent reasons and receiving hosts of the last 30 days, or of a range, with advice. `event`:
+   * bounced is the default. `stream`: only its emails are counted.
+   */
+  bounces(
+    query: { event?: BounceCauses["event"]; from?: Date | string; to?: Date | string; stream?: string } = {},
+    options?: RequestOptions,
+  ): Promise<BounceCauses> {
+    return this.#transport.json({ method: "GET", path: ["analytics", "bounces"], query: { ...query }, options });
   }
 }
 

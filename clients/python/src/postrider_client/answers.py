@@ -430,6 +430,57 @@ class DailyVolume:
 
 
 @dataclass(frozen=True)
+class BounceSample:
+    """The newest event of a group. `message`: the reply of the mail server, without addresses."""
+
+    email_id: str
+    created_at: datetime
+    code: Optional[int]
+    enhanced_code: Optional[str]
+    message: str
+
+
+@dataclass(frozen=True)
+class BounceReason:
+    """`share`: of all recipients, between 0 and 1. `docs_url`: the page that explains the advice."""
+
+    reason: str
+    recipients: int
+    share: float
+    advice: str
+    docs_url: str
+    sample: BounceSample
+
+
+@dataclass(frozen=True)
+class BouncingHost:
+    """`name`: a mail provider such as Google, or a domain of recipients."""
+
+    name: str
+    recipients: int
+    share: float
+    top_reason: str
+    advice: str
+    docs_url: str
+    sample: BounceSample
+
+
+@dataclass(frozen=True)
+class BounceCauses:
+    """`counted_from`: later than `from_` if the range has too many events. `other_hosts`: recipients elsewhere."""
+
+    event: str
+    from_: datetime
+    to: datetime
+    counted_from: datetime
+    recipients: int
+    reasons: list[BounceReason]
+    hosts: list[BouncingHost]
+    other_hosts: int
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class QueueStats:
     waiting: int
     active: int

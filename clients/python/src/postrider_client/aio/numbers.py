@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 from postrider_client.aio.transport import AsyncTransport
 from postrider_client.answers import Analytics as Totals
-from postrider_client.answers import DailyVolume, QueueStats
+from postrider_client.answers import BounceCauses, DailyVolume, QueueStats
 from postrider_client.transport import Call
 from postrider_client.wire import body_of, read
 
@@ -32,6 +32,21 @@ class AsyncAnalytics:
             Call("GET", ["analytics", "daily"], query=body_of(days=days, stream=stream))
         )
         return [read(DailyVolume, day) for day in answer["data"]]
+
+    async def bounces(
+        self,
+        *,
+        event: Optional[str] = None,
+        from_: Union[datetime, str, None] = None,
+        to: Union[datetime, str, None] = None,
+        stream: Optional[str] = None,
+    ) -> BounceCauses:
+        """Return the most frequent reasons and receiving hosts of the last 30 days, or of a range, with advice.
+
+        event: bounced (the default), failed or deferred. stream: only its emails are counted.
+        """
+        query = body_of(event=event, from_=from_, to=to, stream=stream)
+        return read(BounceCauses, await self._transport.json(Call("GET", ["analytics", "bounces"], query=query)))
 
 
 class AsyncQueue:

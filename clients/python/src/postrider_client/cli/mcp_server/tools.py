@@ -73,6 +73,22 @@ class McpTools:
             "problems": [_problem(event) for event in events if event.event_type in PROBLEMS],
         }
 
+    def bounce_causes(
+        self,
+        *,
+        event: Optional[str] = None,
+        stream: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Find out why and where email bounces: the most frequent reasons and receiving hosts, with advice.
+
+        event: bounced (the default), failed, or deferred. stream: an id that list_streams returns. since, until: dates
+        such as 2026-12-01; the last 30 days without them.
+        """
+        causes = self.client.analytics.bounces(event=event, stream=stream, from_=since, to=until)
+        return dict(causes.raw)
+
     def list_domains(self) -> dict[str, Any]:
         """List sending domains with their required DNS records that are missing or wrong."""
         return {"domains": [_with_missing_records(domain) for domain in self.client.domains.list()]}
@@ -161,8 +177,9 @@ def _strict_tool(method: Callable[..., Any], description: str, annotations: Tool
 
 
 def _reading_tools(methods: McpTools) -> tuple[Callable[..., dict[str, Any]], ...]:
-    sent = (methods.search_emails, methods.explain_bounce, methods.list_domains, methods.list_streams)
-    return (*sent, methods.search_received, methods.read_received)
+    sent = (methods.search_emails, methods.explain_bounce, methods.bounce_causes)
+    settings = (methods.list_domains, methods.list_streams)
+    return (*sent, *settings, methods.search_received, methods.read_received)
 
 
 def _with_readable_errors(tool: Callable[..., T]) -> Callable[..., T]:

@@ -1,0 +1,1 @@
+"""Bounces page: the most frequent reasons and receiving hosts, with advice (docs/decisions/0248)."""
