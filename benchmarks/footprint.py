@@ -3,7 +3,8 @@
     .venv/bin/python -m benchmarks.footprint [seconds]
 
 Prints a row for each process, then for all, and records the memory of each. Memory is PSS, in which a page shared by
-two processes counts half for each. Web, worker and beat run with the packages of production (docs/decisions/0147).
+two processes counts half for each. Web, worker and beat run with the packages of production (docs/decisions/0147) and
+compiled code, as in the container image.
 Requires Linux, an index of packages for pip, and DATABASE_URL of a server on which databases may be created (it is not
 counted).
 """
@@ -115,7 +116,9 @@ def running_production() -> Iterator[list[int]]:
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack, ExitStack() as cleanup:
         environment = {name: text for name, text in stack.environment.items() if name != "WEB_CONCURRENCY"}
         # As for a command in a shell that has activated the environment.
-        environment["PATH"] = f"{install_production(Path(folder) / 'venv')}:{environment['PATH']}"
+        programs = install_production(Path(folder) / "venv")
+        compile_code(programs / "python")
+        environment["PATH"] = f"{programs}:{environment['PATH']}"
         processes = [
             cleanup.enter_context(subprocess.Popen(shlex.split(procfile[name]), cwd=REPOSITORY, env=environment))
             for name in PRODUCTION
@@ -136,6 +139,12 @@ def install_production(folder: Path) -> Path:
     install = [str(folder / "bin" / "pip"), "install", "--quiet", "--require-hashes", "--requirement", requirements]
     subprocess.run(install, check=True)
     return folder / "bin"
+
+
+def compile_code(python: Path) -> None:
+    """Write the compiled code of the application beside it, if it is not there. A process that compiles keeps waste."""
+    command = [str(python), "-m", "compileall", "-q", "-x", r"/(\.venv|clients|tests)/", str(REPOSITORY)]
+    subprocess.run(command, check=True)
 
 
 def read_usage(roots: list[int]) -> dict[int, ProcessUsage]:

@@ -31,12 +31,12 @@ import requests
 
 from benchmarks.figures import record_figure
 from lib.network.address_guard import Guard
-from lib.network.guarded_http import UrlRules
 from lib.network.resolver import Resolver
+from lib.network.target_urls import UrlRules
 from tests.stack.stack import Stack, running_stack, wait_for
 from tests.webhooks.receiver import Received, Receiver
-from webhooks.sending.post import HEADERS, Poster
-from webhooks.sending.signing import new_secret, signature_headers
+from webhooks.sending.post import Poster
+from webhooks.sending.signing import HEADERS, new_secret, signature_headers
 
 ROUNDS = 3
 POSTS = 6000

@@ -112,6 +112,7 @@ def model_labels() -> Iterator[str]:
     """Yield the names of models and fields that the staff admin shows, and the choices that pages show."""
     from django.contrib import admin  # noqa: PLC0415 - main sets Django up
 
+    import config.urls  # noqa: F401, PLC0415 - registers the pages
     from dashboard.ui.labels import TRANSLATED_LABELS, TRANSLATED_VALUES  # noqa: PLC0415
 
     with override(SOURCE_LANGUAGE):

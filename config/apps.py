@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.apps import AppConfig, apps
-from django.contrib.admin.apps import AdminConfig
+from django.apps import AppConfig
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.core.checks import register
 from django.db import connections
 from django.db.models.signals import pre_migrate
 
 from config import checks
-from dashboard.texts.staff_labels import translate_labels
 
 
 class ProjectConfig(AppConfig):
@@ -25,14 +24,10 @@ class ProjectConfig(AppConfig):
         pre_migrate.connect(lift_statement_timeout, sender=self)
 
 
-class StaffAdminConfig(AdminConfig):
+class StaffAdminConfig(SimpleAdminConfig):
+    """The staff admin. config.urls loads its pages: processes without URLs do not need them."""
+
     default_site = "config.staff.StaffSite"
-
-    def ready(self) -> None:
-        super().ready()
-        from django.contrib.admin import site  # noqa: PLC0415 - the registry of models must be ready
-
-        translate_labels(model for model in apps.get_models() if site.is_registered(model))
 
 
 def lift_statement_timeout(using: str, **_: Any) -> None:

@@ -52,6 +52,10 @@ if OWN_DIRECTORY:
 
 
 def when_ready(server: Any) -> None:
+    # The application is loaded by now. The processes use config.web.shares, too.
+    import config.web.shares  # noqa: F401, PLC0415
+    from doctor.start_warnings import warn_at_start  # noqa: PLC0415
+
     raise_file_limit()
     return_large_blocks()
     server.handle_term = partial(stop_gracefully, server)
@@ -62,9 +66,6 @@ def when_ready(server: Any) -> None:
     gc.freeze()
     addresses = [str(listener) for listener in server.LISTENERS]
     log.info("web is ready", extra={"data": {"addresses": addresses, "processes": server.num_workers}})
-    # The application is loaded by now.
-    from doctor.start_warnings import warn_at_start  # noqa: PLC0415
-
     warn_at_start()
 
 

@@ -19,6 +19,7 @@ from config.beat import run_beat
 from config.celery import app
 from config.checks import refuse_unsafe_start, refuse_unusable_sources
 from config.heartbeats import start_heartbeat
+from config.postgres.preparation import prepare_connections
 from doctor.transports import refuse_unknown_routes
 from domains.checks.processor import domain_checks_processor
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
@@ -41,8 +42,10 @@ log = logging.getLogger("postrider.processes")
 OPTIONS = {"pool_cls": "threads", "concurrency": 4, "without_gossip": True, "without_mingle": True, "quiet": True}
 # Modules that Celery loads when a worker starts.
 PRELOADED = (
-    "celery.app.amqp", "celery.app.control", "celery.app.log", "celery.apps.worker", "celery.concurrency.thread",
-    "celery.worker.components", "celery.worker.consumer", "celery.worker.strategy", "kombu.transport.redis",
+    "billiard.dummy", "billiard.pool", "celery.app.amqp", "celery.app.control", "celery.app.events", "celery.app.log",
+    "celery.apps.worker", "celery.concurrency.thread", "celery.events.receiver", "celery.worker.autoscale",
+    "celery.worker.components", "celery.worker.consumer", "celery.worker.consumer.delayed_delivery",
+    "celery.worker.strategy", "kombu.transport.redis",
 )  # fmt: skip
 # How soon the thread that composes messages yields to the thread that waits for the database. With the default of 5 ms,
 # each of about twenty database replies per batch would wait that long.
@@ -58,6 +61,7 @@ def worker_programs(*, with_beat: bool = False) -> dict[str, Program]:
         importlib.import_module(name)
     app.loader.init_worker()
     app.finalize()
+    prepare_connections()
     return {
         f"worker{number}": partial(run_worker, number, with_beat=with_beat and number == 0) for number in range(count)
     }

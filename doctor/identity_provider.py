@@ -6,7 +6,8 @@ from http import HTTPStatus
 
 from django.conf import settings
 
-from dashboard.auth.oidc.provider import CLOCK_SKEW_SECONDS, Provider, ProviderRefused, ProviderUnavailable
+from dashboard.auth.oidc.errors import CLOCK_SKEW_SECONDS, ProviderRefused, ProviderUnavailable
+from dashboard.auth.oidc.provider import Provider
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from workspaces.access_rules import read_rules
 from workspaces.deletion import existing_workspaces

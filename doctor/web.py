@@ -16,8 +16,9 @@ from domains.models import TrackingHost
 from domains.records import find_tracking_error
 from domains.tracking_hosts import count_tracking_hosts
 from lib.network.address_guard import Guard, TargetRefused
-from lib.network.guarded_http import CheckedResolver, GuardedSession, NoAddress, UrlRules
+from lib.network.guarded_http import CheckedResolver, GuardedSession, NoAddress
 from lib.network.resolver import DnsError, Resolver
+from lib.network.target_urls import UrlRules
 
 TIMEOUT = ClientTimeout(total=15)
 MAX_RESPONSE_BYTES = 65_536

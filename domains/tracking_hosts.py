@@ -14,8 +14,8 @@ from django.http.request import validate_host
 from domains.errors import TrackingHostTaken, TrackingUnavailable
 from domains.models import SENDING_STATUSES, Domain, TrackingHost
 from domains.names import InvalidDomainName, organizational_domain, to_a_label
+from domains.record_checks.expected_host import PROOF_PATH, ExpectedHost
 from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, host_to_json
-from domains.record_checks.tracking_host import PROOF_PATH, ExpectedHost
 from lib.coded_texts import CodedText
 from lib.keyring import key_named
 from lib.sql import run

@@ -34,7 +34,7 @@ from domains.serializers import DomainInput, DomainSettingsInput
 from domains.services import find_unaligned
 from emails.sending.transport_status import TransportStatus
 from lib.datetimes import parse_datetime, to_utc
-from lib.network.guarded_http import MAX_URL_LENGTH
+from lib.network.target_urls import MAX_URL_LENGTH
 from receiving.api.serializers import MAX_WEBHOOK_IDS, BlockInput, RouteInput
 from receiving.services import MAX_BLOCKS, MAX_ROUTES
 from streams.errors import InvalidStream, TransportRouteNotAllowed

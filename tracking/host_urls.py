@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from domains.record_checks.tracking_host import PROOF_PATH
+from domains.record_checks.expected_host import PROOF_PATH
 from tracking import host_views
 
 urlpatterns = [

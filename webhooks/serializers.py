@@ -19,7 +19,7 @@ from api.fields import (
 from api.suggestions import MAX_NAME_LENGTH, suggest_event
 from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from lib.network.address_guard import TargetRefused
-from lib.network.guarded_http import MAX_URL_LENGTH, parse_target
+from lib.network.target_urls import MAX_URL_LENGTH, parse_target
 from lib.translation import translate
 from streams.services import MAX_STREAMS
 from webhooks.formats import find_format, format_choices

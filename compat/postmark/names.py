@@ -7,7 +7,6 @@ https://postmarkapp.com/developer/api/overview.
 from typing import Any
 
 from compat.errors import invalid_field
-from compat.views import AnyJSONParser
 from streams.models import MAIN
 
 OUTBOUND, INBOUND = "outbound", "inbound"
@@ -27,13 +26,6 @@ NAMES = {
         "TextBody", "To", "TrackLinks", "TrackOpens", "Triggers", "UnsubscribeHandlingType", "Url", "Username", "Value",
     )
 }  # fmt: skip
-
-
-class PostmarkJSONParser(AnyJSONParser):
-    """The parser of the dialect: members have the names of Postmark's documentation."""
-
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        return canonical_names(super().parse(stream, media_type, parser_context))
 
 
 def canonical_names(value: Any) -> Any:

@@ -16,9 +16,9 @@ from compat.drafts import (
     unfolded_base64,
 )
 from compat.errors import invalid_field
-from compat.postmark.names import read_id
+from compat.postmark.names import canonical_names, read_id
 from compat.postmark.templates import html_with_links, text_with_links
-from compat.views import MAX_COUNTED
+from compat.views import MAX_COUNTED, AnyJSONParser
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_FILES
 from emails.accept.rules.fields import MAX_RECIPIENTS
@@ -30,6 +30,13 @@ MAX_COUNT = 500
 ADDRESS_LIST_LENGTH = 100_000
 # https://postmarkapp.com/developer/api/email-api
 TRACKED_LINKS = {"HtmlAndText": True, "HtmlOnly": True, "None": False, "TextOnly": False}
+
+
+class PostmarkJSONParser(AnyJSONParser):
+    """The parser of the dialect: members have the names of Postmark's documentation."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return canonical_names(super().parse(stream, media_type, parser_context))
 
 
 def read_email(value: Any) -> Draft:

@@ -14,7 +14,6 @@ from api.parser import check_body_headers
 from compat.drafts import as_list, as_object, read_drafts
 from compat.postmark import requests
 from compat.postmark.errors import error_body, render_error
-from compat.postmark.names import PostmarkJSONParser
 from compat.postmark.resources import Resource, sent_resource
 from emails.accept.drafts import Draft
 from lib.datetimes import format_datetime
@@ -49,7 +48,7 @@ class PostmarkTestView(APIView):
 
     authentication_classes = ()
     permission_classes = ()
-    parser_classes = (PostmarkJSONParser,)
+    parser_classes = (requests.PostmarkJSONParser,)
 
     def get_exception_handler(self) -> Any:
         return render_error

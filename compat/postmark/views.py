@@ -10,7 +10,6 @@ from api.parser import MAX_BODY_BYTES
 from compat.drafts import as_list, read_drafts
 from compat.postmark import filters, requests, resources
 from compat.postmark.errors import MESSAGE_QUERY, query_error_handler, render_error
-from compat.postmark.names import PostmarkJSONParser
 from compat.postmark.tokens import TEST_TOKEN, PostmarkTestView, PostmarkTokenAuthentication, given_token
 from compat.views import DialectViewSet, R, bounded_count
 from emails.accept.drafts import Draft
@@ -27,7 +26,7 @@ class PostmarkViewSet(DialectViewSet[R]):
     provider = "postmark"
     render_error = staticmethod(render_error)
     authentication_classes = (PostmarkTokenAuthentication,)
-    parser_classes = (PostmarkJSONParser,)
+    parser_classes = (requests.PostmarkJSONParser,)
     suppressed = SuppressionPolicy.REPORT
     # The error code of invalid parameters, by action.
     query_errors: ClassVar[Mapping[str, int]] = {}

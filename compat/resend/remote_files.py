@@ -6,7 +6,6 @@ The rules for URLs and addresses are those of webhooks (docs/decisions/0191).
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
-from urllib.parse import unquote, urlsplit
 
 import aiohttp
 from django.conf import settings
@@ -34,14 +33,6 @@ def fetch_files(urls: Sequence[str]) -> list[bytes]:
         return asyncio.run(_Fetch().all(urls))
     except TimeoutError as error:
         raise _refused(f"No complete answer within {MAX_SECONDS:.0f} seconds.") from error
-
-
-def file_name(url: str) -> str:
-    """Return the last part of a URL's path; an empty string without one."""
-    try:
-        return unquote(urlsplit(url).path).rpartition("/")[2]
-    except ValueError:
-        return ""
 
 
 class _Fetch:

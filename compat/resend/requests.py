@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from rest_framework.request import Request
 
@@ -19,7 +20,6 @@ from compat.drafts import (
     valid_field,
 )
 from compat.errors import invalid_field
-from compat.resend.remote_files import fetch_files, file_name
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_FILES, MAX_TOTAL_BYTES, too_large
 from lib.ids import from_any_spelling
@@ -61,6 +61,9 @@ def _with_remote_files(draft: Draft, *, urls: Sequence[Any]) -> Draft:
     remote = [index for index, url in enumerate(urls) if url]
     if not remote:
         return draft
+    # aiohttp, which few web processes use, is 6 MB of memory (docs/decisions/0259).
+    from compat.resend.remote_files import fetch_files  # noqa: PLC0415
+
     contents = dict(zip(remote, fetch_files([urls[index] for index in remote]), strict=True))
     files = tuple(replace(file, data=contents.get(index, file.data)) for index, file in enumerate(draft.files))
     if sum(len(file.data) for file in files) > MAX_TOTAL_BYTES:
@@ -116,11 +119,19 @@ def _file(file: dict[str, Any]) -> dict[str, Any]:
     if path and (not isinstance(path, str) or file.get("content")):
         raise invalid_field("attachments", "Provide the `content`, or the `path` as a URL.")
     return {
-        "filename": file.get("filename") or file_name(path or "") or "attachment",
+        "filename": file.get("filename") or _file_name(path or "") or "attachment",
         "content": "" if path else _base64(file.get("content")),
         "contentType": file.get("content_type"),
         "contentId": file.get("content_id"),
     }
+
+
+def _file_name(url: str) -> str:
+    """Return the last part of a URL's path; an empty string without one."""
+    try:
+        return unquote(urlsplit(url).path).rpartition("/")[2]
+    except ValueError:
+        return ""
 
 
 def _base64(content: Any) -> Any:

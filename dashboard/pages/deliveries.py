@@ -28,7 +28,7 @@ from lib.ids import is_id
 from lib.worker.stages import Stage
 from receiving.models import ReceivedEmail
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookDeliveryStatus
-from webhooks.sending.post import HEADERS
+from webhooks.sending.signing import HEADERS
 from webhooks.services import replay_delivery
 
 SEARCHED_DELIVERIES = 2_000

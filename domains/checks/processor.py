@@ -13,10 +13,11 @@ from domains.names import organizational_domain
 from domains.receiving.services import expected_mx
 from domains.record_checks.check_all import ExpectedRecords, check_domain_records
 from domains.record_checks.dns_cache import ANSWER_SECONDS
+from domains.record_checks.expected_host import ExpectedHost
 from domains.record_checks.receiving import ExpectedMx, check_receiving
 from domains.record_checks.results import HostCheck, ReceivingCheck, VerificationResult
 from domains.record_checks.spf_syntax import parse_mechanisms
-from domains.record_checks.tracking_host import ExpectedHost, check_tracking_host
+from domains.record_checks.tracking_host import check_tracking_host
 from domains.signing_identities import return_path_name
 from domains.tracking_hosts import expected_host
 from lib.network.resolver import Resolver

@@ -2,45 +2,27 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from aiohttp import ClientError, ClientSSLError, ClientTimeout
 from yarl import URL
 
 from domains.record_checks.dns_cache import DnsCache
+from domains.record_checks.expected_host import ExpectedHost
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, join_texts
 from domains.record_checks.return_path import follow_cnames
 from lib.coded_texts import CodedText
 from lib.network.address_guard import Guard, TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules, verified_tls
+from lib.network.guarded_http import GuardedSession, NoAddress, verified_tls
 from lib.network.resolver import DnsError, Resolver
+from lib.network.target_urls import UrlRules
 
-PROOF_PATH = "/.well-known/postrider"
 PROOF_SECONDS = 10.0
 MAX_PROOF_BYTES = 4096
 HEADERS = {"User-Agent": "Postrider"}
 # RFC 8659, section 4.1.2: flags, tag, value.
 CAA = re.compile(r'\d+ issue "?([^";]*)', re.IGNORECASE)
 UNPROVEN = RecordCheck(RecordStatus.MISSING)
-
-
-@dataclass(frozen=True)
-class ExpectedHost:
-    """A tracking host, the name that it is a CNAME for, and the authority that issues certificates of this service.
-
-    url: where one of the proofs is expected. domain, organizational_domain: those of RecordLookup.
-    """
-
-    id: str
-    name: str
-    domain: str
-    organizational_domain: str
-    target: str
-    authority: str
-    url: str
-    proofs: frozenset[str]
-    allow_private: bool
 
 
 async def check_tracking_host(expected: ExpectedHost, resolver: Resolver) -> HostCheck:

@@ -14,8 +14,9 @@ from requests.exceptions import Timeout
 from requests.structures import CaseInsensitiveDict
 
 from lib.network.address_guard import TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules, read_at_most, verified_tls
+from lib.network.guarded_http import GuardedSession, NoAddress, read_at_most, verified_tls
 from lib.network.resolver import DnsError, Resolver
+from lib.network.target_urls import UrlRules
 from lib.worker.event_loop import network_loop
 
 MAX_RESPONSE_BYTES = 1024 * 1024

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
+import config.urls  # noqa: F401 - registers the pages of both sites
 from dashboard.auth import throttle
 from emails.listing import pages
 from emails.listing.pages import Effort

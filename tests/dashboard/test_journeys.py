@@ -17,8 +17,8 @@ from delivery.transports.relay import inbox_transport
 from emails.sending.emails_work import EmailQueueWork
 from inbound.inbox import receiver as inbox_receiver
 from lib.network.address_guard import Guard
-from lib.network.guarded_http import UrlRules
 from lib.network.resolver import Resolver
+from lib.network.target_urls import UrlRules
 from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
 from tests.conftest import PASSWORD, make_account, make_domain, make_key

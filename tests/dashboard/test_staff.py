@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field, quote
 from django.contrib.auth.models import Permission
+from django.core import checks
 from django.utils.html import strip_tags
 from django.utils.translation import override
 
@@ -358,6 +359,12 @@ def test_filters_work(staff, rows):
 def test_the_site_has_its_title_and_class(staff):
     assert "Postrider staff" in staff.get("/admin/").content.decode()
     assert isinstance(admin.site._wrapped, StaffSite)
+
+
+def test_the_pages_pass_djangos_checks():
+    # config.urls registers them, and manage.py check may load it after these checks (docs/decisions/0259).
+    assert admin.site._registry
+    assert checks.run_checks(tags=[checks.Tags.admin]) == []
 
 
 def test_the_security_page_loads_the_copy_script(staff):

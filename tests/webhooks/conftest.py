@@ -14,8 +14,8 @@ from django.utils import timezone
 from events.rendering import RenderedEvent
 from lib.ids import new_id
 from lib.network.address_guard import Guard
-from lib.network.guarded_http import UrlRules
 from lib.network.resolver import Resolver
+from lib.network.target_urls import UrlRules
 from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
 from tests.conftest import Account

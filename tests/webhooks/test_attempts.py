@@ -9,8 +9,8 @@ import pytest
 import trustme
 
 from lib.network.address_guard import Guard
-from lib.network.guarded_http import UrlRules
 from lib.network.resolver import Resolver
+from lib.network.target_urls import UrlRules
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.webhooks.conftest import NO_DNS, submit
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status

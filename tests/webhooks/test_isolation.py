@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from lib.network.address_guard import Guard
-from lib.network.guarded_http import UrlRules
+from lib.network.target_urls import UrlRules
 from lib.worker import shutdown
 from lib.worker.processor import QueueProcessor
 from lib.worker.stages import Stage

@@ -16,8 +16,10 @@ from yarl import URL
 
 from delivery.bounces.replies import safe_text
 from lib.network.address_guard import TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRules
+from lib.network.guarded_http import GuardedSession, NoAddress
 from lib.network.resolver import DnsError, Resolver
+from lib.network.target_urls import UrlRules
+from webhooks.sending.signing import HEADERS
 
 CONNECT_SECONDS = 5.0
 ATTEMPT_SECONDS = 15.0
@@ -25,13 +27,6 @@ DNS_SECONDS = 3.0
 MAX_READ_BYTES = 64 * 1024
 MAX_KEPT_BYTES = 4 * 1024
 MAX_READ_RETRY_AFTER = timedelta(days=2)
-HEADERS = {
-    "content-type": "application/json",
-    "user-agent": "Postrider-Webhooks/1.2",
-    "accept": "*/*",
-    # Responses are stored as received and never decompressed.
-    "accept-encoding": "identity",
-}
 
 # Error codes; the first matching row applies. They are coarse on purpose, so that endpoint URLs cannot be used to
 # scan a network.

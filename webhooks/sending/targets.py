@@ -5,7 +5,7 @@ from django.conf import settings
 from api.errors import InvalidFields
 from lib.coded_texts import CodedText
 from lib.network.address_guard import Guard, TargetRefused
-from lib.network.guarded_http import UrlRules, parse_target
+from lib.network.target_urls import UrlRules, parse_target
 
 FORBIDDEN_TARGET = "forbidden_target"
 

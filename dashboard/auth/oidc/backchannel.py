@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -11,9 +11,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from dashboard.auth.oidc.provider import CLOCK_SKEW_SECONDS, Provider, ProviderRefused, ProviderUnavailable
+from dashboard.auth.oidc.errors import CLOCK_SKEW_SECONDS, ProviderRefused, ProviderUnavailable
 from workspaces.identities import end_sessions, use_logout_token
 from workspaces.models import Identity
+
+if TYPE_CHECKING:
+    from dashboard.auth.oidc.provider import Provider
 
 LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 # A token is remembered while it is valid; one that is valid for longer is refused.
@@ -28,6 +31,8 @@ log = logging.getLogger("postrider.accounts")
 def backchannel_logout(request: HttpRequest) -> HttpResponse:
     if not settings.OIDC_ISSUER:
         raise Http404
+    from dashboard.auth.oidc.provider import Provider  # noqa: PLC0415 - see dashboard.auth.oidc.errors
+
     try:
         _log_out(Provider(), request.POST.get("logout_token", ""))
     except ProviderRefused as error:
@@ -39,7 +44,7 @@ def backchannel_logout(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=200)
 
 
-def _log_out(provider: Provider, text: str) -> None:
+def _log_out(provider: "Provider", text: str) -> None:
     """End the sessions of the person that a logout token names. Raises ProviderRefused, ProviderUnavailable."""
     claims = provider.read_logout_token(text)
     _check_logout_claims(claims)

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from dashboard.auth.oidc.provider import Provider, ProviderRefused
+from dashboard.auth.oidc.errors import ProviderRefused
 from workspaces.access_rules import EMAIL_DOMAIN, RoleRule
 from workspaces.models import MAX_IDENTITY_LENGTH, normalize_identity
+
+if TYPE_CHECKING:
+    from dashboard.auth.oidc.provider import Provider
 
 ADDRESS_CLAIMS = frozenset({"email", "email_verified"})
 MULTIPLE_FACTORS = "mfa"
@@ -35,7 +38,7 @@ class Person:
         return f"{self.email or self.subject}"
 
 
-def read_person(provider: Provider, token: dict[str, Any], *, rules: Iterable[RoleRule]) -> Person:
+def read_person(provider: "Provider", token: dict[str, Any], *, rules: Iterable[RoleRule]) -> Person:
     """Return the person of a verified token. Claims that the ID token lacks are read from the userinfo endpoint.
 
     Raises ProviderUnavailable, ProviderRefused.

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from api.request_ids import current_request_id
 from dashboard.auth.oidc.accounts import SignInDenied
+from dashboard.auth.oidc.errors import ProviderRefused, ProviderUnavailable
 from dashboard.auth.oidc.metrics import count_sign_in
-from dashboard.auth.oidc.provider import ProviderRefused, ProviderUnavailable
 from dashboard.auth.passwords import allows_passwords
 from dashboard.auth.rendering import PageRenderer
 from workspaces.access_rules import InvalidRolesFile

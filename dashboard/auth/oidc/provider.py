@@ -23,9 +23,9 @@ from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 from requests import RequestException, Response
 
+from dashboard.auth.oidc.errors import CLOCK_SKEW_SECONDS, ProviderRefused, ProviderUnavailable
 from lib.network.address_guard import Guard
-from lib.network.guarded_http import DEFAULT_PORTS, UrlRules
-from lib.network.guarded_requests import GuardedAdapter
+from lib.network.target_urls import DEFAULT_PORTS, UrlRules
 from lib.ttl_cache import TTLCache
 
 NAME = "provider"
@@ -34,7 +34,6 @@ TIMEOUT_SECONDS = 5.0
 CACHE_SECONDS = 3600.0
 # Keys are fetched for an unknown key id at most this often.
 REFETCH_SECONDS = 60.0
-CLOCK_SKEW_SECONDS = 60
 # Asymmetric ones only: with a shared secret or none, a public key or nobody could sign.
 ALGORITHMS = [f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)] + ["EdDSA", "Ed25519"]
 REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -49,14 +48,6 @@ OTHER_MEMBERS = (
 PENDING_KEY = "pending_sign_ins"
 PENDING_SECONDS = 600
 MAX_PENDING = 5
-
-
-class ProviderUnavailable(Exception):
-    """Raised if the provider cannot be reached, does not answer in time, or answers with an error of its own."""
-
-
-class ProviderRefused(Exception):
-    """Raised for a sign-in or token that is not valid; the text is for the log."""
 
 
 # By URL.
@@ -257,6 +248,9 @@ class Provider(DjangoOAuth2App):
         return self._guard(super()._get_oauth_client(**metadata))
 
     def _guard(self, session: OAuth2Session) -> OAuth2Session:
+        # aiohttp, which few web processes use, is 6 MB of memory (docs/decisions/0259).
+        from lib.network.guarded_requests import GuardedAdapter  # noqa: PLC0415
+
         adapter = GuardedAdapter(
             provider_url_rules(), dns_servers=settings.DNS_SERVERS, deadline=self._deadline, slots=_slots
         )

@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidTag
 from django.conf import settings
 from django.http import HttpRequest
 
-from dashboard.auth.oidc.provider import Provider, ProviderRefused, ProviderUnavailable
+from dashboard.auth.oidc.errors import ProviderRefused, ProviderUnavailable
 from dashboard.auth.signin import PROVIDER_KEY
 from lib.keyring import UnknownKey
 from lib.sealed import seal, unseal
@@ -40,6 +40,8 @@ def provider_sign_out_url(request: HttpRequest, return_path: str) -> str:
     record = request.session.get(PROVIDER_KEY)
     if not settings.OIDC_ISSUER or not record:
         return ""
+    from dashboard.auth.oidc.provider import Provider  # noqa: PLC0415 - see dashboard.auth.oidc.errors
+
     try:
         hint = unseal(record["hint"], purpose=SEAL_PURPOSE, row=str(record["user"])).decode()
         return Provider().sign_out_url(f"{settings.PUBLIC_URL}{return_path}", id_token=hint)

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from dashboard.auth.oidc.accounts import LinkNeeded, SignInDenied, account_for_site
 from dashboard.auth.oidc.claims import Person, read_person
+from dashboard.auth.oidc.errors import ProviderRefused, ProviderUnavailable
 from dashboard.auth.oidc.linking import begin_link, link_page
 from dashboard.auth.oidc.metrics import count_sign_in
 from dashboard.auth.oidc.outcomes import failure_page, message_page
-from dashboard.auth.oidc.provider import Provider, ProviderRefused, ProviderUnavailable
 from dashboard.auth.oidc.sign_out import session_record
 from dashboard.auth.rendering import PageRenderer
 from dashboard.auth.signin import continue_sign_in, local_path
@@ -46,6 +46,8 @@ def _provider_view(view: SiteView) -> SiteView:
 @_provider_view
 def start(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     """Redirect to the provider. With ?link, the account there gets linked to the one that is signed in."""
+    from dashboard.auth.oidc.provider import Provider  # noqa: PLC0415 - see dashboard.auth.oidc.errors
+
     linked_user = request.user.pk if "link" in request.GET else None
     next_url = local_path(request.GET.get("next", ""))
     return redirect(Provider().start_sign_in(request, _redirect_uri(request), next=next_url, link=linked_user))
@@ -54,6 +56,8 @@ def start(request: HttpRequest, page: PageRenderer) -> HttpResponse:
 @_provider_view
 def callback(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     """Sign in the person that the provider sends back, or begin to link their account."""
+    from dashboard.auth.oidc.provider import Provider  # noqa: PLC0415 - see dashboard.auth.oidc.errors
+
     provider, rules = Provider(), read_rules()
     kept, token = provider.finish_sign_in(request, _redirect_uri(request))
     person = read_person(provider, token, rules=rules)

@@ -13,8 +13,9 @@ import pytest
 
 from lib.network import guarded_http
 from lib.network.address_guard import AddressRefused, Guard, HostRefused, TargetRefused, unwrap
-from lib.network.guarded_http import GuardedSession, NoAddress, UrlRefused, UrlRules, parse_target
+from lib.network.guarded_http import GuardedSession, NoAddress
 from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
+from lib.network.target_urls import UrlRefused, UrlRules, parse_target
 from tests.lib import targets
 from tests.lib.nameserver import SERVFAIL, NameServer
 from tests.stack.stack import wait_for

@@ -133,7 +133,8 @@ def test_few_threads_wait_for_the_provider(forger, hang):
     def call() -> None:
         from django.db import connection
 
-        from dashboard.auth.oidc.provider import Provider, ProviderUnavailable
+        from dashboard.auth.oidc.errors import ProviderUnavailable
+        from dashboard.auth.oidc.provider import Provider
 
         started = time.monotonic()
         with pytest.raises(ProviderUnavailable):
