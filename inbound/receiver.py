@@ -20,15 +20,10 @@ from django.db import Error, close_old_connections, connection
 
 from counters.process_counts import SAVE_SECONDS, RunStep
 from counters.smtp_usage import SmtpUsage
-from delivery.bounces.replies import safe_text
-from domains.models import Domain
-from emails.models import Recipient
-from emails.sending.return_path import read_return_path
-from inbound.models import MailReport
 from inbound.processing import process_reports
+from inbound.report_recipients import ACCEPTED, STORED, report_reply, role_account_reply, store_report
 from inbound.reports.mime import MAX_BYTES
-from inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
-from inbound.routed import MAX_RECIPIENTS, HourlyMessages, count_reply, counts, decide, is_listed, read_arrival, store
+from inbound.routed import MAX_RECIPIENTS, HourlyMessages, count_reply, counts, is_listed, read_arrival, store
 from inbound.sessions import (
     REPORT_BYTES,
     InboundEnvelope,
@@ -43,24 +38,16 @@ from lib.mail.smtp_limits import SessionLimits
 from lib.mail.smtp_server import TOO_LARGE
 from lib.network.tls_certificate import Certificate
 from lib.outage_log import OutageLog
-from lib.tokens import InvalidToken
-from lib.worker.failpoints import failpoint
 from receiving.arrival import replies
-from receiving.arrival.routing import Decision
+from receiving.arrival.routing import Decision, decide_recipient
 
 log = logging.getLogger("postrider.inbound")
 database_outage = OutageLog(
     log, down="the database is unavailable", up="the database is available again", level=logging.ERROR
 )
 
-BOUNCE_PREFIX = "bounce."
-
-ACCEPTED = "250 2.1.5 OK"
-STORED = "250 2.6.0 Stored"
-NO_SUCH_ADDRESS = "550 5.1.1 No such address"
 ONE_RECIPIENT_ONLY = "452 4.5.3 One recipient per message"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
-DAILY_LIMIT_REACHED = "452 4.3.1 Daily message limit reached"
 STORE_THREADS = 4
 LARGE_BYTES = 1024 * 1024
 
@@ -112,7 +99,7 @@ class InboundHandler:
         reply = report_reply(address)
         if reply == ACCEPTED:
             return reply
-        decision = decide(address, sender=sender)
+        decision = decide_recipient(address, sender=sender)
         if decision.recipient is None:
             return role_account_reply(address, peer=peer)
         found.append(decision)
@@ -149,7 +136,7 @@ class InboundHandler:
             return await self._store_message(server, envelope)
         # Copied, like the arrival of a message: the session may end before the thread begins.
         source = bytes(envelope.source[:MAX_BYTES])
-        status = await self._run_query(lambda: store_report(session, envelope, source))
+        status = await self._run_query(lambda: store_report(envelope, source, peer=_peer(session)))
         if status == STORED:
             self._request_processing()
         return status
@@ -245,67 +232,8 @@ def _certificate() -> Certificate | None:
     return Certificate(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
 
 
-def report_reply(address: str) -> str:
-    """Return the reply to RCPT of a return path, or NO_SUCH_ADDRESS for any other address."""
-    local, _, domain = address.lower().partition("@")
-    if not address.isascii():
-        return NO_SUCH_ADDRESS
-    try:
-        recipient_id = read_return_path(local)
-    except InvalidToken:
-        return NO_SUCH_ADDRESS
-    return ACCEPTED if _is_return_path_domain(domain) or _is_bounce_domain_of(recipient_id, domain) else NO_SUCH_ADDRESS
-
-
-def role_account_reply(address: str, *, peer: str) -> str:
-    """Return the reply to RCPT of postmaster or abuse, or NO_SUCH_ADDRESS. peer: the IP address of the client."""
-    local, _, domain = address.lower().partition("@")
-    if not address.isascii() or local not in ROLE_ACCOUNTS:
-        return NO_SUCH_ADDRESS
-    return _role_account_reply(domain, peer)
-
-
-def store_report(session: Session, envelope: InboundEnvelope, source: bytes) -> str:
-    """Store a message; return the SMTP reply to its final dot."""
-    local = envelope.rcpt_tos[0].lower().partition("@")[0]
-    report = MailReport(
-        recipient_id=None if local in ROLE_ACCOUNTS else read_return_path(local),  # type: ignore[misc]  # IdField is a str's
-        sender=safe_text(envelope.mail_from or "").strip("<>")[:320],
-        peer=_peer(session),
-        source=source,
-    )
-    if local in ROLE_ACCOUNTS and not is_acceptable(report):
-        return DAILY_LIMIT_REACHED
-    failpoint("inbound.before_store")
-    report.save(force_insert=True)
-    failpoint("inbound.after_store")
-    return STORED
-
-
 def _peer(session: Session) -> str:
     return str(session.peer[0])[:64] if session.peer else ""
-
-
-def _role_account_reply(domain: str, peer: str) -> str:
-    is_known = (
-        not domain
-        or _is_return_path_domain(domain)
-        or Domain.objects.filter(name=domain.removeprefix(BOUNCE_PREFIX)).exists()
-    )
-    if not is_known:
-        return NO_SUCH_ADDRESS
-    # Most messages are decided by their content (store_report).
-    return ACCEPTED if is_within(WITH_PROOF, peer=peer) else DAILY_LIMIT_REACHED
-
-
-def _is_return_path_domain(domain: str) -> bool:
-    return domain == settings.RETURN_PATH_DOMAIN.lower()
-
-
-def _is_bounce_domain_of(recipient_id: str, domain: str) -> bool:
-    """Check that a domain is bounce.<From domain of the recipient's email>."""
-    recipients = Recipient.objects.filter(id=recipient_id, email__from_domain=domain.removeprefix(BOUNCE_PREFIX))
-    return domain.startswith(BOUNCE_PREFIX) and recipients.exists()
 
 
 def _reply_to_errors(act: Callable[[], str]) -> str:

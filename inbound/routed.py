@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from django.conf import settings
-from django.db import transaction
 
 from counters.process_counts import Labels, ProcessCounts, read_process_counts
 from inbound.sessions import InboundEnvelope, InboundSMTP
@@ -20,7 +19,7 @@ from lib.network.address_guard import unwrap
 from lib.network.resolver import DnsError, Resolver
 from lib.worker.failpoints import failpoint
 from receiving.arrival import replies
-from receiving.arrival.routing import Decision, RoutedRecipient, decide_recipient
+from receiving.arrival.routing import RoutedRecipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.arrival.usage import LimitReached
 
@@ -83,12 +82,6 @@ def count_reply(reply: str) -> str:
     name = "accepted" if reply == replies.ACCEPTED else "stored" if reply.startswith("250") else ""
     counts.count(name or REPLY_NAMES.get(reply, "failed"))
     return reply
-
-
-def decide(address: str, *, sender: str) -> Decision:
-    """Return the decision about a recipient; one transaction, as for storing."""
-    with transaction.atomic():
-        return decide_recipient(address, sender=sender)
 
 
 async def is_listed(peer: str) -> bool:

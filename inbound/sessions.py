@@ -13,7 +13,7 @@ from aiosmtpd.smtp import Envelope, Session
 from django.conf import settings
 
 from lib.mail.receiving_memory import MemoryBudget, ReceivingMemory
-from lib.mail.smtp_data import DataRefusal, read_message, without_framing
+from lib.mail.smtp_data import DataRefusal, read_message
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import SessionLimits
 from lib.mail.smtp_server import NOT_SUPPORTED, TOO_LARGE, LimitedSMTP
@@ -151,7 +151,7 @@ class InboundSMTP(LimitedSMTP):
             reply = await self._read(envelope, content) or ""
             self._stop_arrival_check()
             if not reply:
-                envelope.source, content = without_framing(content), bytearray()
+                envelope.source, content = content, bytearray()
                 # A thread stores the message, also if the client ends its session in the meantime.
                 storing = asyncio.ensure_future(self._call_handler_hook("DATA"))
                 reply = await asyncio.shield(storing)

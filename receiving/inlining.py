@@ -9,8 +9,7 @@ from typing import Any
 
 from lib.email_addresses import quote_name
 from receiving import content
-from receiving.api.serializers import ReceivedSerializer
-from receiving.links import webhook_expiry
+from receiving.api.serializers import RECEIVED_IN_WEBHOOKS
 from receiving.models import ReceivedEmail
 from receiving.source import (
     END_OF_HEADER,
@@ -88,8 +87,7 @@ def load_inlined(data: Mapping[str, Any]) -> InlinedEmail | None:
     email = ReceivedEmail.objects.select_related("message").with_replies().filter(id=data["id"]).first()
     if email is None:
         return None if data.get("raw") else InlinedEmail(dict(data), _header_bytes(data["headers"]))
-    expires_at = webhook_expiry(email.received_at, store_days=email.store_days)
-    resource = dict(ReceivedSerializer(email, context={"expires_at": expires_at}).data)
+    resource: dict[str, Any] = RECEIVED_IN_WEBHOOKS.to_representation(email)
     message = email.message
     head = content.open_range(message.content_id, 0, min(message.size, MAX_HEADER_BYTES))
     end = END_OF_HEADER.search(head)

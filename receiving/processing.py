@@ -63,17 +63,16 @@ def record_reading(result: ReadResult) -> None:
 def _record(result: ReadResult) -> None:
     if not QUEUE.lock_claimed([result.claim]):
         return
-    message = Message.objects.get(id=result.claim.key)
     changes = _columns(result) if result.reading else {"parse_errors": [result.error or NOT_READ]}
     changes |= {"authentication": result.authentication, "spam": result.spam}
-    for name, value in changes.items():
-        setattr(message, name, value)
-    message.save(update_fields=list(changes))
-    emails = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace")
-    for email in emails.filter(message=message).order_by("id"):
-        email.message = message
+    Message.objects.filter(id=result.claim.key).update(read_at=Now(), **changes)
+    rows = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace", "message")
+    # Without what was just written: it is not read again.
+    rows = rows.defer(*(f"message__{name}" for name in changes))
+    for email in rows.filter(message=result.claim.key).order_by("id"):
+        for name, value in changes.items():
+            setattr(email.message, name, value)
         _finish_email(email, is_readable=not result.error)
-    Message.objects.filter(id=message.id).update(read_at=Now())
     failpoint("receiving.before_record_commit")
 
 
@@ -105,15 +104,12 @@ def _finish_email(email: ReceivedEmail, *, is_readable: bool) -> None:
     """Match an email, and publish or block it."""
     message = email.message
     match = match_reply(email, message)
-    columns = match.columns(message) if match else {}
-    ReceivedEmail.objects.filter(id=email.id).update(sender=message.sender, subject=message.subject, **columns)
-    for name, value in columns.items():
-        setattr(email, name, value)
+    changes = {"sender": message.sender, "subject": message.subject, **(match.columns(message) if match else {})}
     route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
     if reason := _blocked_reason(email, route, is_reply=match is not None):
-        move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason)
+        move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason, **changes)
         return
-    publish_email(email, status=ReceivedStatus.PROCESSED if is_readable else ReceivedStatus.UNREADABLE)
+    publish_email(email, status=ReceivedStatus.PROCESSED if is_readable else ReceivedStatus.UNREADABLE, **changes)
     forward_by_route(email, route)
 
 

@@ -11,9 +11,8 @@ from events.models import Event
 from events.recording import NewEvent, record_events
 from events.subjects import SubjectDescription
 from lib.ids import from_uuid
-from receiving.api.serializers import ReceivedItemSerializer, ReceivedSerializer
+from receiving.api.serializers import RECEIVED_IN_WEBHOOKS, ReceivedItemSerializer
 from receiving.arrival.usage import count_received
-from receiving.links import webhook_expiry
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
 from receiving.states import TRANSITIONS, ReceivedStatus
@@ -26,20 +25,22 @@ BODY_BYTES = 1000 * 1024
 
 
 def move_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) -> bool:
-    """Move an email to a status, if the transition table allows it; return whether it was moved."""
-    sources = TRANSITIONS[status]
-    moved = ReceivedEmail.objects.filter(id=email.id, status__in=sources).update(
-        status=status, processed_at=Now(), **changes
-    )
-    if moved:
-        email.refresh_from_db()
-    return bool(moved)
+    """Move an email to a status with other changes, if the transition table allows it; return whether it was moved.
+
+    The object has the changes, but not the time of the move.
+    """
+    rows = ReceivedEmail.objects.filter(id=email.id, status__in=TRANSITIONS[status])
+    if not rows.update(status=status, processed_at=Now(), **changes):
+        return False
+    for name, value in {"status": status, **changes}.items():
+        setattr(email, name, value)
+    return True
 
 
-def publish_email(email: ReceivedEmail, *, status: ReceivedStatus) -> None:
+def publish_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) -> None:
     """Move an email to a published status and record its events, in the caller's transaction."""
     event = NewEvent(EventKind.RECEIVED, workspace_id=email.workspace_id, details={"id": email.id})
-    if not move_email(email, status=status, event_id=from_uuid(event.id, prefix="evt_")):
+    if not move_email(email, status=status, event_id=from_uuid(event.id, prefix="evt_"), **changes):
         return
     count_received(email)
     record_events([event, *_replied(email)])
@@ -79,8 +80,7 @@ def describe_received(events: Sequence[Event], is_whole: bool) -> dict[int, Subj
 
 def _whole(email: ReceivedEmail) -> dict[str, Any]:
     """Return the resource within the bounds of a webhook; its URLs do not depend on the attempt."""
-    expires_at = webhook_expiry(email.received_at, store_days=email.store_days)
-    resource = dict(ReceivedSerializer(email, context={"expires_at": expires_at}).data)
+    resource: dict[str, Any] = RECEIVED_IN_WEBHOOKS.to_representation(email)
     limits = {"text": TEXT_BYTES, "html": TEXT_BYTES, "headers": HEADER_BYTES}
     _cut(resource, limits)
     while _json_bytes(resource) > BODY_BYTES and limits["html"]:

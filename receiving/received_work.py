@@ -10,13 +10,14 @@ from typing import Any
 
 from django.conf import settings
 
+from lib.ids import from_uuid
+from lib.sql import run
 from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from receiving import content
-from receiving.models import Message, ReceivedEmail
 from receiving.processing import MAX_ATTEMPTS, NOT_READ, ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.dns_lookups import MessageLookups
@@ -42,6 +43,11 @@ SESSIONS = 16
 WORKSPACE_SESSIONS = 12
 # Sources in a process at a time. A reading briefly takes about three times as much.
 MEMORY_BYTES = 64 * 1024 * 1024
+LOAD = """
+SELECT content_id, envelope_from, helo, host(remote_ip),
+       (SELECT recipient FROM receiving_receivedemail e WHERE e.message_id = m.id ORDER BY e.id LIMIT 1)
+  FROM receiving_message m WHERE id = %s
+"""
 
 
 @dataclass(frozen=True)
@@ -106,17 +112,13 @@ class ReceivedQueueWork:
             log.error("a message could not be read", extra={"data": {"message": str(claim.key)}})
             record_reading(ReadResult(claim, None, error=NOT_READ))
             return None
-        message = Message.objects.only("content_id", "envelope_from", "helo", "remote_ip").filter(id=claim.key).first()
-        if message is None:
+        rows = run(LOAD, [claim.key])
+        if not rows:
             # Deleted since the claim.
             return None
-        emails = ReceivedEmail.objects.filter(message=message).order_by("id")
-        return ReceivedJob(
-            claim,
-            content.open_content(message.content_id),
-            ReceivedEnvelope(message.envelope_from, message.helo, message.remote_ip),
-            emails.values_list("recipient", flat=True).first() or "",
-        )
+        ((content_id, mail_from, helo, remote_ip, recipient),) = rows
+        source = content.open_content(from_uuid(content_id, prefix=content.PREFIX))
+        return ReceivedJob(claim, source, ReceivedEnvelope(mail_from, helo, remote_ip), recipient or "")
 
     async def perform(self, job: ReceivedJob, lease: Lease) -> ReadResult:
         loop = asyncio.get_running_loop()

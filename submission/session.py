@@ -12,7 +12,7 @@ from django.conf import settings
 
 from lib.email_addresses import Address as MailAddress
 from lib.mail.receiving_memory import ReceivingMemory
-from lib.mail.smtp_data import DataRefusal, read_message, without_framing
+from lib.mail.smtp_data import DataRefusal, read_message
 from lib.mail.smtp_limiter import ConnectionLimiter
 from lib.mail.smtp_limits import LimitedSession, SessionLimits
 from lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
@@ -176,7 +176,7 @@ class SubmissionSMTP(LimitedSMTP):
             refusal = await self._read_message(content, workspace_id)
             self._stop_arrival_check()
             if refusal is None:
-                self.current_envelope().source = without_framing(content)
+                self.current_envelope().source = content
                 refusal = await self._call_handler_hook("DATA")
         except BaseException:
             # The frames of a session that ended keep their variables until the garbage collector runs.
@@ -189,7 +189,7 @@ class SubmissionSMTP(LimitedSMTP):
         await self.push(refusal)
 
     async def _read_message(self, content: bytearray, workspace_id: str) -> str | None:
-        """Append a message with its framing; return a refusal or None. A session without memory for it ends."""
+        """Append a message; return a refusal or None. A session without memory for it ends."""
 
         def take(count: int) -> bool:
             has_room = self._memory.take(workspace_id, self._received, count)

@@ -6,6 +6,7 @@ from enum import Enum
 
 from lib.mail.lines import has_long_line
 
+LINE_END = b"\r\n"
 END = b"\r\n.\r\n"
 
 
@@ -25,49 +26,39 @@ async def read_message(
     take: Callable[[int], bool],
     max_line_bytes: int | None = None,
 ) -> DataRefusal | None:
-    """Append a message with the line end before it and END after it; return why it is refused, if it is.
+    """Append a message without transparency dots, which its size does not count; return why it is refused, if it is.
 
     take: counts the next bytes of the message; returns False if they find no room.
     """
     # The line end of DATA is the first part of END if the message is empty (RFC 5321, section 4.1.1.4).
-    reader.feed_data(b"\r\n")
+    reader.feed_data(LINE_END)
     refusal = None
-    async for block in _read_blocks(reader):
-        if len(content) + len(block) > max_bytes + len(END):
+    async for piece in _read_pieces(reader):
+        if len(content) + len(piece) > len(LINE_END) + max_bytes:
             refusal = refusal or DataRefusal.TOO_LARGE
-        elif max_line_bytes and len(block) > max_line_bytes and b"\n" not in block:
+        elif max_line_bytes and len(piece) > max_line_bytes and b"\n" not in piece:
             refusal = refusal or DataRefusal.LINE_TOO_LONG
-        elif refusal is None and not take(len(block)):
+        elif refusal is None and not take(len(piece)):
             refusal = DataRefusal.NO_MEMORY
         elif refusal is None:
-            content += block
+            content += piece
         if refusal:
             content.clear()
+    del content[: len(LINE_END)]
     if refusal is None and max_line_bytes and has_long_line(content, max_line_bytes):
         return DataRefusal.LINE_TOO_LONG
     return refusal
 
 
-async def _read_blocks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Yield what arrives until END, in blocks of at least the size of the reader's buffer."""
-    while True:
+async def _read_pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Yield what arrives until END, without the dots in front of lines and without the line end of the last dot."""
+    kept, is_last = b"", False
+    while not is_last:
         try:
-            last = await reader.readuntil(END)
+            block = kept + await reader.readuntil(END)
+            is_last = True
         except asyncio.LimitOverrunError as error:
-            yield await reader.readexactly(error.consumed)
-        else:
-            yield last
-            return
-
-
-def without_framing(content: bytearray) -> bytearray:
-    """Return a message without the line end before it, END after its last line, and transparency dots.
-
-    The bytes are in memory once: those in `content` are gone, unless they are what it returns.
-    """
-    del content[-len(b".\r\n") :]
-    if b"\r\n." in content:
-        framed, content = content, content.replace(b"\r\n.", b"\r\n")
-        framed.clear()
-    del content[: len(b"\r\n")]
-    return content
+            block = kept + await reader.readexactly(error.consumed)
+        # A dot may follow in the next block.
+        kept = LINE_END if block.endswith(LINE_END) else b"\r" if block.endswith(b"\r") else b""
+        yield block[: len(block) - len(kept)].replace(b"\r\n.", LINE_END)

@@ -1,6 +1,5 @@
 """Requests and responses of `/v1/inbound`."""
 
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -29,7 +28,7 @@ from domains.names import InvalidDomainName, to_a_label
 from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from lib.translation import translate
 from receiving.arrival.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
-from receiving.links import API_LIFETIME, RAW, download_url
+from receiving.links import API_LIFETIME, RAW, download_url, webhook_expiry
 from receiving.models import SHARED, Forward, InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.states import BlockedReason, ReceivedStatus
 
@@ -422,12 +421,15 @@ class ReceivedItemSerializer(AttributesSerializer[ReceivedEmail]):
         return {"ip": message.remote_ip, "helo": message.helo, "tls": message.tls or None}
 
     def _download(self, email: ReceivedEmail, part: int) -> dict[str, Any]:
-        expires_at: datetime = self.context.get("expires_at") or min(timezone.now() + API_LIFETIME, email.expires_at)
+        if self.context.get("is_for_webhooks"):
+            expires_at = webhook_expiry(email.received_at, store_days=email.store_days)
+        else:
+            expires_at = min(timezone.now() + API_LIFETIME, email.expires_at)
         return {"url": download_url(email.id, part, expires_at=expires_at), "urlExpiresAt": expires_at}
 
 
 class ReceivedSerializer(ReceivedItemSerializer):
-    """A received email. context: expires_at, the end of its URLs; an hour from now by default."""
+    """A received email. context: is_for_webhooks, whose URLs are valid for days, and not for an hour from now."""
 
     text = serializers.CharField(source="message.text", help_text="The plain text, at most 5 MiB.")
     textGenerated = serializers.BooleanField(
@@ -482,6 +484,7 @@ class ReceivedDetailSerializer(ReceivedSerializer):
 # Created once: instantiation copies every field, and rendering keeps no state in them.
 ATTACHMENTS: Any = ReceivedAttachmentSerializer(many=True)
 DOWNLOAD: Any = DownloadSerializer()
+RECEIVED_IN_WEBHOOKS: Any = ReceivedSerializer(context={"is_for_webhooks": True})
 
 
 class RedeliverInput(StrictSerializer):

@@ -15,18 +15,20 @@ from django.conf import settings
 from domains.receiving.services import find_receiver
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
-from lib.sql import database_time
+from lib.ids import to_uuid
+from lib.sql import database_time, run
 from lib.tokens import InvalidToken
 from receiving.arrival import replies
 from receiving.arrival.patterns import matches
 from receiving.arrival.shared_addresses import find_owner
 from receiving.arrival.usage import read_usage
-from receiving.models import SHARED, InboundRoute, SenderBlock
+from receiving.models import SHARED, InboundRoute
 from workspaces.models import Workspace
 
 # Mail to a suspended or deleted workspace waits at the sender, then it is refused.
 SUSPENSION_TOLERANCE = timedelta(days=7)
 MAX_ADDRESS = 320
+FIND_BLOCK = "SELECT 1 FROM receiving_senderblock WHERE workspace_id = %s AND sender = ANY(%s) LIMIT 1"
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def is_blocked(workspace: Workspace, sender: str) -> bool:
     """Return whether a workspace blocks a sender, by its address or its domain."""
     address = sender.lower()
     names = [address, _a_label(address.rpartition("@")[2])]
-    return bool(address) and SenderBlock.objects.filter(workspace=workspace, sender__in=names).exists()
+    return bool(address) and bool(run(FIND_BLOCK, [to_uuid(workspace.id, prefix="ws_"), names]))
 
 
 def _find_reply(address: str, local_part: str, receiver: Workspace | None) -> RoutedRecipient | None:

@@ -6,14 +6,14 @@ A repeated delivery, which follows when a 250 was lost, makes no second row.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.utils import format_datetime
 
 from django.conf import settings
 from django.db import transaction
 
 from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import database_time, run
+from lib.sql import Fragment, run_together
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
 from receiving import content
@@ -23,12 +23,12 @@ from receiving.models import InboundRoute, Message, ReceivedEmail
 
 REPEATED_WITHIN = timedelta(hours=24)
 # Deliveries of the same bytes wait for each other.
-LOCK = "SELECT pg_advisory_xact_lock(hashtext('received'), hashtext(%s))"
+LOCK = "SELECT pg_advisory_xact_lock(hashtext('received'), hashtext(%(digest)s)), statement_timestamp()"
 FIND_REPEATED = """
 SELECT e.workspace_id, lower(e.recipient), e.id FROM receiving_message m
   JOIN receiving_receivedemail e ON e.message_id = m.id
  WHERE m.sha256 = %(sha256)s AND m.received_at > now() - %(within)s AND m.envelope_from = %(sender)s
-   AND NOT m.is_test
+   AND NOT m.is_test AND NOT %(is_test)s
 """
 
 
@@ -51,12 +51,11 @@ def store_message(arrival: Arrival, recipients: Sequence[RoutedRecipient]) -> st
     Rows that an earlier delivery of the same message made are kept, and recipients of a route that discards get none.
     """
     digest = hashlib.sha256(arrival.source).digest()
-    run(LOCK, [digest.hex()])
-    known = {} if arrival.is_test else _find_repeated(arrival, digest)
+    now, known = _find_repeated(arrival, digest)
     kept = [recipient for recipient in recipients if not recipient.is_discarded]
     new = [recipient for recipient in kept if _key(recipient) not in known]
     failpoint("receiving.before_store")
-    ids = known | (_insert(arrival, digest, new) if new else {})
+    ids = known | (_insert(arrival, digest, new, now) if new else {})
     failpoint("receiving.after_store")
     return next((ids[_key(recipient)] for recipient in kept), new_id("inb_"))
 
@@ -65,16 +64,24 @@ def _key(recipient: RoutedRecipient) -> tuple[str, str]:
     return recipient.workspace.id, recipient.address.lower()
 
 
-def _find_repeated(arrival: Arrival, digest: bytes) -> dict[tuple[str, str], str]:
-    values = {"sha256": digest, "within": REPEATED_WITHIN, "sender": _stored_sender(arrival)}
-    rows = run(FIND_REPEATED, values)
-    return {
+def _find_repeated(arrival: Arrival, digest: bytes) -> tuple[datetime, dict[tuple[str, str], str]]:
+    """Lock a message by its digest; return the time, and the ids of earlier deliveries by workspace and recipient."""
+    values = {
+        "sha256": digest,
+        "within": REPEATED_WITHIN,
+        "sender": _stored_sender(arrival),
+        "is_test": arrival.is_test,
+    }
+    ((_, now),), rows = run_together([Fragment(LOCK, {"digest": digest.hex()}), Fragment(FIND_REPEATED, values)])
+    return now, {
         (from_uuid(workspace, prefix="ws_"), recipient): from_uuid(id_, prefix="inb_")
         for workspace, recipient, id_ in rows
     }
 
 
-def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipient]) -> dict[tuple[str, str], str]:
+def _insert(
+    arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipient], now: datetime
+) -> dict[tuple[str, str], str]:
     # In the order of ids, so that two transactions cannot wait for each other.
     for recipient in sorted(recipients, key=lambda recipient: to_uuid(recipient.workspace.id, prefix="ws_")):
         take_usage(recipient.workspace, size=len(arrival.source))
@@ -88,7 +95,7 @@ def _insert(arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipien
         tls=arrival.tls[:16],
         is_test=arrival.is_test,
         workspace_id=recipients[0].workspace.id,
-        received_at=database_time(),
+        received_at=now,
     )
     message.trace = _trace(message)
     message.save(force_insert=True)

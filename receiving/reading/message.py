@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import quotequail
-
 from delivery.message.text import html_to_text
 from lib.ids import new_id
 from lib.mail.charsets import decode_tolerantly
@@ -29,6 +27,7 @@ from receiving.reading.fields import (
     read_references,
     read_subject,
 )
+from receiving.reading.quotes import find_reply
 
 MAX_DEPTH = 20
 MAX_PARTS = 250
@@ -39,10 +38,8 @@ MAX_FILENAME = 255
 MAX_TYPE = 255
 MAX_ERRORS = 20
 MAX_ERROR_LENGTH = 200
-# The HTML from which a text is made, and the text in which quotes are looked for.
+# The HTML from which a text is made.
 HTML_TO_TEXT_LENGTH = 1024 * 1024
-QUOTE_LENGTH = 64 * 1024
-QUOTE_LINES = 2_000
 KINDS = {"text/plain": "text", "text/html": "html"}
 DECODED = frozenset({"base64", "quoted-printable"})
 
@@ -227,18 +224,3 @@ def _finish_texts(reading: Reading, budget: ProcessorBudget) -> None:
         budget.check()
     reading.reply_text = find_reply(reading.text)
     budget.check()
-
-
-def find_reply(text: str) -> str | None:
-    """Return the text in front of quoted messages; None if nothing is left or the text is too long to judge."""
-    start = text[:QUOTE_LENGTH]
-    if not start.strip() or start.count("\n") > QUOTE_LINES:
-        return None
-    is_own, own = quotequail.quote(start, limit=QUOTE_LINES, quote_intro_line=True)[0]
-    if not is_own:
-        return None
-    # Without a line that introduces them, quoted lines at the end are no quote for the library.
-    lines = own.rstrip().split("\n")
-    while lines and (lines[-1].startswith(">") or not lines[-1].strip()):
-        lines.pop()
-    return "\n".join(lines).strip() or None

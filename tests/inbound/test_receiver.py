@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from emails.models import Email, Recipient
 from emails.sending.return_path import return_path
 from events.models import Event
-from inbound import receiver as receiver_module
+from inbound import report_recipients
 from inbound.management.commands.inbound import require_sockets
 from inbound.models import MailReport
 from lib.ids import new_uuid, to_uuid
@@ -292,7 +292,7 @@ def test_auth_expn_and_vrfy_reveal_nothing(port):
 def test_an_internal_error_is_451_so_that_the_host_retries(port, workspace, monkeypatch):
     recipient = sent_recipient(workspace)
     with monkeypatch.context() as broken:
-        broken.setattr(receiver_module, "safe_text", lambda _: 1 / 0)
+        broken.setattr(report_recipients, "safe_text", lambda _: 1 / 0)
         code, text = port.send(dsn(), return_path_of(recipient))
         assert (code, b"division" in text) == (451, False)
     assert not MailReport.objects.exists()

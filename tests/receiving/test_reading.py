@@ -6,7 +6,8 @@ import hashlib
 import pytest
 
 from receiving.reading.budget import ProcessorBudget, TooExpensive
-from receiving.reading.message import Reading, find_reply, read_received
+from receiving.reading.message import Reading, read_received
+from receiving.reading.quotes import find_reply
 
 
 def read(source: bytes | str, *, envelope_from: str = "ada@example.com") -> Reading:
@@ -208,6 +209,17 @@ def test_messages_of_programs_are_recognized(fields, sender, automatic):
         ("Thanks!\n\n> quoted\n> more", "Thanks!"),
         ("> quoted only", None),
         ("Answer\n\nOn Mon, Jan 5, 2026 at 10:00 AM A <a@b.c> wrote:\n> Hello", "Answer"),
+        ("Answer\nOn Mon, Jan 5, 2026 at 10:00 AM Ada Lovelace\n<ada@b.c> wrote: \n> Hello", "Answer"),
+        ("Answer\nAm 5. Januar 2026 schrieb A <a@b.c>:\nHallo", "Answer"),
+        ("Answer\n2026/1/5 A <a@b.c>\nHello", "Answer"),
+        ("Answer\n-----Original Message-----\nFrom: A", "Answer"),
+        ("Answer\n________________________________\nFrom: A", "Answer"),
+        ("Answer\n> Begin forwarded message:\n> Hello", "Answer"),
+        ("On Monday, A wrote:\n> Hello", None),
+        ("These are three things:\n- One\n- Two", "These are three things:\n- One\n- Two"),
+        # Longer than an introduction, and an introduction in front of a long line.
+        (f"On {'x' * 300} wrote:\nHello", f"On {'x' * 300} wrote:\nHello"),
+        (f"Answer\nOn Monday, A wrote:\n{'x' * 300}", "Answer"),
         ("", None),
         ("  \n ", None),
         ("Line\n" * 2001, None),

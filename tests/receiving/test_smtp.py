@@ -150,6 +150,14 @@ def test_a_message_that_is_too_large_is_552(port, route, settings):
     assert deliver(port)[2].startswith("250")
 
 
+def test_the_size_of_a_message_does_not_include_transparency_dots(port, route, settings):
+    source = PLAIN + b".\r\n..\r\n" * 1_000
+    settings.RECEIVING_MAX_BYTES = len(source)
+    assert deliver(port, source)[2].startswith("250 2.6.0")
+    assert bytes(ReceivedContent.objects.get().data) == source
+    assert deliver(port, b"X" + source)[2].startswith("552 5.3.4")
+
+
 def test_memory_is_shared_by_all_sessions(alice, receiving, route, settings):
     settings.RECEIVING_MEMORY_BYTES = 8 * 1024 * 1024
     with run_receiver() as port:
@@ -214,7 +222,7 @@ def test_without_the_database_it_is_451(port, route, monkeypatch):
     def fail(*_, **__):
         raise OperationalError("the connection is closed")
 
-    monkeypatch.setattr(receiver, "decide", fail)
+    monkeypatch.setattr(receiver, "decide_recipient", fail)
     assert deliver(port)[1] == "451 4.3.0 Temporary storage failure"
     monkeypatch.undo()
     monkeypatch.setattr(storing.content, "put", fail)
