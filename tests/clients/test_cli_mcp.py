@@ -15,7 +15,9 @@ from tests.stack.stack import REPOSITORY, wait_for
 
 pytestmark = pytest.mark.stack
 
-READING = ["explain_bounce", "list_domains", "list_streams", "read_received", "search_emails", "search_received"]
+READING = [
+    "explain_bounce", "list_alerts", "list_domains", "list_streams", "read_received", "search_emails", "search_received"
+]  # fmt: skip
 
 
 @asynccontextmanager

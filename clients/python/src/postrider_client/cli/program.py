@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from postrider_client.cli.alerts import alerts
 from postrider_client.cli.commands import PostriderGroup
 from postrider_client.cli.completion import completion
 from postrider_client.cli.configuration.command import apply
@@ -25,7 +26,8 @@ from postrider_client.version import __version__
 
 # In the order of the help.
 COMMANDS = (
-    login, send, emails, tail, inbound, templates, domains, streams, suppressions, webhooks, apply, mcp, completion,
+    login, send, emails, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks, apply, mcp,
+    completion,
 )  # fmt: skip
 
 

@@ -81,6 +81,10 @@ class McpTools:
         """List streams: kinds of email, each with its own unsubscribes. Emails without one are in `main`."""
         return {"streams": [stream.raw for stream in self.client.streams.list()]}
 
+    def list_alerts(self) -> dict[str, Any]:
+        """List alerts on rates and the quota, with their thresholds, present values, and whether they are triggered."""
+        return {"alerts": [alert.raw for alert in self.client.alerts.list()]}
+
     def search_received(
         self,
         *,
@@ -162,7 +166,7 @@ def _strict_tool(method: Callable[..., Any], description: str, annotations: Tool
 
 def _reading_tools(methods: McpTools) -> tuple[Callable[..., dict[str, Any]], ...]:
     sent = (methods.search_emails, methods.explain_bounce, methods.list_domains, methods.list_streams)
-    return (*sent, methods.search_received, methods.read_received)
+    return (*sent, methods.list_alerts, methods.search_received, methods.read_received)
 
 
 def _with_readable_errors(tool: Callable[..., T]) -> Callable[..., T]:
