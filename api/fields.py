@@ -222,6 +222,17 @@ class WholeNumberField(serializers.IntegerField):
         return data
 
 
+class NumberField(serializers.FloatField):
+    """A JSON number; DRF would also accept "5"."""
+
+    default_error_messages = {"invalid": "This must be a number."}
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
+
+
 class ObjectField(serializers.DictField):
     """A JSON object, stored unchanged."""
 

@@ -38,6 +38,7 @@ TAGS = {
     "Webhooks": "Endpoints that receive events.",
     "Events": "All events of the workspace in order, as pages and as a stream.",
     "Streams": "Kinds of email, each with its own unsubscribes and complaints.",
+    "Alerts": "Thresholds of rates and of the quota, about which owners and webhooks are notified.",
     "Inbound": "Received emails, the routes of their addresses, and blocked senders.",
     "Suppressions": "Addresses that must not be sent to.",
     "Domains": "Sending domains and their DNS records.",

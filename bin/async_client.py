@@ -15,7 +15,7 @@ from pathlib import Path
 LIBRARY = Path(__file__).resolve().parent.parent / "clients/python/src/postrider_client"
 PACKAGE = "postrider_client"
 MODULES = (
-    "client", "domains", "emails", "events", "inbound", "listing", "numbers",
+    "alerts", "client", "domains", "emails", "events", "inbound", "listing", "numbers",
     "streams", "suppressions", "templates", "webhooks", "workspaces",
 )  # fmt: skip
 SPECIAL_METHODS = {"__iter__": "__aiter__", "__enter__": "__aenter__", "__exit__": "__aexit__"}

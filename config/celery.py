@@ -29,6 +29,7 @@ SCHEDULE = {
     "reports": ("inbound.tasks.process", 15),
     "expire-system-mail": ("system_mail.tasks.expire", 3600),
     "reputation": ("reputation.tasks.judge", 60),
+    "alerts": ("alerts.tasks.check", 60),
     "expire-requests": ("request_log.tasks.expire", 600),
     "expire-accounts": ("workspaces.tasks.expire", 3600),
     "erase-workspaces": ("provisioning.tasks.erase", 3600),

@@ -202,6 +202,7 @@ INSTALLED_APPS = [
     "counters",
     "request_log",
     "analytics",
+    "alerts",
     "emails",
     "events",
     "receiving",

@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("templates_app.urls")),
     path("v1/", include("suppressions.urls")),
     path("v1/", include("webhooks.urls")),
+    path("v1/", include("alerts.urls")),
     path("v1/", include("events.api.urls")),
     path("v1/", include("receiving.api.urls")),
     path("v1/admin/", include("provisioning.urls")),

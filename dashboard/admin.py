@@ -5,6 +5,8 @@ The other staff pages are in each app's admin.py.
 
 from django.contrib import admin
 
+from alerts.models import Alert
+from dashboard.pages.alerts.section import AlertSection
 from dashboard.pages.audit import AuditSection
 from dashboard.pages.deliveries import DeliverySection
 from dashboard.pages.domains import DomainSection
@@ -47,6 +49,7 @@ dashboard_site.register(Domain, DomainSection)
 dashboard_site.register(Webhook, WebhookSection)
 dashboard_site.register(WebhookDelivery, DeliverySection)
 dashboard_site.register(Stream, StreamSection)
+dashboard_site.register(Alert, AlertSection)
 dashboard_site.register(Suppression, SuppressionSection)
 dashboard_site.register(ApiKey, KeySection)
 dashboard_site.register(ApiRequest, RequestSection)

@@ -75,6 +75,7 @@ SYNONYMS = (
     "error failure problem troubleshoot",
     "rate throttle 429",
     "monitor metric prometheus grafana alert observability",
+    "alert alarm threshold notify warning",
     "move migrate migration switch import",
     "privacy gdpr erase dsgvo",
     "exim postfix sendmail smarthost relay",

@@ -31,6 +31,8 @@ class EventKind(models.TextChoices):
     SUPPRESSION_REMOVED = "suppression.removed"
     RECEIVED = "received"
     REPLIED = "replied"
+    ALERT_TRIGGERED = "alert.triggered"
+    ALERT_RESOLVED = "alert.resolved"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ KINDS: dict[EventKind, KindTraits] = {
     EventKind.SUPPRESSION_REMOVED: OF_WORKSPACE,
     EventKind.RECEIVED: OF_WORKSPACE,
     EventKind.REPLIED: FREQUENT,
+    EventKind.ALERT_TRIGGERED: OF_WORKSPACE,
+    EventKind.ALERT_RESOLVED: OF_WORKSPACE,
 }
 
 EVENT_KINDS = tuple(EventKind.values)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from django.db import connection, transaction
 from django.utils import timezone
 
+from alerts.models import Alert
 from domains.models import Domain, TrackingHost
 from emails.models import Email
 from emails.upkeep.retention import delete_all_emails
@@ -43,8 +44,8 @@ TABLES = (
 )
 # At most some hundred rows per workspace.
 SMALL = (
-    InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Webhook,
-    ApiKey, Membership, Invitation,
+    InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Alert,
+    Webhook, ApiKey, Membership, Invitation,
 )  # fmt: skip
 # Without Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"

@@ -10,6 +10,8 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from alerts.serializers import AlertInput
+from alerts.services import MAX_ALERTS
 from api.errors import InvalidFields
 from api.fields import (
     DISPLAY_NAME_LENGTH,
@@ -231,6 +233,9 @@ class ConfigurationInput(StrictSerializer):
     )
     streams = EntriesField(
         child=ConfiguredStreamInput(), required=False, max_length=MAX_STREAMS, help_text="The streams, also `main`."
+    )
+    alerts = EntriesField(
+        child=AlertInput(), required=False, max_length=MAX_ALERTS, help_text="The alerts on rates and quota."
     )
     webhooks = EntriesField(
         child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES, help_text="The webhook endpoints."

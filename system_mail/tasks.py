@@ -1,8 +1,10 @@
-"""System email tasks: send, delete old rows, and check reputations. Each may be lost or run twice."""
+"""System email tasks: send, delete old rows, and check reputations and alerts. Each may be lost or run twice."""
 
 from celery import shared_task
 
+from alerts.checks import check_alerts
 from reputation.services import check_reputations
+from system_mail.alert_emails import notify_of_alert
 from system_mail.queue import delete_expired
 from system_mail.reputation_warnings import send_pause, send_suspension, send_warning
 from system_mail.sending import system_mail_processor
@@ -24,3 +26,9 @@ def expire() -> None:
 def check_workspaces() -> None:
     """Warn or suspend workspaces, and pause streams, with high bounce or complaint rates."""
     check_reputations(send_warning=send_warning, send_suspension=send_suspension, send_pause=send_pause)
+
+
+@shared_task(name="alerts.tasks.check", ignore_result=True)
+def check_watched_values() -> None:
+    """Notify owners and webhooks of alerts that begin or end."""
+    check_alerts(notify=notify_of_alert)

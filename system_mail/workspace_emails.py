@@ -44,7 +44,8 @@ MAX_STAFF_NOTICES = 50
 def notify_owners(workspace: Workspace, *, subject: Promise, text: Promise, **values: object) -> None:
     """Queue a system email to each owner, in their language and the caller's transaction.
 
-    text: with the placeholders workspace, url and the names of `values`; a time is formatted as UTC.
+    subject, text: with the placeholders workspace and the names of `values`, and the text with url; a time is
+    formatted as UTC.
     """
     name, url = " ".join(workspace.name.split()), f"{settings.PUBLIC_URL}{reverse('dashboard:index')}"
     owned = {"memberships__workspace": workspace, "memberships__role": Membership.Role.OWNER}
@@ -52,7 +53,7 @@ def notify_owners(workspace: Workspace, *, subject: Promise, text: Promise, **va
         with in_language_of(owner):
             shown = {key: _format_value(value) for key, value in values.items()}
             filled = str(text).format(workspace=name, url=url, **shown)
-            title = str(subject).format(workspace=name)
+            title = str(subject).format(workspace=name, **shown)
             queue_system_mail(to=owner.email, kind=SystemMailKind.NOTICE, subject=title, text=filled)
 
 

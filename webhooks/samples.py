@@ -34,6 +34,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }
 DOMAIN = {"domainId": "dom_0Uf7m2kQ9VxHc3NwZrTb4L", "name": "demo.example"}
 SUPPRESSION = {"suppressionId": "sup_0Uf7m2kQ9VxHc3NwZrTb4L", "email": "ada@example.com", "reason": "bounce"}
+ALERT = {"alertId": "alr_0Uf7m2kQ9VxHc3NwZrTb4L", "metric": "bounce_rate", "threshold": 4}
 RECEIVED: dict[str, Any] = {
     "id": "inb_0Uf7m2kQ9VxHc3NwZrTb4L",
     "status": "processed",
@@ -84,6 +85,8 @@ OTHER_SAMPLES: dict[str, dict[str, Any]] = {
     "suppression.added": SUPPRESSION,
     "suppression.removed": SUPPRESSION,
     "received": RECEIVED,
+    "alert.triggered": {**ALERT, "value": 4.25},
+    "alert.resolved": {**ALERT, "value": 3.5},
 }
 
 

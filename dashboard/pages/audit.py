@@ -42,6 +42,7 @@ CATEGORIES = {
     "webhooks": AuditCategory(_("Webhooks"), ("webhook_",)),
     "receiving": AuditCategory(_("Receiving"), ("route_", "sender_", "inbound_", "forward_")),
     "streams": AuditCategory(_("Streams"), ("stream_",)),
+    "alerts": AuditCategory(_("Alerts"), ("alert_",)),
     "suppressions": AuditCategory(_("Suppressions"), ("suppression_",)),
     "members": AuditCategory(_("Members"), ("member_", "invitation_")),
     "sign-ins": AuditCategory(_("Sign-ins"), ("sign", "identity_", "staff_")),

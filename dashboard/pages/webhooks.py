@@ -69,6 +69,8 @@ EVENT_LABELS = {
     "suppression.removed": gettext_lazy("A suppression was removed"),
     "received": gettext_lazy("An email was received"),
     "replied": gettext_lazy("A recipient answered"),
+    "alert.triggered": gettext_lazy("An alert began"),
+    "alert.resolved": gettext_lazy("An alert ended"),
 }
 
 

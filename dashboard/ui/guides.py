@@ -20,6 +20,7 @@ GUIDES = {
     "webhooks_webhook": "webhooks",
     "webhooks_webhookdelivery": "webhooks#retries",
     "streams_stream": "guides/streams",
+    "alerts_alert": "guides/alerts",
     "suppressions_suppression": "guides/bounces",
     "workspaces_apikey": "guides/keys",
     "request_log_apirequest": "guides/keys#find-a-request",

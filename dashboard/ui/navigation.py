@@ -11,6 +11,7 @@ from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from alerts.models import Alert
 from dashboard.auth.passwords import has_password
 from dashboard.ui.current_workspace import current_workspace, is_owner, workspaces_of
 from dashboard.ui.receiving import uses_receiving
@@ -27,6 +28,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         **_item(_("Received"), "mark_email_unread", "receiving_receivedemail_changelist", key="r"),
         "active": request.path.startswith(tuple(reverse(f"dashboard:{name}_changelist") for name in RECEIVING)),
     }
+    alerts = _item(_("Alerts"), "notifications", "alerts_alert_changelist", key="l")
     inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")
     return [
         {
@@ -53,10 +55,20 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("API keys"), "key", "workspaces_apikey_changelist", key="k"),
                 _item(_("API requests"), "receipt_long", "request_log_apirequest_changelist", key="q"),
                 _item(_("Usage"), "data_usage", "usage", key="u"),
+                *([alerts] if uses_alerts(request) else []),
             ],
         },
         {"title": _("Workspace"), "separator": True, "items": _workspace_items(request)},
     ]
+
+
+def uses_alerts(request: HttpRequest) -> bool:
+    """Return whether the current workspace has an alert; the sidebar does not mention them in one that has none."""
+    cache = request.__dict__
+    if "alerts" not in cache:
+        has_workspace = bool(workspaces_of(request))
+        cache["alerts"] = has_workspace and Alert.objects.filter(workspace=current_workspace(request)).exists()
+    return bool(cache["alerts"])
 
 
 def shortcuts(request: HttpRequest) -> list[dict[str, Any]]:
@@ -85,6 +97,7 @@ STAFF_SECTIONS = {
         "receiving_inboundroute": "rule",
         "receiving_receivingusage": "data_usage",
         "streams_stream": "campaign",
+        "alerts_alert": "notifications",
         "webhooks_webhook": "webhook",
         "webhooks_webhookdelivery": "outbox",
     },

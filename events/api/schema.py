@@ -37,10 +37,10 @@ events_schema = keyed_view(
         "listEvents",
         "List events",
         "Returns the events of the workspace in the order in which they were committed: those of emails, `suppressed` "
-        "recipients, domains (`domain.verified`, `domain.failed`) and suppressions (`suppression.added`, "
-        "`suppression.removed`). Store `cursor` after each page and pass it as `after`: every event is returned once, "
-        "and the events of one recipient are in their order. Without `after`, the events begin with the oldest one of "
-        "the plan's retention.",
+        "recipients, domains (`domain.verified`, `domain.failed`), suppressions (`suppression.added`, "
+        "`suppression.removed`) and alerts (`alert.triggered`, `alert.resolved`). Store `cursor` after each page and "
+        "pass it as `after`: every event is returned once, and the events of one recipient are in their order. Without "
+        "`after`, the events begin with the oldest one of the plan's retention.",
         response(EventsSerializer, "A page of events.", {"data": [EVENT], "cursor": CURSOR, "hasMore": False}),
         parameters=[EventsQuery],
     )

@@ -14,6 +14,7 @@ from api.fields import (
     CountField,
     EntriesField,
     NameField,
+    NumberField,
     OptionField,
     RowSerializer,
     StrictBooleanField,
@@ -120,17 +121,6 @@ class TargetAddressField(TextField):
             raise serializers.ValidationError(translate(str(error)), code="invalid_email") from error
 
 
-class ScoreField(serializers.FloatField):
-    """A JSON number; DRF would also accept "5"."""
-
-    default_error_messages = {"invalid": "This must be a number."}
-
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool) or not isinstance(data, int | float):
-            self.fail("invalid")
-        return float(super().to_internal_value(data))
-
-
 def _flag(name: str, source: str) -> StrictBooleanField:
     return StrictBooleanField(source=source, required=False, help_text=ROUTE_TEXTS[name])
 
@@ -158,7 +148,7 @@ class RouteInput(StrictSerializer):
     attachments = OptionField(InboundRoute.AttachmentForm.values, required=False, help_text=ROUTE_TEXTS["attachments"])
     includeRaw = _flag("includeRaw", "include_raw")
     requireAuthenticated = _flag("requireAuthenticated", "require_authenticated")
-    spamAbove = ScoreField(
+    spamAbove = NumberField(
         source="spam_above",
         required=False,
         allow_null=True,

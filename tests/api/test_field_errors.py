@@ -181,7 +181,7 @@ class TestPlainWords:
 
     def test_there_is_an_input_of_each_resource(self):
         packages = {serializer.__module__.partition(".")[0] for serializer in input_serializers()}
-        resources = {"emails", "streams", "templates_app", "suppressions", "domains", "webhooks", "receiving"}
+        resources = {"emails", "streams", "templates_app", "suppressions", "domains", "webhooks", "alerts", "receiving"}
         assert packages == resources | {"compat", "submission", "provisioning"}
 
 

@@ -34,6 +34,7 @@ PROJECT = (
     "suppressions.",
     "domains.",
     "webhooks.",
+    "alerts.",
     "analytics.",
     "provisioning.",
     "receiving.",

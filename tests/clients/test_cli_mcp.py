@@ -16,7 +16,7 @@ from tests.stack.stack import REPOSITORY, wait_for
 pytestmark = pytest.mark.stack
 
 READING = [
-    "bounce_causes", "explain_bounce", "list_domains", "list_streams", "read_received", "search_emails",
+    "bounce_causes", "explain_bounce", "list_alerts", "list_domains", "list_streams", "read_received", "search_emails",
     "search_received",
 ]  # fmt: skip
 

@@ -27,6 +27,7 @@ RESOURCES = (
     "streams",
     "suppressions",
     "domains",
+    "alerts",
     "webhooks",
     "events",
     "inbound",

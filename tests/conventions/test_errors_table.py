@@ -346,6 +346,13 @@ def _(caller: Caller):
     return caller.stream()
 
 
+@row(409, "alert_exists", "alertId")
+def _(caller: Caller):
+    alert = {"metric": "bounce_rate", "threshold": 4}
+    caller.api.post("/alerts", alert)
+    return caller.api.post("/alerts", alert)
+
+
 @row(411, "length_required")
 def _(caller: Caller):
     return caller.api.raw("POST", "/emails/send", b"{}", HTTP_TRANSFER_ENCODING="chunked", CONTENT_LENGTH="")

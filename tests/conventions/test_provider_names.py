@@ -7,8 +7,8 @@ from collections import defaultdict
 from tests.stack.stack import REPOSITORY
 
 BELOW = (
-    "analytics", "api", "counters", "delivery", "domains", "emails", "events", "lib", "reputation", "suppressions",
-    "templates_app", "webhooks", "workspaces",
+    "alerts", "analytics", "api", "counters", "delivery", "domains", "emails", "events", "lib", "reputation",
+    "suppressions", "templates_app", "webhooks", "workspaces",
 )  # fmt: skip
 PROVIDER = re.compile(r"[\w-]*(?:resend|postmark|sendgrid)[\w-]*", re.IGNORECASE)
 # `POST /v1/emails/:id/resend`, an operation of Postrider: its names in code, the OpenAPI document and prose.

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+from alerts.models import Alert
+from alerts.services import create_alert
 from counters import counters
 from domains.models import Domain, ReceivingDomain
 from domains.services import new_selector
@@ -64,6 +66,7 @@ def fill_workspace(account: Account) -> dict[str, Any]:
         "webhooks_webhook": webhook,
         "webhooks_webhookdelivery": failed_delivery(webhook, answer="upstream is down"),
         "streams_stream": make_streams(workspace),
+        "alerts_alert": create_alert(workspace, metric="bounce_rate", threshold=4, stream="newsletter"),
         "suppressions_suppression": suppress_address(workspace, address="gone@example.com", reason="bounce")[0],
         "workspaces_apikey": workspace.api_keys.get(),
         "workspaces_membership": add_member(workspace),
@@ -108,6 +111,9 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
         "webhooks_webhook": webhook,
         "webhooks_webhookdelivery": delivery,
         "streams_stream": stream,
+        "alerts_alert": Alert.objects.create(
+            workspace=workspace, metric="bounce_rate", threshold=4, stream=text[:40], triggered_at=now
+        ),
         "suppressions_suppression": Suppression.objects.create(
             workspace=workspace, email=text[:254], address_key=text[:254].casefold(), reason="manual"
         ),

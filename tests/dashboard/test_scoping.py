@@ -3,6 +3,8 @@ import re
 import pytest
 from django.db.models.functions import Now
 
+from alerts.models import Alert
+from alerts.services import create_alert
 from domains.models import DkimKey, Domain
 from emails.models import Attachment, Email
 from inbound.inbox.models import CaughtMail
@@ -49,6 +51,7 @@ def bobs(bob, settings):
         "webhooks_webhook": webhook.id,
         "webhooks_webhookdelivery": send_test(webhook).id,
         "streams_stream": create_stream(bob.workspace, slug="bobs-secret", name="Bob's secret").id,
+        "alerts_alert": create_alert(bob.workspace, metric="bounce_rate", threshold=4).id,
         "suppressions_suppression": suppression.id,
         "emails_email": email.id,
         "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
@@ -83,7 +86,7 @@ def test_every_route_with_an_object_is_covered(bobs):
 def rows_of(account) -> list[str]:
     """Return all rows of a workspace as text, to detect any change."""
     kinds = [ApiKey, Domain, Email, CaughtMail, Template, Webhook, Stream, Suppression, WebhookDelivery]
-    kinds += [InboundRoute, ReceivedEmail, SenderBlock]
+    kinds += [InboundRoute, ReceivedEmail, SenderBlock, Alert]
     found = [repr(sorted(kind.objects.filter(workspace=account.workspace).values_list())) for kind in kinds]
     return [*found, repr(list(WebhookSecret.objects.values_list("id", "expires_at"))), repr(DkimKey.objects.count())]
 
@@ -168,8 +171,11 @@ def test_parameters_other_than_the_filters_are_ignored(owner, alice, path, query
 
 @pytest.mark.parametrize(
     "path",
-    ["emails", "suppressions", "keys", "domains", "templates", "webhooks", "inbox", "audit", "received", "routes"],
-)
+    [
+        "emails", "suppressions", "keys", "domains", "templates", "webhooks", "inbox", "audit", "received", "routes",
+        "alerts",
+    ],
+)  # fmt: skip
 def test_nul_in_a_query_is_ignored(owner, path):
     for name in ("reason", "search", "status", "tag", "from", "to", "p", "x", "recipient", "routeId", "after"):
         for value in ("%00", "bounce%00"):

@@ -60,6 +60,7 @@ def new_template(stack: Stack) -> list[str]:
 def new_webhook(stack: Stack) -> list[str]:
     # A workspace has at most 20.
     delete_all(stack, "/webhooks")
+    delete_all(stack, "/alerts")
     return [created(stack, "/webhooks", url="https://example.com/hooks", events=["delivered"])]
 
 
@@ -112,6 +113,11 @@ def new_route(stack: Stack, **fields: Any) -> list[str]:
     # A workspace has at most 100, and with one of them, the shared address accepts no other label.
     delete_all(stack, "/inbound/routes")
     return [created(stack, "/inbound/routes", **{"name": "All", "domain": "shared", "match": "*", **fields})]
+
+
+def new_alert(stack: Stack) -> list[str]:
+    delete_all(stack, "/alerts")
+    return [created(stack, "/alerts", metric="quota_used", threshold=90)]
 
 
 def new_block(stack: Stack) -> list[str]:
@@ -182,6 +188,7 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{id}/attachments/{": new_sent_file,
     "/v1/streams/{": new_stream,
     "/v1/templates/{": new_template,
+    "/v1/alerts/{": new_alert,
     "/v1/webhooks/{": new_webhook,
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
     "/v1/domains/{": new_domain,

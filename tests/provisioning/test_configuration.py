@@ -18,6 +18,7 @@ VALID = {
     "domains": [{"name": "Mail.Example.com.", "tls": "required"}, {"name": "bücher.example"}],
     "templates": [TEMPLATE],
     "streams": [{"id": "newsletter", "name": "Newsletter", "kind": "bulk", "archived": True}],
+    "alerts": [{"metric": "quota_used", "threshold": 80}],
     "webhooks": [{"url": "https://shop.example.com/x", "events": ["email.sent", "bounced"], "active": False}],
     "routes": [
         {
@@ -67,6 +68,7 @@ def test_all_errors_are_reported_together(platform: Api):
                 {"name": "Support", "domain": "shared", "match": "*", "webhookIds": [], "storeDays": -1},
             ],
             "blocks": [{"sender": "@"}, {}],
+            "alerts": [{"metric": "quota_used", "stream": "main", "threshold": 101}, {"metric": "opens"}],
         },
     )
     assert field_codes(response) == {
@@ -84,6 +86,10 @@ def test_all_errors_are_reported_together(platform: Api):
         "routes[1].storeDays": "min_value",
         "blocks[0].sender": "invalid_sender",
         "blocks[1].sender": "required",
+        "alerts[0].stream": "quota_of_a_stream",
+        "alerts[0].threshold": "max_value",
+        "alerts[1].metric": "invalid_choice",
+        "alerts[1].threshold": "required",
         "apiKeys[0].scope": "required",
         "apiKeys[1].limits.networks[1]": "invalid_entry",
         "apiKeys[2].limits.domains": "requires_sending_access",
@@ -102,6 +108,7 @@ def test_a_template_needs_an_alias(platform: Api):
         ("domains", 100),
         ("templates", 5),
         ("streams", 20),
+        ("alerts", 20),
         ("webhooks", 100),
         ("routes", 100),
         ("blocks", 1000),

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from alerts.services import create_alert
 from counters.counters import fold
 from domains.models import Domain, TrackingHost
 from emails.models import Attachment, Content, Email, EmailBatch, QueueEntry, Recipient
@@ -128,6 +129,7 @@ def fill(api: Api, account: Account) -> None:
     send(api, **{"from": sender}, scheduledFor=(timezone.now() + timedelta(days=3)).isoformat())
     TrackingHost.objects.create(workspace=account.workspace, name=f"links.{account.workspace.name}.example")
     create_stream(account.workspace, slug="newsletter", name="Newsletter")
+    create_alert(account.workspace, metric="bounce_rate", threshold=4, stream="newsletter")
     suppress_address(account.workspace, address="y@example.com", reason="unsubscribe", stream="newsletter")
     suppress_address(account.workspace, address="x@example.com", reason="manual")
     invite_member(account.workspace, email="x@example.com", role="member", by=account.owner)

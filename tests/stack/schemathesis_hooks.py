@@ -32,6 +32,7 @@ RULES = {
     "transport_route_not_allowed": "the routes of the operator's file",
     "requires_sending_access": "limits of another scope",
     "event_not_in_format": "the events of each format",
+    "quota_of_a_stream": "a quota, which has no stream",
     "invalid_pattern": "the length of a pattern in lower case",
     "invalid_sender": "an address, or the grammar of IDNA",
     "receiving_not_active": "a domain of the workspace that receives",
@@ -45,6 +46,7 @@ CREATED = {
     "emails": {"from": "hello@demo.example", "to": "ada@demo.example", "subject": "Hi", "html": "<p>Hi</p>"},
     "templates": {"name": "Hello", "subject": "Hello {{name}}", "htmlContent": "<p>{{name}}</p>"},
     "suppressions": {"email": "nobody@example.com"},
+    "alerts": {"metric": "bounce_rate", "threshold": 5},
     "webhooks": {"url": "http://127.0.0.1:9/hook", "events": ["delivered"]},
 }
 ADDRESSES = st.from_regex(r"[a-z][a-z0-9]{0,12}@demo\.example", fullmatch=True)

@@ -2,6 +2,7 @@ import pytest
 
 from dashboard.auth import account_emails
 from inbound.inbox.html_check import check_html
+from system_mail import alert_emails
 from system_mail import reputation_warnings as warning_emails
 from system_mail.html import LABELS, readable_on, render_html
 from system_mail.invitations import INVITATION
@@ -15,13 +16,15 @@ TEXTS = [
     (SystemMailKind.NOTICE, account_emails.NOTICE),
     (SystemMailKind.NOTICE, warning_emails.WARNING),
     (SystemMailKind.NOTICE, warning_emails.SUSPENSION),
+    (SystemMailKind.NOTICE, alert_emails.TRIGGERED),
+    (SystemMailKind.NOTICE, alert_emails.RESOLVED),
 ]
 HOSTILE = '</title><script>alert(1)</script>"><img src=x>'
 
 
 def rendered(kind: str, text: str, name: str = "Shop") -> str:
     values = {"by": name, "workspace": name, "service": name, "role": "an owner", "change": name, "summary": name}
-    values["url"] = URL
+    values |= {"url": URL, "name": name}
     return render_html(kind=kind, language="en", subject=f"Join {name}", text=str(text).format(**values))
 
 

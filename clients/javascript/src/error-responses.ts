@@ -1,4 +1,5 @@
 import {
+  AlertExistsError,
   ApiError,
   AuthenticationError,
   BadRequestError,
@@ -52,6 +53,7 @@ const BY_CODE: Record<string, ErrorClass> = {
   stream_not_allowed: StreamNotAllowedError,
   stream_paused: StreamPausedError,
   stream_exists: StreamExistsError,
+  alert_exists: AlertExistsError,
   stream_not_found: StreamNotFoundError,
   stream_archived: StreamArchivedError,
   invalid_stream: InvalidStreamError,

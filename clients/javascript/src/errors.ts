@@ -77,6 +77,11 @@ export class StreamPausedError extends ForbiddenError {}
 /** The workspace has a stream with this id, which may be archived. */
 export class StreamExistsError extends ConflictError {}
 
+/** The workspace has an alert with this metric, stream and threshold. */
+export class AlertExistsError extends ConflictError {
+  readonly alertId = this.problem["alertId"] as string;
+}
+
 /** Only a test key can simulate received emails. */
 export class TestKeyRequiredError extends ForbiddenError {}
 

@@ -1,3 +1,4 @@
+import { Alerts } from "./resources/alerts.js";
 import { Domains } from "./resources/domains.js";
 import { Emails } from "./resources/emails.js";
 import { Events } from "./resources/events.js";
@@ -21,6 +22,7 @@ export class Postrider {
   readonly streams: Streams;
   readonly suppressions: Suppressions;
   readonly domains: Domains;
+  readonly alerts: Alerts;
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly inbound: Inbound;
@@ -37,6 +39,7 @@ export class Postrider {
     this.streams = new Streams(this.#transport);
     this.suppressions = new Suppressions(this.#transport);
     this.domains = new Domains(this.#transport);
+    this.alerts = new Alerts(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.events = new Events(this.#transport);
     this.inbound = new Inbound(this.#transport);

@@ -264,6 +264,31 @@ export interface StreamCounts {
   complained: number;
 }
 
+export interface AlertFields {
+  /** The percentage at which the alert begins. It ends below nine tenths of it. */
+  threshold: number;
+  /** Whether the owners of the workspace get emails about the alert; true by default. */
+  emailOwners?: boolean;
+}
+
+/** `metric` and `stream` cannot be changed later. */
+export interface NewAlert extends AlertFields {
+  metric: "bounce_rate" | "complaint_rate" | "failure_rate" | "quota_used";
+  /** The only stream whose emails count for a rate; null or absent for all emails. */
+  stream?: string | null;
+}
+
+export interface Alert extends Required<Omit<NewAlert, "stream">> {
+  id: string;
+  stream?: string;
+  /** The present value in percent; null with fewer than 100 emails, or without a quota. */
+  value: number | null;
+  /** The time at which the alert began; null if it is not triggered. */
+  triggeredAt: Timestamp | null;
+  lastTriggeredAt: Timestamp | null;
+  createdAt: Timestamp;
+}
+
 /** A kind of email with its own unsubscribes and complaints. */
 export interface Stream extends Required<Omit<NewStream, "transportRoute">> {
   /** The operator's route of transports; absent for the usual one. */
@@ -359,7 +384,9 @@ export type WebhookKind =
   | "complained"
   | "deferred"
   | "received"
-  | "replied";
+  | "replied"
+  | "alert.triggered"
+  | "alert.resolved";
 
 /** The format of the events: Postrider's, or that of another service. */
 export type WebhookFormat = "standard" | "resend" | "postmark" | "sendgrid";

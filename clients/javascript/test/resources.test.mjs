@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, NotFoundError, RecipientSuppressedError, StreamArchivedError, StreamExistsError, StreamNotFoundError, TemplateSyntaxError } from "postrider";
+import { AlertExistsError, ApiError, NotFoundError, RecipientSuppressedError, StreamArchivedError, StreamExistsError, StreamNotFoundError, TemplateSyntaxError } from "postrider";
 import { newEmail, postrider, someone } from "./service.mjs";
 
 test("me returns workspace, key and quota", async () => {
@@ -80,6 +80,22 @@ test("a stream is created, used, changed, archived and unarchived", async () => 
   await refusedWith(StreamArchivedError, () => postrider.emails.send(newEmail({ stream: id })));
   assert.equal((await postrider.streams.unarchive(id)).archivedAt, null);
   await assert.rejects(postrider.emails.send(newEmail({ stream: "unknown" })), StreamNotFoundError);
+});
+
+test("an alert is created, listed, changed and deleted", async () => {
+  const alert = await postrider.alerts.create({ metric: "failure_rate", threshold: 12.5, emailOwners: false });
+  assert.deepEqual([alert.stream, alert.triggeredAt, alert.emailOwners], [undefined, null, false]);
+  await assert.rejects(postrider.alerts.create({ metric: "failure_rate", threshold: 12.5 }), (error) => {
+    assert.ok(error instanceof AlertExistsError);
+    return error.alertId === alert.id;
+  });
+  const ids = [];
+  for await (const one of postrider.alerts.list({ limit: 1 })) ids.push(one.id);
+  assert.ok(ids.includes(alert.id));
+  assert.equal((await postrider.alerts.update(alert.id, { threshold: 13 })).threshold, 13);
+  assert.equal((await postrider.alerts.get(alert.id)).threshold, 13);
+  assert.deepEqual(await postrider.alerts.delete(alert.id), { id: alert.id, deleted: true });
+  await assert.rejects(postrider.alerts.get(alert.id), NotFoundError);
 });
 
 test("an address is suppressed in one stream only", async () => {

@@ -30,6 +30,7 @@ ACTIONS: dict[str, tuple[str, str | Promise]] = {
     "suppressions_suppression_add": ("block", gettext_lazy("Suppress addresses")),
     "suppressions_suppression_import": ("upload", gettext_lazy("Import suppressions")),
     "streams_stream_add": ("add", gettext_lazy("Create a stream")),
+    "alerts_alert_add": ("add", gettext_lazy("Create alert")),
     "workspaces_membership_add": ("person_add", gettext_lazy("Invite a member")),
 }
 

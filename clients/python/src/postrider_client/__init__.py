@@ -6,6 +6,7 @@ from postrider_client.attachments import Attachment
 from postrider_client.client import Postrider
 from postrider_client.emails import BatchRecipient
 from postrider_client.errors import (
+    AlertExists,
     ApiError,
     AuthenticationError,
     BadRequest,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from postrider_client.aio.client import AsyncPostrider as AsyncPostrider
 
 __all__ = [
+    "AlertExists",
     "ApiError",
     "Attachment",
     "AuthenticationError",

@@ -257,6 +257,22 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Alert:
+    """`stream`: None for all emails. `value`: in percent; None with fewer than 100 emails, or without a quota."""
+
+    id: str
+    metric: str
+    stream: Optional[str]
+    threshold: float
+    email_owners: bool
+    value: Optional[float]
+    triggered_at: Optional[datetime]
+    last_triggered_at: Optional[datetime]
+    created_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Suppression:
     """`stream`: the only stream that is blocked; None if all are."""
 

@@ -3,6 +3,7 @@
 from types import TracebackType
 from typing import Optional
 
+from postrider_client.alerts import Alerts
 from postrider_client.answers import Me
 from postrider_client.domains import Domains
 from postrider_client.emails import Emails
@@ -43,6 +44,7 @@ class Postrider:
         self.streams = Streams(self._transport)
         self.suppressions = Suppressions(self._transport)
         self.domains = Domains(self._transport)
+        self.alerts = Alerts(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.events = Events(self._transport)
         self.inbound = Inbound(self._transport)

@@ -19,6 +19,7 @@ BY_CODE: dict[str, type[ApiError]] = {
     "stream_not_allowed": errors.StreamNotAllowed,
     "stream_paused": errors.StreamPaused,
     "stream_exists": errors.StreamExists,
+    "alert_exists": errors.AlertExists,
     "stream_not_found": errors.StreamNotFound,
     "stream_archived": errors.StreamArchived,
     "invalid_stream": errors.InvalidStream,

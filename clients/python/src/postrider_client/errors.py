@@ -132,6 +132,14 @@ class StreamExists(Conflict):
     """The workspace has a stream with this id, which may be archived."""
 
 
+class AlertExists(Conflict):
+    """The workspace has an alert with this metric, stream and threshold."""
+
+    @property
+    def alert_id(self) -> str:
+        return str(self.problem["alertId"])
+
+
 class TestKeyRequired(Forbidden):
     """Only a test key can simulate received emails."""
 

@@ -4,6 +4,7 @@
 from types import TracebackType
 from typing import Optional
 
+from postrider_client.aio.alerts import AsyncAlerts
 from postrider_client.aio.domains import AsyncDomains
 from postrider_client.aio.emails import AsyncEmails
 from postrider_client.aio.events import AsyncEvents
@@ -45,6 +46,7 @@ class AsyncPostrider:
         self.streams = AsyncStreams(self._transport)
         self.suppressions = AsyncSuppressions(self._transport)
         self.domains = AsyncDomains(self._transport)
+        self.alerts = AsyncAlerts(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
         self.events = AsyncEvents(self._transport)
         self.inbound = AsyncInbound(self._transport)

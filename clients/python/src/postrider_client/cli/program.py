@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from postrider_client.cli.alerts import alerts
 from postrider_client.cli.bounces import bounces
 from postrider_client.cli.commands import PostriderGroup
 from postrider_client.cli.completion import completion
@@ -26,8 +27,8 @@ from postrider_client.version import __version__
 
 # In the order of the help.
 COMMANDS = (
-    login, send, emails, bounces, tail, inbound, templates, domains, streams, suppressions, webhooks, apply, mcp,
-    completion,
+    login, send, emails, bounces, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks, apply,
+    mcp, completion,
 )  # fmt: skip
 
 

@@ -14,9 +14,9 @@ from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values,
 from postrider_client.cli.configuration.session import Session
 from postrider_client.cli.configuration.targets import ADMIN
 
-TEMPLATES, STREAMS = "templates", "streams"
+TEMPLATES, STREAMS, ALERTS = "templates", "streams", "alerts"
 # Sections that are not in the file if they are empty.
-OPTIONAL = (STREAMS, "routes", "blocks")
+OPTIONAL = (STREAMS, ALERTS, "routes", "blocks")
 # The stream of a workspace that has not changed it, which is not in the file.
 UNCHANGED_MAIN = {
     "id": "main",
@@ -37,6 +37,7 @@ FIELDS = {
     "domains": ("name", "tls"),
     "templates": ("alias", "name", "subject", "strictVariables"),
     "streams": (*UNCHANGED_MAIN, "transportRoute"),
+    "alerts": ("metric", "stream", "threshold", "emailOwners"),
     "webhooks": ("url", "events", "streams", "format", "active"),
     "routes": (
         "name",
@@ -115,13 +116,16 @@ def _entries(kind: Kind, place: Place, result: InitialFile, *, key_id: str) -> I
 def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]:
     """Return an object as the file describes it, or None for one that it cannot describe."""
     entry = {name: _escaped(present[name]) for name in FIELDS[kind.section] if name in present}
+    if entry.get("emailOwners") is True:
+        # The default.
+        del entry["emailOwners"]
     if kind.section == TEMPLATES:
         return _template(entry, present, result)
     if kind.section == "domains":
         return {**entry, **_tracking(present), **({"receiving": True} if is_received(present.get("receiving")) else {})}
     if kind.section == "webhooks":
         return {**entry, "url": _url(present["url"], result), **_headers(present, result)}
-    if kind.section == "routes":
+    if kind.section in {"routes", ALERTS}:
         # In the file, null would be a value.
         return {name: value for name, value in entry.items() if value not in ([], None)}
     if kind.section == STREAMS:

@@ -35,10 +35,11 @@ class Place:
 class Kind:
     """A kind of object.
 
-    section: the list of these objects in a file. identity: the fields that identify an object. fixed: those that are
-    set at the creation only. unchangeable: those whose change is an error. defaults: values of an existing object
-    that the file does not mention. normal: functions that make equal values of a field equal. is_surplus: whether an
-    object that is not in the file is deleted with `--prune`; archives: it is archived instead.
+    section: the list of these objects in a file. identity: the fields that identify an object; optional: those of them
+    that may be absent. fixed: those that are set at the creation only. unchangeable: those whose change is an error.
+    defaults: values of an existing object that the file does not mention. normal: functions that make equal values of
+    a field equal. is_surplus: whether an object that is not in the file is deleted with `--prune`; archives: it is
+    archived instead.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Kind:
     update: Callable[[Place, str, Values], Any]
     delete: Callable[[Place, str], Any]
     read: Callable[[Place, Any], Values] = lambda _, item: item.raw
+    optional: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     unchangeable: tuple[str, ...] = ()
     defaults: Values = field(default_factory=dict)
@@ -73,6 +75,16 @@ def displayed_url(values: Values) -> str:
     """Return the URL of a webhook without the parts that may contain a secret."""
     url = urlsplit(values["url"])
     return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}{'?…' if url.query else ''}"
+
+
+def decimal(number: Any) -> Any:
+    """Return 4 and 4.0 as the same number; the service refuses anything else."""
+    return float(number) if isinstance(number, int) else number
+
+
+def displayed_alert(values: Values) -> str:
+    stream = f" of {values['stream']}" if values.get("stream") else ""
+    return f"{values['metric']}{stream} at {float(values['threshold']):g}%"
 
 
 def subdomain_of(tracking: Optional[Mapping[str, Any]]) -> Optional[str]:
@@ -201,6 +213,18 @@ KINDS = (
         is_surplus=lambda stream: stream.id != MAIN and stream.archived_at is None,
         archives=True,
         label=lambda values: str(values["id"]),
+    ),
+    Kind(
+        "alert",
+        "alerts",
+        identity=("metric", "stream", "threshold"),
+        optional=("stream",),
+        list=lambda place: place.client.alerts.list(limit=PAGE),
+        create=lambda place, values: place.client.alerts.create(**arguments(values)),
+        update=lambda place, alert_id, changes: place.client.alerts.update(alert_id, **arguments(changes)),
+        delete=lambda place, alert_id: place.client.alerts.delete(alert_id),
+        normal={"stream": lambda stream: stream or None, "threshold": decimal},
+        label=displayed_alert,
     ),
     Kind(
         "webhook",

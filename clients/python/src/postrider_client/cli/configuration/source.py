@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from postrider_client.cli.configuration.documents import MAX_BYTES, Document, read_document
 from postrider_client.cli.configuration.faults import Fault, InvalidFile, ValuePath, field_name
-from postrider_client.cli.configuration.kinds import KINDS
+from postrider_client.cli.configuration.kinds import KINDS, Kind
 from postrider_client.cli.configuration.references import References
 
 STDIN = "-"
@@ -120,11 +120,15 @@ def _repeated_entries(source: ConfigurationFile, workspace: WorkspaceSource) -> 
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             identity = str(kind.identity_of(entry)) if isinstance(entry, dict) else None
             first = seen.setdefault(identity, index)
-            if identity and first != index and all(entry.get(name) for name in kind.identity):
+            if identity and first != index and _has_identity(kind, entry):
                 line = source.document.line_of((*workspace.path, kind.section, first))
                 yield source.fault(
                     (*workspace.path, kind.section, index), f"The same {kind.name} is in line {line} already."
                 )
+
+
+def _has_identity(kind: Kind, entry: Mapping[str, Any]) -> bool:
+    return all(entry.get(name) for name in kind.identity if name not in kind.optional)
 
 
 def _content_of(file: str, directory: Path) -> str:

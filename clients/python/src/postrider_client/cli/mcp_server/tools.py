@@ -97,6 +97,10 @@ class McpTools:
         """List streams: kinds of email, each with its own unsubscribes. Emails without one are in `main`."""
         return {"streams": [stream.raw for stream in self.client.streams.list()]}
 
+    def list_alerts(self) -> dict[str, Any]:
+        """List alerts on rates and the quota, with their thresholds, present values, and whether they are triggered."""
+        return {"alerts": [alert.raw for alert in self.client.alerts.list()]}
+
     def search_received(
         self,
         *,
@@ -178,7 +182,7 @@ def _strict_tool(method: Callable[..., Any], description: str, annotations: Tool
 
 def _reading_tools(methods: McpTools) -> tuple[Callable[..., dict[str, Any]], ...]:
     sent = (methods.search_emails, methods.explain_bounce, methods.bounce_causes)
-    settings = (methods.list_domains, methods.list_streams)
+    settings = (methods.list_domains, methods.list_streams, methods.list_alerts)
     return (*sent, *settings, methods.search_received, methods.read_received)
 
 

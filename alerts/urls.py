@@ -1,0 +1,6 @@
+from alerts.views import AlertViewSet
+from api.routing import Router
+
+router = Router()
+router.register("alerts", AlertViewSet, basename="alert")
+urlpatterns = router.urls

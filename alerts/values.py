@@ -1,0 +1,143 @@
+"""Values that alerts watch, read from the counters and the usage, never from emails (docs/decisions/0246)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from alerts.models import Alert
+from analytics.outcomes import OUTCOMES, RATED
+from counters import counters
+from counters.slices import stream_slice_sql
+from lib.ids import from_uuid, to_uuid
+from lib.sql import local_settings, run
+from reputation.rates import PERIOD_DAYS
+from streams.models import MAIN
+
+# Of a rate, as in the charts (docs/decisions/0260): one bounce of ten emails says nothing.
+MINIMUM_TOTAL = 100
+# An alert ends below this share of its threshold, so that a value near it neither begins nor ends alerts all day.
+END_SHARE = Decimal("0.9")
+
+
+@dataclass(frozen=True)
+class CountedRate:
+    """A rate: the counters of its parts, and of its total."""
+
+    parts: Collection[str]
+    total: Collection[str]
+
+
+RATES: Mapping[str, CountedRate] = {
+    Alert.WatchedMetric.BOUNCE_RATE: CountedRate(RATED["bounced"], RATED["sent"]),
+    Alert.WatchedMetric.COMPLAINT_RATE: CountedRate(RATED["complained"], RATED["sent"]),
+    Alert.WatchedMetric.FAILURE_RATE: CountedRate(
+        OUTCOMES["failed"], [key for name, keys in OUTCOMES.items() if name != "queued" for key in keys]
+    ),
+}
+KEYS = sorted({key for rate in RATES.values() for key in (*rate.parts, *rate.total)})
+# A scope is a workspace or one of its streams. `main` has no slice: its emails are those in no other stream's slice.
+# OFFSET 0 keeps the planner from scanning the counters of all time for those of one week.
+READ_COUNTS = f"""
+WITH watched AS (
+    SELECT DISTINCT workspace_id, slug FROM unnest(%(workspaces)s::uuid[], %(slugs)s::text[]) AS w (workspace_id, slug)
+), scope AS (
+    SELECT workspace_id, slug, CASE slug WHEN '' THEN '{{}}' WHEN '{MAIN}' THEN ARRAY(
+               SELECT {stream_slice_sql("s")} FROM streams_stream s
+                WHERE s.workspace_id = watched.workspace_id AND s.slug <> '{MAIN}')
+           ELSE ARRAY[{stream_slice_sql("watched")}] END AS slices
+      FROM watched
+), counted AS (
+    SELECT workspace_id, slug, key, n FROM scope CROSS JOIN LATERAL (
+        SELECT key, count AS n FROM analytics_tallyday
+         WHERE workspace_id = scope.workspace_id AND day >= {counters.FIRST_DAY} AND key = ANY(%(keys)s)
+        OFFSET 0) days WHERE slug IN ('', '{MAIN}')
+    UNION ALL
+    SELECT workspace_id, slug, key, CASE slug WHEN '{MAIN}' THEN -n ELSE n END FROM scope CROSS JOIN LATERAL (
+        SELECT key, count AS n FROM analytics_slice
+         WHERE slice = ANY(scope.slices) AND day >= {counters.FIRST_DAY} AND key = ANY(%(keys)s)
+        OFFSET 0) days
+    UNION ALL
+    SELECT scope.workspace_id, slug, key, change FROM scope JOIN analytics_tallydelta d
+        ON d.workspace_id = scope.workspace_id AND hour >= {counters.FIRST_DAY}::timestamp AT TIME ZONE 'UTC'
+       AND key = ANY(%(keys)s) AND (slug = '' OR (d.slices && scope.slices) = (slug <> '{MAIN}'))
+)
+SELECT workspace_id, slug, key, sum(n)::bigint FROM counted GROUP BY 1, 2, 3
+"""  # noqa: S608 - constants
+READ_USAGE = """
+SELECT workspace_id, used FROM workspaces_usage
+ WHERE workspace_id = ANY(%s) AND month = date_trunc('month', now() AT TIME ZONE 'UTC')::date
+"""
+
+
+@dataclass(frozen=True)
+class WatchedValue:
+    """A value as a share: of the emails or recipients of a rate, or of the units of a quota."""
+
+    part: int
+    total: int
+
+    @property
+    def percent(self) -> float:
+        """The share in percent, rounded down to two decimals: 3.999 % has not reached 4 %."""
+        return 10_000 * self.part // self.total / 100
+
+    def reaches(self, limit: Decimal) -> bool:
+        """Return whether the share is at a limit in percent, or above it."""
+        return 100 * self.part >= limit * self.total
+
+    def is_far_below(self, limit: Decimal) -> bool:
+        """Return whether the share is below END_SHARE of a limit in percent."""
+        return 100 * self.part < END_SHARE * limit * self.total
+
+
+# The value of each alert by its id; None if there are too few emails, or no quota.
+WatchedValues = dict[str, WatchedValue | None]
+
+
+def read_values(alerts: Collection[Alert]) -> WatchedValues:
+    """Return the values of alerts, in two queries. alerts: with their workspaces."""
+    rates = [alert for alert in alerts if alert.metric in RATES]
+    quotas = [alert for alert in alerts if alert.metric not in RATES]
+    return {**_read_rates(rates), **_read_quotas(quotas)}
+
+
+def _read_rates(alerts: Collection[Alert]) -> WatchedValues:
+    counts = _read_counts({(alert.workspace_id, alert.stream) for alert in alerts}) if alerts else {}
+    return {
+        alert.id: _rate(RATES[alert.metric], counts.get((alert.workspace_id, alert.stream), Counter()))
+        for alert in alerts
+    }
+
+
+def _rate(rate: CountedRate, counts: Mapping[str, int]) -> WatchedValue | None:
+    part, total = (sum(counts[key] for key in keys) for keys in (rate.parts, rate.total))
+    return WatchedValue(part, total) if total >= MINIMUM_TOTAL else None
+
+
+def _read_counts(scopes: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Counter[str]]:
+    """Return the counts of the last PERIOD_DAYS days by workspace id and stream."""
+    workspaces, slugs = zip(*sorted(scopes), strict=True)
+    values = {
+        "workspaces": [to_uuid(workspace_id, prefix="ws_") for workspace_id in workspaces],
+        "slugs": list(slugs),
+        "keys": KEYS,
+        "days": PERIOD_DAYS,
+    }
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    # The run time grows with the alerts of the batch; JIT compilation takes longer than reading a thousand of them.
+    with local_settings({"jit": "off"}):
+        for workspace_id, slug, key, count in run(READ_COUNTS, values):
+            counts[from_uuid(workspace_id, prefix="ws_"), slug][key] = count
+    return counts
+
+
+def _read_quotas(alerts: Collection[Alert]) -> WatchedValues:
+    ids = {to_uuid(alert.workspace_id, prefix="ws_") for alert in alerts}
+    used = dict(run(READ_USAGE, [list(ids)])) if ids else {}
+    return {alert.id: _quota(alert, used.get(to_uuid(alert.workspace_id, prefix="ws_"), 0)) for alert in alerts}
+
+
+def _quota(alert: Alert, used: int) -> WatchedValue | None:
+    limit = alert.workspace.limits.emails_per_month
+    return WatchedValue(used, limit) if limit else None

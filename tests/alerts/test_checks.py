@@ -1,0 +1,407 @@
+"""An alert notifies once when its value reaches the threshold, and once when the value is far below it again."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alerts import checks
+from alerts.checks import check_alerts
+from alerts.models import Alert
+from alerts.services import delete_alert, update_alert
+from alerts.values import WatchedValue, read_values
+from events.models import Event
+from streams.services import create_stream
+from system_mail.models import SystemMail
+from system_mail.tasks import check_watched_values
+from tests.alerts.builders import count, fold, let_the_interval_pass, make_alert, use_quota
+from tests.conftest import Account, make_account
+from tests.events.feed import publish_committed
+from webhooks.models import WebhookDelivery
+from webhooks.services import create_webhook
+from workspaces.account_status import suspend_workspace
+from workspaces.deletion import delete_workspace
+from workspaces.models import Membership, User, Workspace
+
+pytestmark = pytest.mark.django_db
+
+
+def kinds() -> list[str]:
+    return list(Event.objects.filter(kind__startswith="alert.").values_list("kind", flat=True))
+
+
+def payloads() -> list[dict]:
+    return list(Event.objects.filter(kind__startswith="alert.").values_list("payload", flat=True))
+
+
+def is_triggered(alert: Alert) -> bool:
+    alert.refresh_from_db()
+    return alert.triggered_at is not None
+
+
+@pytest.mark.parametrize("folded", [True, False])
+@pytest.mark.parametrize(
+    ("metric", "threshold", "counts", "triggered"),
+    [
+        ("bounce_rate", 4, {"rated_sent": 1000, "rated_bounced": 39}, False),
+        ("bounce_rate", 4, {"rated_sent": 1000, "rated_bounced": 40}, True),
+        ("complaint_rate", 0.07, {"rated_sent": 10_000, "rated_complained": 6}, False),
+        # 0.07 * 10000 is more than 700 as a binary number.
+        ("complaint_rate", 0.07, {"rated_sent": 10_000, "rated_complained": 7}, True),
+        # At and below the minimum of emails.
+        ("bounce_rate", 4, {"rated_sent": 99, "rated_bounced": 99}, False),
+        ("bounce_rate", 4, {"rated_sent": 100, "rated_bounced": 4}, True),
+        ("failure_rate", 10, {"status_clicked": 60, "status_sent": 30, "status_failed": 9, "status_bounced": 1}, False),
+        ("failure_rate", 10, {"status_delivered": 60, "status_opened": 30, "status_failed": 10}, True),
+        # Queued and cancelled emails have not ended.
+        ("failure_rate", 10, {"status_queued": 9, "status_cancelled": 9, "status_sent": 90, "status_failed": 10}, True),
+    ],
+)  # fmt: skip
+def test_an_alert_begins_at_its_threshold(alice: Account, metric, threshold, counts, triggered, folded):
+    alert = make_alert(alice.workspace, metric, threshold)
+    count(alice.workspace, **counts)
+    if folded:
+        fold()
+    check_watched_values()
+    assert is_triggered(alert) == triggered
+    assert kinds() == (["alert.triggered"] if triggered else [])
+    assert SystemMail.objects.count() == triggered
+
+
+def test_counters_of_seven_days_count(alice):
+    alert = make_alert(alice.workspace)
+    count(alice.workspace, age=timedelta(days=7), rated_sent=1000, rated_bounced=1000)
+    check_watched_values()
+    assert not is_triggered(alert)
+    count(alice.workspace, age=timedelta(days=6), rated_sent=100, rated_bounced=4)
+    check_watched_values()
+    assert is_triggered(alert)
+
+
+def test_it_notifies_once_when_it_begins_and_once_when_it_ends(alice):
+    alert = make_alert(alice.workspace)
+    count(alice.workspace, rated_sent=1000, rated_bounced=50)
+    for _ in range(3):
+        check_watched_values()
+    assert kinds() == ["alert.triggered"]
+    assert payloads() == [{"alertId": alert.id, "metric": "bounce_rate", "threshold": 4.0, "value": 5.0}]
+    email = SystemMail.objects.get()
+    assert email.subject == f"Alert in {alice.workspace.name}: Bounce rate at 4%"
+    assert "50 of 1,000 recipients in 7 days had an invalid address: 5%." in email.text
+    # At nine tenths of the threshold, it goes on.
+    count(alice.workspace, rated_sent=1000, rated_bounced=22)
+    check_watched_values()
+    assert is_triggered(alert)
+    count(alice.workspace, rated_sent=1)
+    for _ in range(3):
+        check_watched_values()
+    assert not is_triggered(alert)
+    assert kinds() == ["alert.triggered", "alert.resolved"]
+    assert payloads()[1]["value"] == 3.59
+    assert SystemMail.objects.count() == 2
+    assert SystemMail.objects.order_by("-created_at").first().subject.startswith("Alert ended in ")
+
+
+def test_it_begins_again_after_a_day_at_the_earliest(alice):
+    alert = make_alert(alice.workspace, "quota_used", 80)
+    Workspace.objects.filter(id=alice.workspace.id).update(own_limits={"emailsPerMonth": 100})
+    for used in (80, 10, 90, 10, 90):
+        use_quota(alice.workspace, used)
+        check_watched_values()
+    assert kinds() == ["alert.triggered", "alert.resolved"]
+    let_the_interval_pass()
+    check_watched_values()
+    assert kinds() == ["alert.triggered", "alert.resolved", "alert.triggered"]
+    assert is_triggered(alert)
+
+
+def test_too_few_emails_end_an_alert(alice):
+    alert = make_alert(alice.workspace)
+    count(alice.workspace, rated_sent=100, rated_bounced=10)
+    check_watched_values()
+    count(alice.workspace, rated_sent=-1)
+    check_watched_values()
+    assert not is_triggered(alert)
+    assert payloads()[1]["value"] is None
+    assert "Fewer than 100 emails in 7 days" in SystemMail.objects.order_by("-created_at").first().text
+
+
+class TestQuota:
+    @pytest.fixture
+    def alert(self, alice):
+        Workspace.objects.filter(id=alice.workspace.id).update(own_limits={"emailsPerMonth": 500})
+        return make_alert(alice.workspace, "quota_used", 80)
+
+    @pytest.mark.parametrize(("used", "triggered"), [(0, False), (399, False), (400, True), (500, True), (600, True)])
+    def test_it_is_compared_with_the_limit(self, alice, alert, used, triggered):
+        use_quota(alice.workspace, used)
+        check_watched_values()
+        assert is_triggered(alert) == triggered
+
+    def test_a_new_month_ends_it(self, alice, alert):
+        use_quota(alice.workspace, 450)
+        check_watched_values()
+        last_month = datetime.now(UTC).replace(day=1) - timedelta(days=1)
+        alice.workspace.usage.update(month=last_month.date().replace(day=1))
+        check_watched_values()
+        assert not is_triggered(alert)
+        assert payloads()[1]["value"] == 0.0
+
+    @pytest.mark.parametrize("limit", [None, 0])
+    def test_a_plan_without_a_quota_never_begins_it_and_ends_it(self, alice, alert, limit):
+        use_quota(alice.workspace, 450)
+        check_watched_values()
+        assert is_triggered(alert)
+        Workspace.objects.filter(id=alice.workspace.id).update(own_limits={"emailsPerMonth": limit})
+        check_watched_values()
+        assert not is_triggered(alert)
+        assert payloads()[1]["value"] is None
+        let_the_interval_pass()
+        check_watched_values()
+        assert not is_triggered(alert)
+
+    def test_each_threshold_is_an_alert(self, alice, alert):
+        full = make_alert(alice.workspace, "quota_used", 100)
+        use_quota(alice.workspace, 499)
+        check_watched_values()
+        assert (is_triggered(alert), is_triggered(full)) == (True, False)
+        use_quota(alice.workspace, 500)
+        check_watched_values()
+        assert is_triggered(full)
+
+
+class TestStreams:
+    @pytest.fixture
+    def workspace(self, alice):
+        for slug in ("news", "offers"):
+            create_stream(alice.workspace, slug=slug, name=slug)
+        return alice.workspace
+
+    @pytest.mark.parametrize("folded", [True, False])
+    def test_each_stream_has_its_rate(self, workspace, bob, folded):
+        alerts = {slug: make_alert(workspace, stream=slug) for slug in ("main", "news", "offers", "")}
+        other = make_alert(bob.workspace)
+        count(workspace, rated_sent=900, rated_bounced=9)
+        count(workspace, "news", rated_sent=200, rated_bounced=20)
+        count(workspace, "offers", rated_sent=50, rated_bounced=50)
+        if folded:
+            fold()
+        values = read_values([*alerts.values(), other])
+        shown = {slug: values[alert.id] for slug, alert in alerts.items()}
+        assert shown == {
+            "main": WatchedValue(9, 900),
+            "news": WatchedValue(20, 200),
+            "offers": None,
+            "": WatchedValue(79, 1150),
+        }
+        assert values[other.id] is None
+        check_watched_values()
+        assert {slug: is_triggered(alert) for slug, alert in alerts.items()} == {
+            "main": False, "news": True, "offers": False, "": True
+        }  # fmt: skip
+
+    def test_main_is_everything_in_a_workspace_without_other_streams(self, alice):
+        alert = make_alert(alice.workspace, stream="main")
+        count(alice.workspace, rated_sent=100, rated_bounced=4)
+        assert read_values([alert]) == {alert.id: WatchedValue(4, 100)}
+
+    def test_webhooks_of_other_streams_do_not_get_it(self, workspace, settings):
+        settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+        events = ["alert.triggered", "alert.resolved"]
+        hooks = {
+            name: create_webhook(workspace, url=f"http://127.0.0.1:9/{name}", events=events, streams=streams)[0].id
+            for name, streams in {"all": [], "news": ["news"], "offers": ["offers"]}.items()
+        }
+        create_webhook(workspace, url="http://127.0.0.1:9/", events=["sent"])
+        make_alert(workspace, stream="news")
+        count(workspace, "news", rated_sent=200, rated_bounced=20)
+        check_watched_values()
+        publish_committed()
+        delivered = set(WebhookDelivery.objects.values_list("webhook_id", flat=True))
+        assert delivered == {hooks["all"], hooks["news"]}
+
+
+class TestEmails:
+    def test_every_active_owner_gets_it_in_their_language(self, alice):
+        for email, role, fields in (
+            ("anna@example.com", "owner", {"language": "de"}),
+            ("gone@example.com", "owner", {"is_active": False}),
+            ("member@example.com", "member", {}),
+        ):
+            user = User.objects.create_user(email=email, password=None, **fields)
+            Membership.objects.create(workspace=alice.workspace, user=user, role=role)
+        make_alert(alice.workspace, "complaint_rate", 0.1)
+        count(alice.workspace, rated_sent=10_000, rated_complained=15)
+        check_watched_values()
+        emails = {email.recipient: email for email in SystemMail.objects.all()}
+        owners = set(
+            alice.workspace.memberships.filter(role="owner", user__is_active=True).values_list("user__email", flat=True)
+        )
+        assert set(emails) == owners
+        german = emails["anna@example.com"]
+        assert german.subject.startswith("Alarm in ")
+        assert "Beschwerderate ab 0,1 %" in german.subject
+        assert "15 von 10.000 Empfängern in 7 Tagen haben die E-Mail als Spam gemeldet: 0,15 %." in german.text
+
+    def test_an_alert_without_emails_is_an_event_only(self, alice):
+        make_alert(alice.workspace, email_owners=False)
+        count(alice.workspace, rated_sent=100, rated_bounced=100)
+        check_watched_values()
+        assert kinds() == ["alert.triggered"]
+        assert not SystemMail.objects.exists()
+
+
+class TestWorkspaces:
+    def test_a_suspended_one_is_checked(self, alice):
+        alert = make_alert(alice.workspace)
+        suspend_workspace(alice.workspace, reason="spam")
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        check_watched_values()
+        assert is_triggered(alert)
+
+    def test_a_deleted_one_is_not(self, alice):
+        alert = make_alert(alice.workspace)
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        delete_workspace(alice.workspace)
+        check_watched_values()
+        assert not is_triggered(alert)
+
+    def test_an_unconfirmed_one_is_not(self, alice):
+        alert = make_alert(alice.workspace)
+        Workspace.objects.update(is_proven=False)
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        check_watched_values()
+        assert not is_triggered(alert)
+
+
+class TestConcurrency:
+    def test_a_check_that_read_before_another_one_changes_nothing(self, alice, monkeypatch):
+        make_alert(alice.workspace)
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        read = checks.read_values
+
+        def read_while_another_check_runs(alerts):
+            values = read(alerts)
+            monkeypatch.setattr(checks, "read_values", read)
+            check_watched_values()
+            return values
+
+        monkeypatch.setattr(checks, "read_values", read_while_another_check_runs)
+        check_watched_values()
+        assert kinds() == ["alert.triggered"]
+        assert SystemMail.objects.count() == 1
+
+    @pytest.mark.django_db(transaction=True)
+    def test_simultaneous_checks_notify_once(self, alice):
+        make_alert(alice.workspace)
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        barrier = threading.Barrier(4)
+        errors = []
+
+        def check():
+            try:
+                barrier.wait(30)
+                check_watched_values()
+            except Exception as error:  # noqa: BLE001 - asserted below
+                errors.append(error)
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=check) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert not errors
+        assert kinds() == ["alert.triggered"]
+        assert SystemMail.objects.count() == 1
+
+    @pytest.mark.parametrize("change", ["threshold", "deletion"])
+    def test_an_alert_that_changed_during_the_check_is_left_to_the_next_one(self, alice, monkeypatch, change):
+        alert = make_alert(alice.workspace)
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        read = checks.read_values
+
+        def read_while_the_alert_changes(alerts):
+            values = read(alerts)
+            if change == "threshold":
+                update_alert(alert, changes={"threshold": 50})
+            else:
+                delete_alert(alert)
+            return values
+
+        monkeypatch.setattr(checks, "read_values", read_while_the_alert_changes)
+        check_watched_values()
+        assert kinds() == []
+        assert not SystemMail.objects.exists()
+
+    def test_a_failed_notification_is_rolled_back_and_does_not_stop_the_others(self, alice, caplog):
+        make_alert(alice.workspace, threshold=4)
+        make_alert(alice.workspace, threshold=5)
+        count(alice.workspace, rated_sent=100, rated_bounced=10)
+        calls = []
+
+        def notify(alert, **values):
+            calls.append(alert.id)
+            if len(calls) == 1:
+                raise OperationalError("lock timeout")
+
+        check_alerts(notify=notify)
+        assert len(calls) == 2
+        # The failed one was rolled back with its event.
+        assert kinds() == ["alert.triggered"]
+        assert Alert.objects.filter(triggered_at=None).count() == 1
+        assert "an alert could not be checked" in caplog.text
+        check_watched_values()
+        assert kinds() == ["alert.triggered"] * 2
+
+
+def test_the_number_of_queries_does_not_grow_with_the_alerts(alice, bob):
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            check_watched_values()
+        return len(captured)
+
+    make_alert(alice.workspace)
+    make_alert(alice.workspace, "quota_used", 80)
+    first = queries()
+    for workspace in (alice.workspace, bob.workspace, *(make_account(f"{n}@example.com").workspace for n in range(3))):
+        for threshold in range(10, 15):
+            make_alert(workspace, threshold=threshold)
+            make_alert(workspace, "quota_used", threshold)
+    assert queries() == first
+
+
+def test_all_alerts_are_checked_in_batches(alice, monkeypatch):
+    monkeypatch.setattr(checks, "BATCH", 2)
+    for threshold in range(1, 6):
+        make_alert(alice.workspace, threshold=threshold)
+    count(alice.workspace, rated_sent=100, rated_bounced=10)
+    check_watched_values()
+    assert kinds() == ["alert.triggered"] * 5
+
+
+@given(
+    part=st.integers(0, 10**9),
+    total=st.integers(1, 10**9),
+    hundredths=st.integers(1, 10_000),
+)
+def test_a_value_never_begins_and_ends_an_alert_at_once(part, total, hundredths):
+    limit, value = Decimal(hundredths) / 100, WatchedValue(part, total)
+    assert not (value.reaches(limit) and value.is_far_below(limit))
+    assert value.reaches(limit) == (part * 10_000 >= hundredths * total)
+    # A threshold of two decimals is reached exactly if the shown value is.
+    assert value.reaches(limit) == (Decimal(str(value.percent)) >= limit)
+
+
+@given(hundredths=st.integers(1, 10_000))
+def test_the_threshold_is_exact(hundredths):
+    alert = Alert(threshold=hundredths / 100)
+    assert alert.limit == Decimal(hundredths) / 100
+    assert WatchedValue(hundredths, 10_000).reaches(alert.limit)
+    assert not WatchedValue(hundredths - 1, 10_000).reaches(alert.limit)
