@@ -56,7 +56,7 @@ COUNTRY = re.compile(r"([a-z-]+)\.(?:com|[a-z]{2}|(?:co|com)\.[a-z]{2}|net)")
 
 def provider_of_domain(domain: str) -> MailProvider | None:
     """Return the provider whose mailboxes have a domain, or None. domain: in lower case."""
-    if found := BY_DOMAIN.get(domain):
+    if "." in domain and (found := BY_DOMAIN.get(domain)):
         return found
     match = COUNTRY.fullmatch(domain)
     return BY_DOMAIN.get(match[1]) if match else None

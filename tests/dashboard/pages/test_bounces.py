@@ -18,7 +18,8 @@ PAGE = "/dashboard/bounces/"
 
 
 def text_of(page) -> str:
-    return " ".join(strip_tags(page.content.decode()).split())
+    """Return the text of a page, with a space between cells."""
+    return " ".join(strip_tags(page.content.decode().replace("<", " <")).split())
 
 
 def rows(owner, query: str = "") -> list[tuple[str, int]]:
