@@ -117,7 +117,7 @@ def running_production() -> Iterator[list[int]]:
         environment = {name: text for name, text in stack.environment.items() if name != "WEB_CONCURRENCY"}
         # As for a command in a shell that has activated the environment.
         programs = install_production(Path(folder) / "venv")
-        compile_code(programs / "python")
+        compile_code(programs)
         environment["PATH"] = f"{programs}:{environment['PATH']}"
         processes = [
             cleanup.enter_context(subprocess.Popen(shlex.split(procfile[name]), cwd=REPOSITORY, env=environment))
@@ -141,10 +141,16 @@ def install_production(folder: Path) -> Path:
     return folder / "bin"
 
 
-def compile_code(python: Path) -> None:
-    """Write the compiled code of the application beside it, if it is not there. A process that compiles keeps waste."""
-    command = [str(python), "-m", "compileall", "-q", "-x", r"/(\.venv|clients|tests)/", str(REPOSITORY)]
-    subprocess.run(command, check=True)
+def compile_code(programs: Path) -> None:
+    """Write the compiled code of the application and its packages where it is missing.
+
+    A process that compiles keeps the memory. pip compiles all packages but those that it installs with setup.py.
+    """
+    python = str(programs / "python")
+    exclude = r"/(\.venv|clients|tests)/"
+    subprocess.run([python, "-m", "compileall", "-q", "-x", exclude, str(REPOSITORY)], check=True)
+    # Some packages have templates of modules, which are no Python.
+    subprocess.run([python, "-m", "compileall", "-qq", str(programs.parent / "lib")], check=False)
 
 
 def read_usage(roots: list[int]) -> dict[int, ProcessUsage]:

@@ -22,6 +22,7 @@ from config.heartbeats import start_heartbeat
 from config.postgres.preparation import prepare_connections
 from doctor.transports import refuse_unknown_routes
 from domains.checks.processor import domain_checks_processor
+from domains.names import public_suffixes
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from emails.sending.transport_status import send_reports
 from emails.sending.transports import find_router
@@ -62,6 +63,7 @@ def worker_programs(*, with_beat: bool = False) -> dict[str, Program]:
     app.loader.init_worker()
     app.finalize()
     prepare_connections()
+    public_suffixes()
     return {
         f"worker{number}": partial(run_worker, number, with_beat=with_beat and number == 0) for number in range(count)
     }

@@ -71,7 +71,7 @@ def to_a_label(text: str) -> str:
 def parse_registrable_name(text: str) -> str:
     """Return the A-label of a domain that can be registered. Raises InvalidDomainName."""
     name = to_a_label(text)
-    if _suffixes().is_public(name):
+    if public_suffixes().is_public(name):
         raise InvalidDomainName(CodedText("domains.public_suffix", name=name))
     if name in MAIL_PROVIDERS:
         raise InvalidDomainName(CodedText("domains.mail_provider", name=name))
@@ -80,9 +80,10 @@ def parse_registrable_name(text: str) -> str:
 
 def organizational_domain(name: str) -> str:
     """Return the name directly below the public suffix, whose owner controls all names below it."""
-    return _suffixes().privatesuffix(name) or name
+    return public_suffixes().privatesuffix(name) or name
 
 
 @functools.cache
-def _suffixes() -> PublicSuffixList:
+def public_suffixes() -> PublicSuffixList:
+    """Return the list of public suffixes, which the first call of a process reads in 0.1 s."""
     return PublicSuffixList()
