@@ -37,6 +37,7 @@ STATE_TONES = {
     **dict.fromkeys(("delivered", "opened", "clicked", "verified", "active", "succeeded", "processed"), "success"),
     **dict.fromkeys(("scheduled", "pending", "stored", "unreadable", "deferred"), "warning"),
     **dict.fromkeys(("bounced", "failed", "exhausted", "blocked", "temporary_failure", "complained"), "danger"),
+    "suspended": "danger",
     "sent": "info",
 }
 
@@ -73,6 +74,14 @@ class StrictAdmin(ModelAdmin):
         """Show the list with the name of the model as its title; Django's is an instruction, such as to select one."""
         title = capfirst(str(self.opts.verbose_name_plural))
         response: HttpResponse = super().changelist_view(request, {"title": title, **(extra_context or {})})
+        return response
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **named: Any
+    ) -> HttpResponse:
+        """Show a form with one button to save it."""
+        context |= {"show_save_and_add_another": False, "show_save_and_continue": False}
+        response: HttpResponse = super().render_change_form(request, context, *args, **named)
         return response
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
@@ -275,7 +284,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 @admin.register(Workspace)
 class WorkspaceAdmin(StrictAdmin):
     form = WorkspaceForm
-    list_display = ("name", "plan", "suspended", "is_proven", "deletes_at", "created_at")
+    list_display = ("name", "plan", "state", "is_proven", "deletes_at", "created_at")
     list_filter = ("plan", "is_proven")
     search_fields = ("name",)
     ordering = ("name",)
@@ -315,9 +324,9 @@ class WorkspaceAdmin(StrictAdmin):
         message = _("The selected workspaces are restored, except for those whose grace period ended.")
         messages.success(request, message)
 
-    @display(description=_("suspended"), boolean=True)
-    def suspended(self, workspace: Workspace) -> bool:
-        return workspace.is_suspended
+    @display(description=_("status"))
+    def state(self, workspace: Workspace) -> SafeString:
+        return state_badge("suspended", label=gettext("suspended")) if workspace.is_suspended else state_badge("active")
 
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # noqa: FBT001
         if not change:

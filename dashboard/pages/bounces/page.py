@@ -1,7 +1,7 @@
 """Causes of bounces, deferrals and failures of a period, as rows for a table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any
 
@@ -49,7 +49,7 @@ TABS: dict[EventKind, EventTab] = {
 class CauseRow:
     """A reason or a host. percent: of all recipients. title: of a reason its meaning; note: of a host its top reason.
 
-    reply: the codes and the text of the example.
+    advice: empty for a host if a reason has the same. reply: the codes and the text of the example.
     """
 
     title: str | Promise
@@ -118,8 +118,11 @@ def reason_rows(causes: BounceCauses) -> Iterator[CauseRow]:
 
 
 def host_rows(causes: BounceCauses) -> Iterator[CauseRow]:
+    given = {one.advice for one in causes.reasons}
     for one in causes.hosts:
-        yield _row(one, one.name, note=EXPLANATIONS.get(one.top_reason, one.top_reason))
+        row = _row(one, one.name, note=EXPLANATIONS.get(one.top_reason, one.top_reason))
+        # The list of reasons has the advice about a reason; only that about the host is added.
+        yield replace(row, advice="") if one.advice in given else row
 
 
 def _row(

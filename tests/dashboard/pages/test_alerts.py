@@ -39,7 +39,7 @@ class TestList:
         check_watched_values()
         text = " ".join(shown_text(owner.get(LIST)).split())
         assert "Bounce rate 6.2% 4.5% Yes triggered" in text
-        assert "Quota used no data 80% No not triggered" in text
+        assert "Quota used unlimited 80% No not triggered" in text
 
     def test_it_is_german(self, owner, alice):
         make_alert(alice.workspace, threshold=4.5)
