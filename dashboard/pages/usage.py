@@ -11,8 +11,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
 from dashboard.ui.charts import Chart, ChartKind, ChartSeries
-from dashboard.ui.current_workspace import current_workspace
-from dashboard.ui.receiving import uses_receiving
+from dashboard.ui.current_workspace import current_workspace, uses_receiving
 from domains.plan_limit import count_domains
 from receiving.arrival.usage import read_usage
 from workspaces.models import Workspace

@@ -1,11 +1,15 @@
 """Current workspace: the one selected in the session, among the workspaces of the signed-in user."""
 
-from django.db.models import F
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from alerts.models import Alert
+from domains.models import ReceivingDomain
+from receiving.models import InboundRoute, ReceivedEmail
 from workspaces.deletion import existing_workspaces
 from workspaces.models import Membership, Workspace
 
@@ -52,9 +56,30 @@ def is_owner(request: HttpRequest) -> bool:
     return bool(workspaces_of(request)) and getattr(current_workspace(request), "role", "") == Membership.Role.OWNER
 
 
+def uses_receiving(request: HttpRequest) -> bool:
+    """Return whether the current workspace has an address, or has received something (docs/decisions/0240)."""
+    return bool(workspaces_of(request)) and (
+        bool(settings.RECEIVING_DOMAIN) or getattr(current_workspace(request), "receives", False)
+    )
+
+
+def uses_alerts(request: HttpRequest) -> bool:
+    """Return whether the current workspace has an alert; the sidebar does not mention them in one that has none."""
+    return bool(workspaces_of(request)) and getattr(current_workspace(request), "has_alerts", False)
+
+
 def _read_workspaces(request: HttpRequest) -> list[Workspace]:
     user = request.user
     if not user.is_authenticated or not user.is_active:
         return []
     workspaces = existing_workspaces().filter(memberships__user=user)
-    return list(workspaces.annotate(role=F("memberships__role")).order_by("name", "id"))
+    of_workspace = {"workspace": OuterRef("pk")}
+    has_domain = Exists(ReceivingDomain.objects.filter(**of_workspace))
+    has_route = Exists(InboundRoute.objects.filter(**of_workspace))
+    has_received = Exists(ReceivedEmail.objects.filter(**of_workspace))
+    annotated = workspaces.annotate(
+        role=F("memberships__role"),
+        receives=has_domain | has_route | has_received,
+        has_alerts=Exists(Alert.objects.filter(**of_workspace)),
+    )
+    return list(annotated.order_by("name", "id"))

@@ -11,10 +11,8 @@ from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from alerts.models import Alert
 from dashboard.auth.passwords import has_password
-from dashboard.ui.current_workspace import current_workspace, is_owner, workspaces_of
-from dashboard.ui.receiving import uses_receiving
+from dashboard.ui.current_workspace import current_workspace, is_owner, uses_alerts, uses_receiving, workspaces_of
 from dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"
@@ -60,15 +58,6 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         },
         {"title": _("Workspace"), "separator": True, "items": _workspace_items(request)},
     ]
-
-
-def uses_alerts(request: HttpRequest) -> bool:
-    """Return whether the current workspace has an alert; the sidebar does not mention them in one that has none."""
-    cache = request.__dict__
-    if "alerts" not in cache:
-        has_workspace = bool(workspaces_of(request))
-        cache["alerts"] = has_workspace and Alert.objects.filter(workspace=current_workspace(request)).exists()
-    return bool(cache["alerts"])
 
 
 def shortcuts(request: HttpRequest) -> list[dict[str, Any]]:

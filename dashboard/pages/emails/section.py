@@ -30,11 +30,10 @@ from dashboard.pages.emails.search import (
 from dashboard.pages.emails.timeline import last_event_number
 from dashboard.ui.confirm import Confirmation, try_action
 from dashboard.ui.csv_files import download
-from dashboard.ui.current_workspace import current_workspace
+from dashboard.ui.current_workspace import current_workspace, uses_receiving
 from dashboard.ui.labels import EMAIL_TONES, SUPPRESSION_TONES
 from dashboard.ui.listing import PAGE_PARAMETER
 from dashboard.ui.preview import attachment_response, preview_response, source_response
-from dashboard.ui.receiving import uses_receiving
 from dashboard.ui.refresh import refresh_of
 from dashboard.ui.scoping import ScopedAdmin
 from dashboard.ui.streams import selected_stream, streams_of
