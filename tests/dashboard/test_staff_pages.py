@@ -124,6 +124,28 @@ def test_the_details_of_an_email_are_those_that_have_a_value(staff, alice):
         assert text not in text_of(response)
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_cells_of_tables_are_labelled_for_phones(staff, alice, language):
+    email = failed_email(alice.workspace)
+    queue(alice, 1, stage=Stage.WAITING)
+    User.objects.filter(is_staff=True).update(language=language)
+
+    for page in (
+        f"{EMAILS}{email.id}/change/",
+        f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/",
+        QUEUE,
+    ):
+        tables = re.findall(
+            '<table class="pr-headers pr-data">.*?</table>', staff.get(page).content.decode(), re.DOTALL
+        )
+        assert tables
+        for table in tables:
+            columns = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
+            labels = re.findall('<td data-label="(.*?)"', table)
+            assert labels == columns * (table.count("<tr>") - 1)
+            assert table.count("<td") == len(labels)
+
+
 class TestWorkspace:
     def page(self, staff, workspace: Workspace):
         return staff.get(f"/admin/workspaces/workspace/{workspace.id.replace('_', '_5F')}/change/")
