@@ -46,7 +46,7 @@ class EmailAdmin(ReadOnlyAdmin):
         "sender",
         "to",
         "subject",
-        "status",
+        "state",
         "created_at",
         "scheduled_for",
         "sent_at",

@@ -29,7 +29,7 @@ class ReceivedEmailAdmin(ReadOnlyAdmin):
     # Ids begin with the time, and only their index spans all workspaces.
     ordering = ("-id",)
     fields = (
-        "id", "workspace", "recipient", "sender", "subject", "status", "blocked_reason", "stored_size", "is_test",
+        "id", "workspace", "recipient", "sender", "subject", "state", "blocked_reason", "stored_size", "is_test",
         "reply_email_id", "received_at", "processed_at", "expires_at",
     )  # fmt: skip
     readonly_fields = ("stored_size", "reply_email_id")

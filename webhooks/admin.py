@@ -39,7 +39,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         "event",
         "kind",
         "is_test",
-        "status",
+        "state",
         "attempt_count",
         "status_code",
         "error",

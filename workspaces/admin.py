@@ -149,11 +149,16 @@ class MembershipInline(TabularInline):
     extra = 0
     # Each row takes 5 ms.
     per_page = 10
+    hide_title = True
     autocomplete_fields = ("workspace", "user")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         memberships: QuerySet[Membership] = super().get_queryset(request)
         return memberships.select_related("workspace", "user").order_by("user__email", "workspace__name")
+
+
+class MemberInline(MembershipInline):
+    verbose_name, verbose_name_plural = _("member"), _("members")
 
 
 @admin.register(User)
@@ -289,21 +294,8 @@ class WorkspaceAdmin(StrictAdmin):
     search_fields = ("name",)
     ordering = ("name",)
     fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "id",
-                    "name",
-                    "plan",
-                    "is_proven",
-                    "suspended",
-                    "suspended_reason",
-                    "deletes_at",
-                    "created_at",
-                )
-            },
-        ),
+        (_("Name and plan"), {"fields": ("name", "plan", "is_proven", "id", "created_at", "deletes_at")}),
+        (_("Suspension"), {"fields": ("suspended", "suspended_reason")}),
         (
             _("Limits of this workspace"),
             {
@@ -312,10 +304,13 @@ class WorkspaceAdmin(StrictAdmin):
             },
         ),
     )
-    add_fieldsets = ((None, {"fields": ("name", "plan", "is_proven", "suspended", "suspended_reason")}),)
+    add_fieldsets = (
+        (_("Name and plan"), {"fields": ("name", "plan", "is_proven")}),
+        (_("Suspension"), {"fields": ("suspended", "suspended_reason")}),
+    )
     readonly_fields = ("id", "deletes_at", "created_at")
     actions = ("restore",)
-    inlines = (MembershipInline,)
+    inlines = (MemberInline,)
 
     @admin.action(description=_("Restore deleted workspaces"), permissions=["change"])
     def restore(self, request: HttpRequest, workspaces: QuerySet[Workspace]) -> None:

@@ -31,9 +31,14 @@ FIELD_LABELS = {
     "actor_kind": _("kind of actor"),
     "address": _("IP address"),
     "attempt_count": _("attempts"),
+    "id": _("ID"),
     "is_superuser": _("all permissions"),
+    "is_test": _("test"),
+    "retry_count": _("retries"),
     "status_code": _("HTTP status"),
     "stored_size": _("size"),
+    "suspended_reason": _("reason"),
+    "tls": _("TLS"),
 }
 
 

@@ -3,11 +3,14 @@
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from lib.ids import new_id
+from request_log.models import ApiRequest
 from suppressions.models import Suppression
 from suppressions.services import suppress_addresses
-from tests.conftest import make_account
+from tests.conftest import make_account, make_key
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import make_caught
@@ -94,3 +97,32 @@ def test_a_key_is_created_with_a_lifetime_and_its_code_copied(visit):
     assert not violations(page)
     visit.keep_screenshot("key-code")
     assert not visit.complaints
+
+
+def test_a_request_is_one_line_on_a_desktop_and_a_card_with_its_id_on_a_phone(visit, phone):
+    account = make_account("alice")
+    make_key(account.workspace)
+    path = f"/v1/templates/{new_id('tpl_')}/versions/{new_id('tpv_')}"
+    key = account.workspace.api_keys.get()
+    row = ApiRequest.objects.create(
+        id=new_id("req_"), workspace_id=account.workspace.id, key_id=key.id, method="PATCH", path=path, status=422,
+        code="validation_error", milliseconds=1234, created_at=timezone.now(),
+    )  # fmt: skip
+    sign_in(visit, account.owner.email)
+    page = visit.go("/dashboard/requests/")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    assert page.locator("tbody tr").bounding_box()["height"] < 48
+    assert page.get_by_title(f"PATCH {path}").is_visible()
+    assert not visit.is_wider_than_window()
+    assert not violations(page)
+    page.get_by_role("button", name="Copy the request ID").click()
+    expect(page.get_by_role("button", name="Copy the request ID")).to_have_text(re.compile("Copied|Press Ctrl"))
+
+    sign_in(phone, account.owner.email)
+    page = phone.go("/dashboard/requests/")
+    expect(page.get_by_text(row.id)).to_be_visible()
+    expect(page.get_by_text(f"PATCH {path}")).to_be_visible()
+    assert not phone.is_wider_than_window()
+    assert not violations(page)
+    assert not visit.complaints + phone.complaints

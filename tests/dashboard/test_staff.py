@@ -374,7 +374,7 @@ def test_the_security_page_loads_the_copy_script(staff):
 # The same in English and German.
 SAME_IN_GERMAN = {
     *("Domains", "Enterprise", "Free", "Name", "Normal", "Person", "Pro", "Status", "Streams", "Text"),
-    *("Webhooks", "domain", "domains"),
+    *("ID", "TLS", "Webhooks", "domain", "domains"),
     *("name", "status", "text", "webhook", "webhooks"),
 }
 

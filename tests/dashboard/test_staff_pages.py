@@ -110,6 +110,42 @@ def test_an_email_shows_its_recipients_and_events_without_urls(staff, alice):
     assert '<span class="pr-badge pr-danger">Bounced</span>' in response.content.decode()
 
 
+def test_the_details_of_an_email_are_those_that_have_a_value(staff, alice):
+    email = make_email(alice.workspace, status="delivered")
+
+    response = staff.get(f"{EMAILS}{email.id}/change/")
+
+    details = response.content.decode().partition('<dl class="pr-facts">')[2].partition("</dl>")[0]
+    assert f'<code id="id-1">{email.id}</code>' in details
+    assert '<span class="pr-badge pr-success">Delivered</span>' in details
+    names = [strip_tags(name) for name in re.findall("<dt>.*?</dt>", details)]
+    assert names == ["ID", "Workspace", "Sender", "To", "Subject", "Status", "Created at", "Retries"]
+    for text in ("Close", "Save", "Retry count"):
+        assert text not in text_of(response)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_cells_of_tables_are_labelled_for_phones(staff, alice, language):
+    email = failed_email(alice.workspace)
+    queue(alice, 1, stage=Stage.WAITING)
+    User.objects.filter(is_staff=True).update(language=language)
+
+    for page in (
+        f"{EMAILS}{email.id}/change/",
+        f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/",
+        QUEUE,
+    ):
+        tables = re.findall(
+            '<table class="pr-headers pr-data">.*?</table>', staff.get(page).content.decode(), re.DOTALL
+        )
+        assert tables
+        for table in tables:
+            columns = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
+            labels = re.findall('<td data-label="(.*?)"', table)
+            assert labels == columns * (table.count("<tr>") - 1)
+            assert table.count("<td") == len(labels)
+
+
 class TestWorkspace:
     def page(self, staff, workspace: Workspace):
         return staff.get(f"/admin/workspaces/workspace/{workspace.id.replace('_', '_5F')}/change/")
@@ -132,6 +168,25 @@ class TestWorkspace:
         assert (reason.code, reason.recipients, reason.percent) == ("unknown_user", 1, 100)
         assert "550 5.1.1 No such user here" in text_of(page)
         assert self.page(staff, bob.workspace).context["activity"].reasons == []
+
+    def test_the_form_has_its_sections_and_one_button(self, staff, alice):
+        page = self.page(staff, alice.workspace).content.decode()
+
+        form = page.partition('id="workspace_form"')[2].partition("</form>")[0]
+        headings = [strip_tags(heading).strip() for heading in re.findall("<h2.*?</h2>", form, re.DOTALL)]
+        assert headings == ["Name and plan", "Suspension", "Limits of this workspace", "Members"]
+        assert [strip_tags(name) for name in re.findall("<dt>.*?</dt>", form)] == ["ID", "Created at"]
+        assert re.findall(r'<button class="pr-button" type="submit" name="(.*?)">', form) == ["_save"]
+
+    def test_staff_who_may_only_view_a_workspace_have_no_form(self, client, helper, alice):
+        helper.user_permissions.add(Permission.objects.get(codename="view_workspace"))
+        client.force_login(User.objects.get(pk=helper.pk))
+
+        response = self.page(client, alice.workspace)
+
+        assert "Name alice Plan" in text_of(response)
+        assert 'name="plan"' not in response.content.decode()
+        assert 'name="_save"' not in response.content.decode()
 
     def test_emails_of_another_workspace_are_not_on_it(self, staff, api, bob):
         api.post("/emails/send", mail(subject="Your receipt"))

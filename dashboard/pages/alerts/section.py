@@ -1,18 +1,21 @@
 """Alerts: list with present values, create, change and delete (docs/decisions/0247)."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from alerts.checks import MINIMUM_INTERVAL
 from alerts.models import Alert
 from alerts.services import create_alert, delete_alert, describe_alert, update_alert
-from alerts.values import read_values
+from alerts.values import WatchedValue, read_values
 from dashboard.pages.alerts.forms import CHANGEABLE, AlertForm, NewAlertForm
 from dashboard.pages.overview.health import rate_text
 from dashboard.ui.confirm import Confirmation, try_action
@@ -59,8 +62,8 @@ class AlertSection(ScopedAdmin):
         form = AlertForm(request.POST or None, initial={name: getattr(alert, name) for name in CHANGEABLE})
         changed = form.attempt(lambda: update_alert(alert, changes=form.values)) if form.is_valid() else None
         if changed is None:
-            title, delete_url = translate(describe_alert(alert)), self.url("delete", alert.id)
-            return self.page(request, "dashboard/alerts/edit.html", title=title, form=form, delete_url=delete_url)
+            page = {"title": translate(describe_alert(alert)), "delete_url": self.url("delete", alert.id)}
+            return self.page(request, "dashboard/alerts/edit.html", form=form, row=_rows([alert])[0], **page)
         self.log_change(request, changed, "Changed.")
         messages.success(request, _("The alert was saved."))
         return redirect(self.list_url)
@@ -78,7 +81,10 @@ class AlertSection(ScopedAdmin):
 
 
 def _rows(alerts: Iterable[Alert]) -> list[dict[str, Any]]:
-    """Return alerts with their present values as texts; empty if there is none."""
+    """Return alerts with their present values as texts; empty if there is none.
+
+    next_at: from when on an alert may begin again whose value is at its threshold; None for others.
+    """
     shown = list(alerts)
     values = read_values(shown)
     return [
@@ -86,9 +92,17 @@ def _rows(alerts: Iterable[Alert]) -> list[dict[str, Any]]:
             "alert": alert,
             "threshold": _percent(alert.threshold),
             "value": _percent(value.percent) if (value := values[alert.id]) else "",
+            "next_at": _next_at(alert, value),
         }
         for alert in shown
     ]
+
+
+def _next_at(alert: Alert, value: WatchedValue | None) -> datetime | None:
+    if alert.triggered_at or alert.last_triggered_at is None or value is None or not value.reaches(alert.limit):
+        return None
+    next_at: datetime = alert.last_triggered_at + MINIMUM_INTERVAL
+    return next_at if next_at > timezone.now() else None
 
 
 def _percent(number: float) -> str:

@@ -1,8 +1,12 @@
 """Pages of alerts."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.admin.utils import quote
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from alerts.models import Alert
 from alerts.services import MAX_ALERTS
@@ -40,6 +44,28 @@ class TestList:
         text = " ".join(shown_text(owner.get(LIST)).split())
         assert "Bounce rate 6.2% 4.5% Yes triggered" in text
         assert "Quota used unlimited 80% No not triggered" in text
+
+    def test_a_value_above_the_threshold_names_the_time_of_the_next_notification(self, owner, alice):
+        alert = make_alert(alice.workspace, threshold=4.5)
+        begun_at = timezone.now() - timedelta(hours=7)
+        Alert.objects.update(last_triggered_at=begun_at)
+        count(alice.workspace, rated_sent=1000, rated_bounced=62)
+        state = f"threshold reached notified again from {date_format(begun_at + timedelta(days=1), 'j M Y, H:i')}"
+
+        for page in (LIST, f"{LIST}{alert.id}/"):
+            text = " ".join(shown_text(owner.get(page)).split())
+            assert state in text
+            assert "not triggered" not in text
+            german = " ".join(shown_text(owner.get(page, headers={"accept-language": "de"})).split())
+            assert "Schwelle erreicht Benachrichtigung wieder ab" in german
+
+    @pytest.mark.parametrize(("hours", "bounced"), [(7, 44), (25, 62)])
+    def test_other_alerts_that_ended_are_not_triggered(self, owner, alice, hours, bounced):
+        make_alert(alice.workspace, threshold=4.5)
+        Alert.objects.update(last_triggered_at=timezone.now() - timedelta(hours=hours))
+        count(alice.workspace, rated_sent=1000, rated_bounced=bounced)
+
+        assert "not triggered" in shown_text(owner.get(LIST))
 
     def test_it_is_german(self, owner, alice):
         make_alert(alice.workspace, threshold=4.5)
@@ -106,6 +132,17 @@ class TestForms:
         assert "The alert was saved." in response.text
         alert.refresh_from_db()
         assert (alert.threshold, alert.email_owners) == (6, False)
+
+    def test_the_page_of_an_alert_has_its_present_value(self, owner, alice):
+        alert = make_alert(alice.workspace, threshold=4.5)
+        count(alice.workspace, rated_sent=1000, rated_bounced=62)
+
+        page = owner.get(f"{LIST}{alert.id}/").text
+        assert "<dt>Now</dt><dd>6.2%" in page
+        assert "<dt>Threshold</dt><dd>4.5%" in page
+        assert ">not triggered</span>" in page
+        check_watched_values()
+        assert ">triggered</span>" in owner.get(f"{LIST}{alert.id}/").text
 
     def test_an_alert_is_deleted_after_a_confirmation(self, owner, alice):
         alert = make_alert(alice.workspace)

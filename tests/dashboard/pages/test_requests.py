@@ -35,6 +35,15 @@ def test_requests_are_listed_with_links_to_the_email_and_the_key(owner, sent, al
     assert all(row.id in page for row in ApiRequest.objects.all())
 
 
+def test_a_row_has_the_id_of_its_request_and_a_button_to_copy_it(owner, sent):
+    response = owner.get(PAGE)
+    page = response.content.decode()
+
+    for number, row in enumerate(response.context["listing"].rows, start=1):
+        assert f'<code id="id-{number}">{row.id}</code>' in page
+        assert f'data-copy="#id-{number}"' in page
+
+
 def test_results_filter_the_list(owner, sent):
     refused, accepted, read = "POST 422 /v1/emails/send", "POST 202 /v1/emails/send", f"GET 200 /v1/emails/{sent}"
 
