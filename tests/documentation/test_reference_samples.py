@@ -60,7 +60,6 @@ def new_template(stack: Stack) -> list[str]:
 def new_webhook(stack: Stack) -> list[str]:
     # A workspace has at most 20.
     delete_all(stack, "/webhooks")
-    delete_all(stack, "/alerts")
     return [created(stack, "/webhooks", url="https://example.com/hooks", events=["delivered"])]
 
 
@@ -222,6 +221,7 @@ def restore(stack: Stack, operation: str) -> None:
     delete_streams(stack)
     delete_all(stack, "/suppressions")
     delete_all(stack, "/webhooks")
+    delete_all(stack, "/alerts")
     delete_all(stack, "/inbound/routes")
     delete_all(stack, "/templates", name="welcome")
     if operation != "createTemplate":

@@ -57,8 +57,10 @@ class SentinelServers:
     def is_ready(self) -> bool:
         """Return whether the sentinel knows the second server, which could take over."""
         with suppress(redis.RedisError), self.client("sentinel") as client:
-            (replica,) = client.sentinel_slaves("postrider")
-            return bool(replica["flags"] == "slave" and replica["master-link-status"] == "ok")
+            return any(
+                replica["flags"] == "slave" and replica["master-link-status"] == "ok"
+                for replica in client.sentinel_slaves("postrider")
+            )
         return False
 
 

@@ -171,8 +171,8 @@ def matches_schema(case: Any, location: ParameterLocation) -> bool:
 
 
 def new_id(resource: str) -> str:
-    # A workspace can have at most 20 webhook endpoints.
-    if resource == "webhooks" and (existing := call("webhooks?limit=1")["data"]):
+    # A workspace can have at most 20 webhook endpoints, and alerts, which have to differ.
+    if resource in ("webhooks", "alerts") and (existing := call(f"{resource}?limit=1")["data"]):
         return existing[0]["id"]
     path = "emails/send" if resource == "emails" else resource
     later = {"scheduledFor": minutes_from_now(24 * 60)} if resource == "emails" else {}
