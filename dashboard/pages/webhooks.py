@@ -123,9 +123,6 @@ class WebhookForm(ApiForm):
         else:
             del self.fields["streams"]
 
-    def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        return {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
-
     def clean_headers(self) -> dict[str, str]:
         lines = [line.partition(":") for line in self.cleaned_data["headers"].splitlines() if line.strip()]
         headers = [(name.strip(), value.strip()) for name, _colon, value in lines]

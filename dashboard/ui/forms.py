@@ -83,8 +83,8 @@ class ApiForm(forms.Form):
         return cleaned
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Return the equivalent body of an API request."""
-        return {wire: cleaned[name] for name, wire in self.wire_names.items()}
+        """Return the equivalent body of an API request, without the fields that this form has removed."""
+        return {wire: cleaned[name] for name, wire in self.wire_names.items() if name in self.fields}
 
     def attempt(self, action: Callable[[], T]) -> T | None:
         """Return the result of an action; None, with a form error, if the service refuses it."""

@@ -70,6 +70,3 @@ class NewAlertForm(ThresholdForm):
             self.fields["stream"].choices = choices  # type: ignore[attr-defined]
         else:
             del self.fields["stream"]
-
-    def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        return {self.wire_names[name]: cleaned[name] for name in self.fields}

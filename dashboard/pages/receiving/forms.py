@@ -127,8 +127,7 @@ class RouteForm(ApiForm):
             del self.fields[name]
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        body = {wire: cleaned[name] for name, wire in FIELDS.items() if name in self.fields}
-        return {**body, "forwardTo": cleaned["forward_to"].split()}
+        return {**super().request_body(cleaned), "forwardTo": cleaned["forward_to"].split()}
 
 
 def domain_choices(workspace: Workspace, route: InboundRoute | None = None) -> Sequence[tuple[str, Any]]:
