@@ -148,24 +148,20 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _queue_hits(monkeypatch: Any) -> None:
-    """Queue hits and requests until a test flushes them: a separate thread would not see the test's transaction."""
-    monkeypatch.setattr(WriteBuffer, "_start", lambda _: None)
+def _no_threads() -> Iterator[None]:
+    """Start no thread that would not see the test's transaction. A test's `monkeypatch.undo()` does not change this.
+
+    Hits and requests wait until a test flushes them. There are no suspended workspaces and tracking hosts until a test
+    reads them.
+    """
     request_recorder.clear()
-    recorder._rows.clear()
-
-
-@pytest.fixture(autouse=True)
-def _no_suspensions(monkeypatch: Any) -> None:
-    """Begin without suspended workspaces, and read them only when a test does: a thread sees no transaction of it."""
-    monkeypatch.setattr(SuspensionList, "_refresh", lambda _: None)
-    monkeypatch.setattr(suspended_workspaces, "_ids", frozenset())
-
-
-@pytest.fixture(autouse=True)
-def _no_tracking_hosts(monkeypatch: Any) -> None:
-    """Begin without tracking hosts, which tests read when they need them."""
-    monkeypatch.setattr(tracking_hosts, "_hosts", {})
+    recorder.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WriteBuffer, "_start", lambda _: None)
+        patch.setattr(SuspensionList, "_refresh", lambda _: None)
+        patch.setattr(suspended_workspaces, "_ids", frozenset())
+        patch.setattr(tracking_hosts, "_hosts", {})
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -512,8 +512,10 @@ class SimulationInput(StrictSerializer):
 
     def validate_raw(self, value: str) -> bytes:
         data = value.encode()
-        if not data.strip() or len(data) > MAX_RAW_BYTES:
-            raise serializers.ValidationError(f"A message has 1 to {MAX_RAW_BYTES:,} bytes.", code="max_length")
+        if not data.strip():
+            self.fields["raw"].fail("blank")
+        if len(data) > MAX_RAW_BYTES:
+            raise serializers.ValidationError("This must not exceed 5 MiB in UTF-8.", code="too_long")
         return data
 
 

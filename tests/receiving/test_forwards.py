@@ -252,6 +252,13 @@ def test_a_simulated_email_is_forwarded_as_a_test(test_key, route):
     assert Email.objects.get().is_test
 
 
+@pytest.mark.parametrize(("raw", "code"), [(" \r\n", "blank"), ("é" * 2_700_000, "too_long")], ids=["blank", "6 MiB"])
+def test_the_size_of_a_simulated_email_is_bounded(test_key, route, raw, code):
+    refused = test_key.post("/inbound/emails", {"recipient": "support@alice.example", "raw": raw})
+    (error,) = refused.json()["errors"]
+    assert (refused.status_code, error["field"], error["code"]) == (422, "raw", code)
+
+
 def test_an_email_is_forwarded_by_request(key, alice, receiving):
     make_route(alice.workspace)
     received = receive()

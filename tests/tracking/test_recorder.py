@@ -10,9 +10,13 @@ from django.db import DataError, OperationalError, connection
 from emails.feedback.opens_and_clicks import Hit
 from lib.ids import new_id
 from lib.worker import write_buffer
+from lib.worker.write_buffer import WriteBuffer
 from tests.tracking.conftest import Reader, make_reader
 from tracking import recorder as module
 from tracking.recorder import BATCH_SIZE, CAPACITY, HitRecorder
+
+# Tests start no threads (tests/conftest.py).
+START = WriteBuffer._start
 
 
 @pytest.fixture
@@ -103,7 +107,7 @@ def test_adding_a_hit_does_not_block(written):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_thread_records_hits_soon(alice, monkeypatch):
-    monkeypatch.undo()
+    monkeypatch.setattr(WriteBuffer, "_start", START)
     threads: list[Thread] = []
     start = Thread.start
     monkeypatch.setattr(Thread, "start", lambda thread: (threads.append(thread), start(thread))[1])

@@ -275,7 +275,8 @@ def test_searching_reads_no_more_than_the_newest_emails(owner, alice, compare_ne
     for _ in range(40):
         make_email(alice.workspace)
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE emails_email; SET LOCAL enable_seqscan = off")
+        # With a few emails, whose table other tests have filled with dead rows, sorting them all may cost less.
+        cursor.execute("ANALYZE emails_email; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
 
     with CaptureQueriesContext(connection) as queries:
         owner.get("/dashboard/emails/?sender=nobody")

@@ -252,7 +252,7 @@ class TestSurroundings:
     def test_a_neighbour_is_read_along_the_index(self, owner, alice):
         emails = [make_email(alice.workspace) for _ in range(40)]
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE emails_email; SET LOCAL enable_seqscan = off")
+            cursor.execute("ANALYZE emails_email; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
         with CaptureQueriesContext(connection) as queries:
             owner.get(f"/dashboard/emails/{emails[20].id}/")
 
