@@ -7,7 +7,7 @@ parts of the text only, and the matches are compared with the whole text.
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
@@ -29,6 +29,12 @@ SELECT trigram FROM pg_stats_ext_exprs,
  WHERE schemaname = ANY(current_schemas(false)) AND statistics_name = 'email_trigrams'
    AND trigram IS NOT NULL AND frequency >= %s
 """
+TAGS = """
+SELECT tag, frequency * pg_class.reltuples
+  FROM pg_stats, unnest(most_common_elems::text::text[], most_common_elem_freqs) AS found (tag, frequency), pg_class
+ WHERE schemaname = ANY(current_schemas(false)) AND tablename = 'emails_email' AND attname = 'tags'
+   AND pg_class.oid = 'emails_email'::regclass AND tag IS NOT NULL
+"""
 # A word to pg_trgm, in any language: alphanumeric characters.
 WORD = re.compile(r"[^\W_]+")
 
@@ -39,7 +45,7 @@ def filter_by_text(emails: QuerySet[Email], text: str) -> QuerySet[Email]:
     contains = GreaterThan(StrIndex("search_text", Value(text)), 0)
     if not has_trigrams(text):
         return emails.filter(contains)
-    parts = selective_parts(text, common=common_trigrams(time.monotonic() // COMMON_SECONDS))
+    parts = selective_parts(text, common=common_trigrams())
     if not parts:
         return emails.filter(search_text__contains=text)
     pattern = "%".join(["", *map(connection.ops.prep_for_like_query, parts), ""])
@@ -82,12 +88,28 @@ def selective_parts(text: str, *, common: AbstractSet[str]) -> list[str]:
     return [text[part.start : part.stop] for part in parts]
 
 
-@lru_cache(maxsize=1)
-def common_trigrams(_age: float) -> frozenset[str]:
+def common_trigrams() -> frozenset[str]:
     """Return the common trigrams from PostgreSQL's statistics; cached for COMMON_SECONDS."""
+    return _common_trigrams(time.monotonic() // COMMON_SECONDS)
+
+
+@lru_cache(maxsize=1)
+def _common_trigrams(_age: float) -> frozenset[str]:
     with connection.cursor() as cursor:
         cursor.execute(COMMON, [COMMON_FREQUENCY])
         return frozenset(trigram for (trigram,) in cursor.fetchall())
+
+
+def common_tags() -> Mapping[str, float]:
+    """Return the common tags of all workspaces, with about as many emails as each has; cached for COMMON_SECONDS."""
+    return _common_tags(time.monotonic() // COMMON_SECONDS)
+
+
+@lru_cache(maxsize=1)
+def _common_tags(_age: float) -> dict[str, float]:
+    with connection.cursor() as cursor:
+        cursor.execute(TAGS)
+        return dict(cursor.fetchall())
 
 
 def _trigrams(window: str) -> Iterator[str]:

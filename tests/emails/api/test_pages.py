@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from counters import counters
 from emails.api import pagination
-from emails.listing import export, pages
+from emails.listing import export, pages, search
 from emails.listing.pages import Effort
 from emails.models import Email
 from lib.ids import to_uuid
@@ -237,6 +237,16 @@ class TestTime:
     def test_tags_are_read_from_their_index(self, api: Api):
         plan = explain(self.statement(api, {"tag": "rare"}, part="WITH found"), LARGE)
         assert "Bitmap Index Scan on email_by_tag" in plan
+
+    def test_the_index_of_a_common_tag_is_not_read_for_rare_matches(self, api: Api, monkeypatch):
+        search._common_tags.cache_clear()
+        monkeypatch.setattr(pages, "TAG_ENTRIES_PER_MILLISECOND", 0.01)
+        for tag, is_common in (("often", True), ("rare", False)):
+            with CaptureQueriesContext(connection) as queries:
+                page = page_of(api, tag=tag, event="clicked")
+            assert ("continueTo" in page) == is_common
+            assert any(query["sql"].lstrip().startswith("WITH found") for query in queries) != is_common
+        assert search.common_tags()["often"] == pytest.approx(EMAILS / 2, rel=0.1)
 
     def test_emails_of_a_stream_are_read_in_order(self, api: Api):
         # Few emails are sorted faster; a sort that is forbidden appears if the index does not have the order.

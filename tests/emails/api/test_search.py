@@ -7,6 +7,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emails.listing import search
 from emails.listing.search import common_trigrams, filter_by_text, has_trigrams, selective_parts
 from emails.models import Email
 from lib.ids import to_uuid
@@ -71,10 +72,10 @@ class TestFilter:
         with connection.cursor() as cursor:
             cursor.execute(FILL, [to_uuid(alice.workspace.id, prefix="ws_")])
             cursor.execute("ANALYZE emails_email")
-        common_trigrams.cache_clear()
+        search._common_trigrams.cache_clear()
 
     def test_trigrams_of_half_of_the_emails_are_common(self):
-        common = common_trigrams(0)
+        common = common_trigrams()
         assert {"  u", "use", "com", "rec"} <= common
         assert not {"cor", "sur", "er7"} & common
 
@@ -100,7 +101,7 @@ def test_the_index_is_not_read_for_a_text_without_trigrams(text):
 
 @pytest.mark.django_db
 def test_without_statistics_the_index_is_queried_for_the_whole_text():
-    common_trigrams.cache_clear()
+    search._common_trigrams.cache_clear()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
