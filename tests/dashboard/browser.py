@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
 from tests.conftest import IS_FULL_RUN, PASSWORD
@@ -20,6 +21,13 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+]
+# The width changes the layout, and the scheme the colors: two of the four find almost everything.
+LOOKS = [
+    pytest.param((1440, "light"), id="1440-light"),
+    pytest.param((390, "dark"), id="390-dark"),
+    pytest.param((1440, "dark"), id="1440-dark", marks=pytest.mark.long),
+    pytest.param((390, "light"), id="390-light", marks=pytest.mark.long),
 ]
 # Other tests may load the machine.
 expect.set_options(timeout=30_000)

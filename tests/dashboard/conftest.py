@@ -20,7 +20,7 @@ from lib.ids import new_id
 from receiving import content
 from receiving.models import Message, ReceivedEmail
 from tests.conftest import Account
-from tests.dashboard.browser import CHROMIUM, Visit, chromium
+from tests.dashboard.browser import CHROMIUM, LOOKS, Visit, chromium
 from workspaces.models import User, Workspace
 
 
@@ -203,11 +203,9 @@ def phone(browser, live_server):
     context.close()
 
 
-@pytest.fixture(
-    params=[(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")], ids=lambda look: f"{look[0]}-{look[1]}"
-)
+@pytest.fixture(params=LOOKS)
 def look(request, browser, live_server):
-    """A desktop and a phone, each in light and dark mode, for screenshots; `look.name` names the combination."""
+    """A desktop and a phone; `look.name` names the combination with light or dark mode, for screenshots."""
     width, scheme = request.param
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     visit = Visit(context, live_server.url)

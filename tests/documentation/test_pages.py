@@ -16,7 +16,7 @@ from documentation.navigation import navigation
 from documentation.pages import directory, page_file, page_names
 from documentation.reference import reference_pages
 from tests.dashboard import axe
-from tests.dashboard.browser import Visit, chromium
+from tests.dashboard.browser import LOOKS, Visit, chromium
 from tests.stack.stack import REPOSITORY
 
 NAMES = sorted(page_names())
@@ -144,9 +144,9 @@ def test_the_navigation_has_sections():
 
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_pages_are_accessible_and_fit_the_screen(live_server, width, scheme):
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_pages_are_accessible_and_fit_the_screen(live_server, look):
+    width, scheme = look
     with chromium() as browser:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
         visit = Visit(context, live_server.url)
