@@ -1,13 +1,14 @@
 """Benchmark of a large store: disk per email, plans and times of the hot statements, lists, sending and vacuum.
 
-    .venv/bin/python -m benchmarks.growth [--emails 10000000] [--minutes 15] [--queued 1000000]
+    .venv/bin/python -m benchmarks.growth [--emails 10000000] [--minutes 15] [--queued 1000000] [--hot]
 
 Fills the tables of emails, recipients and events by set-based SQL until the number of emails or the time is reached,
 creates their indexes and foreign keys again, measures disk and lists, and fills a queue. The statements that accept an
 email, claim entries, load and record them run with EXPLAIN (ANALYZE, BUFFERS), first in an empty store and then in the
 full one: none may scan a large table. Claims and one worker are measured as in benchmarks.backlog. At the end, a
-hundredth of the emails is deleted, and each table is vacuumed. Requires DATABASE_URL of a server on which databases may
-be created, about 2 GB of disk per million emails, and Debian's postfix package.
+hundredth of the emails is deleted, and each table is vacuumed. With --hot, only the disk and the statements that
+accept and send are measured. Requires DATABASE_URL of a server on which databases may be created, about 2 GB of disk
+per million emails, and Debian's postfix package.
 """
 
 import argparse
@@ -127,6 +128,7 @@ def main() -> None:
     parser.add_argument("--emails", type=int, default=10_000_000)
     parser.add_argument("--minutes", type=float, default=15, help="stop the filling after this time")
     parser.add_argument("--queued", type=int, default=1_000_000)
+    parser.add_argument("--hot", action="store_true", help="only the statements that accept and send emails")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
@@ -135,22 +137,29 @@ def main() -> None:
             count = fill(stack, options.emails, minutes=options.minutes)
             measure_vacuum(stack)
             report_sizes(stack, count)
-            stack.start("web", WEB_CONCURRENCY="2")
-            measure_full_store(stack, count, queued=options.queued)
+            if options.hot:
+                explain_sending(stack, count, queued=options.queued)
+            else:
+                measure_full_store(stack, count, queued=options.queued)
 
 
 def measure_full_store(stack: Stack, count: int, *, queued: int) -> None:
+    stack.start("web", WEB_CONCURRENCY="2")
     wait_until_idle()
     measure_reads(stack)
     measure_more_filters(stack)
     explain_lists(stack)
     lists.measure_export(stack)
-    backlog.fill(stack, queued)
-    report_scans(explain_stages(stack, f"{count:,} stored, {queued:,} queued"), "sending")
+    explain_sending(stack, count, queued=queued)
     backlog.measure_claims(stack, f"claim of 32 entries, {queued:,} ready, {count:,} emails stored")
     measure_worker(stack, count)
     stack.stop([*stack.processes])
     measure_retention(stack, count)
+
+
+def explain_sending(stack: Stack, count: int, *, queued: int) -> None:
+    backlog.fill(stack, queued)
+    report_scans(explain_stages(stack, f"{count:,} stored, {queued:,} queued"), "sending")
 
 
 def explain_empty_store(stack: Stack) -> None:
