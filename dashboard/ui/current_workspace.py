@@ -1,5 +1,7 @@
 """Current workspace: the one selected in the session, among the workspaces of the signed-in user."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db.models import Exists, F, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
@@ -53,19 +55,22 @@ def switch_workspace(request: HttpRequest) -> HttpResponse:
 
 def is_owner(request: HttpRequest) -> bool:
     """Return True if the user owns the current workspace."""
-    return bool(workspaces_of(request)) and getattr(current_workspace(request), "role", "") == Membership.Role.OWNER
+    return bool(_annotation(request, "role") == Membership.Role.OWNER)
 
 
 def uses_receiving(request: HttpRequest) -> bool:
     """Return whether the current workspace has an address, or has received something (docs/decisions/0240)."""
-    return bool(workspaces_of(request)) and (
-        bool(settings.RECEIVING_DOMAIN) or getattr(current_workspace(request), "receives", False)
-    )
+    return bool(_annotation(request, "receives") or (settings.RECEIVING_DOMAIN and workspaces_of(request)))
 
 
 def uses_alerts(request: HttpRequest) -> bool:
     """Return whether the current workspace has an alert; the sidebar does not mention them in one that has none."""
-    return bool(workspaces_of(request)) and getattr(current_workspace(request), "has_alerts", False)
+    return bool(_annotation(request, "has_alerts"))
+
+
+def _annotation(request: HttpRequest, name: str) -> Any:
+    """Return what _read_workspaces adds to the current workspace; None for a user without a workspace."""
+    return getattr(current_workspace(request), name, None) if workspaces_of(request) else None
 
 
 def _read_workspaces(request: HttpRequest) -> list[Workspace]:
