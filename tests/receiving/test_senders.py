@@ -23,7 +23,7 @@ from tests.audit.sink import mail_sink
 from tests.stack.stack import Stack, running_stack, wait_for
 from tests.standards.exim import Exim
 from tests.standards.postfix import Postfix
-from tests.standards.tools import npm_modules, program
+from tests.standards.tools import npm_modules, program, swaks
 
 pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("receiving-senders")]
 
@@ -225,9 +225,9 @@ class TestMailServers:
 class TestSwaks:
     def run(self, stack: Stack, *arguments: str) -> tuple[int, str]:
         with required():
-            swaks = program("swaks", package="swaks")
+            path = swaks()
         server = ("--server", f"127.0.0.1:{port_of(stack)}", "--helo", "swaks.example", "--from", SENDER)
-        done = subprocess.run([swaks, *server, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([path, *server, *arguments], capture_output=True, text=True, timeout=60, check=False)
         return done.returncode, done.stdout + done.stderr
 
     @pytest.mark.parametrize("tls", ["--tls", ""])

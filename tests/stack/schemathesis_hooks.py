@@ -19,6 +19,8 @@ from schemathesis.core.parameters import ParameterLocation
 RULES = {
     "duplicate_header": "two names that differ only in case",
     "reserved_header": "names, compared case-insensitively, and prefixes",
+    "header_repeated": "the same for headers of a webhook",
+    "header_reserved": "the same for headers of a webhook",
     "invalid_range": "from is later than to",
     "too_large": "metadata is limited in bytes of JSON",
     "unsafe": "a file name with only dots",

@@ -90,6 +90,12 @@ def library(pattern: str, *, package: str) -> Path:
     return _present(pattern) or _installed_file(pattern, package)
 
 
+def swaks() -> str:
+    """Return the path of swaks, after installing the library for TLS, which Debian's package only recommends."""
+    library("lib/*/perl5/*/Net/SSLeay.pm", package="libnet-ssleay-perl")
+    return program("swaks", package="swaks")
+
+
 def node_modules() -> Path:
     """Return the directory of the npm verifiers, installed once per machine."""
     modules: Path = npm_modules(*MODULES)

@@ -17,7 +17,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection, send_mail
 
 from tests.stack.stack import REPOSITORY, free_port, running_stack, wait_for
 from tests.standards.postfix import Postfix
-from tests.standards.tools import library, npm_modules, program
+from tests.standards.tools import library, npm_modules, program, swaks
 
 pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("submission-clients")]
 
@@ -220,9 +220,8 @@ def test_rubys_net_smtp(stack):
 
 
 def test_swaks(stack):
-    swaks = program("swaks", package="swaks")
     run(
-        swaks, "--server", f"127.0.0.1:{port_of(stack)}", "--tls", "--auth-user", "x", "--auth-password", stack.key,
+        swaks(), "--server", f"127.0.0.1:{port_of(stack)}", "--tls", "--auth-user", "x", "--auth-password", stack.key,
         "--from", SENDER, "--to", "ada@example.com", "--header", "Subject: By swaks", "--body", "It works.",
     )  # fmt: skip
     (message,) = arrived(stack, "By swaks")
@@ -233,7 +232,7 @@ def test_swaks_as_in_the_guide(stack):
     run(
         "sh",
         "-c",
-        sample("sh", stack).replace("swaks", program("swaks", package="swaks"), 1),
+        sample("sh", stack).replace("swaks", swaks(), 1),
         POSTRIDER_API_KEY=stack.key,
     )
     (message,) = arrived(stack, "Hello")
