@@ -1,5 +1,6 @@
 """Reports of real mail programs: each is read as its kind, and hard bounces are recognized."""
 
+import functools
 import sys
 import time
 
@@ -18,7 +19,6 @@ from tests.inbound.samples import FOLDER, samples
 
 SAMPLES = samples()
 ANSWERS = [line.split("\t") for line in (FOLDER / "answers.tsv").read_text().splitlines()]
-MOST_SECONDS = 0.05
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -171,6 +171,16 @@ HOSTILE = [
 ]
 
 
+# More lines than are read, none of which has a phrase.
+LONG_NOTICE = NOTICE + b"".join(b"%d We keep your message, and shall hand it over later.\n" % n for n in range(400))
+
+
+@functools.cache
+def most_seconds() -> float:
+    """Return three times the CPU time for an ordinary long notice: as long as needed on any machine."""
+    return 3 * fastest_seconds(LONG_NOTICE)
+
+
 def fastest_seconds(raw: bytes) -> float:
     """Return the CPU time of reading, the best of three, so that other processes do not matter."""
     times = []
@@ -183,13 +193,13 @@ def fastest_seconds(raw: bytes) -> float:
 
 @pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_input_is_read_in_bounded_time(raw):
-    assert fastest_seconds(raw) < MOST_SECONDS
+    assert fastest_seconds(raw) < most_seconds()
 
 
 @pytest.mark.parametrize("sample", [*SAMPLES[::10], SAMPLES_BY_NAME["gmail"]], ids=lambda sample: sample.name)
 def test_a_message_of_a_megabyte_is_read_in_bounded_time(sample):
     head, separator, body = sample.source.partition(b"\r\n\r\n")
-    assert fastest_seconds(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)) < MOST_SECONDS
+    assert fastest_seconds(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)) < most_seconds()
 
 
 @st.composite
@@ -231,7 +241,7 @@ def _graft(source, place, piece):
 def test_no_input_raises_or_takes_long(source):
     report = read_report(source)
     # The best of three, because a full garbage collection in the test process takes 120 ms.
-    assert fastest_seconds(source) < MOST_SECONDS
+    assert fastest_seconds(source) < most_seconds()
     assert len(report.diagnostic) <= 1_000
     assert all("@" in address for address in report.recipients)
 

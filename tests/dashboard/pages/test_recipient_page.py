@@ -68,7 +68,7 @@ class TestEmails:
         make_email(alice.workspace)
         rows = recipient_history.recipients_of(alice.workspace, "ada@example.com")
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
 
         assert "recipient_by_address" in rows.explain()
 
