@@ -23,12 +23,12 @@ TRIGRAM = 3
 # Omitting a trigram this common at most doubles the rows to compare.
 COMMON_FREQUENCY = 0.5
 COMMON_SECONDS = 600
-COMMON = """
-SELECT trigram FROM pg_stats_ext_exprs,
+TRIGRAMS = f"""
+SELECT trigram, frequency FROM pg_stats_ext_exprs,
        unnest(most_common_elems::text::text[], most_common_elem_freqs) AS found (trigram, frequency)
  WHERE schemaname = ANY(current_schemas(false)) AND statistics_name = 'email_trigrams'
-   AND trigram IS NOT NULL AND frequency >= %s
-"""
+   AND trigram IS NOT NULL AND frequency >= {COMMON_FREQUENCY}
+"""  # noqa: S608 - a constant
 TAGS = """
 SELECT tag, frequency * pg_class.reltuples
   FROM pg_stats, unnest(most_common_elems::text::text[], most_common_elem_freqs) AS found (tag, frequency), pg_class
@@ -88,27 +88,21 @@ def selective_parts(text: str, *, common: AbstractSet[str]) -> list[str]:
     return [text[part.start : part.stop] for part in parts]
 
 
-def common_trigrams() -> frozenset[str]:
-    """Return the common trigrams from PostgreSQL's statistics; cached for COMMON_SECONDS."""
-    return _common_trigrams(time.monotonic() // COMMON_SECONDS)
-
-
-@lru_cache(maxsize=1)
-def _common_trigrams(_age: float) -> frozenset[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(COMMON, [COMMON_FREQUENCY])
-        return frozenset(trigram for (trigram,) in cursor.fetchall())
+def common_trigrams() -> AbstractSet[str]:
+    """Return the common trigrams."""
+    return _statistics(TRIGRAMS, time.monotonic() // COMMON_SECONDS).keys()
 
 
 def common_tags() -> Mapping[str, float]:
-    """Return the common tags of all workspaces, with about as many emails as each has; cached for COMMON_SECONDS."""
-    return _common_tags(time.monotonic() // COMMON_SECONDS)
+    """Return the common tags of all workspaces, with about as many emails as each has."""
+    return _statistics(TAGS, time.monotonic() // COMMON_SECONDS)
 
 
-@lru_cache(maxsize=1)
-def _common_tags(_age: float) -> dict[str, float]:
+@lru_cache(maxsize=2)
+def _statistics(sql: str, _age: float) -> dict[str, float]:
+    """Return texts and numbers from PostgreSQL's statistics; cached for COMMON_SECONDS."""
     with connection.cursor() as cursor:
-        cursor.execute(TAGS)
+        cursor.execute(sql)
         return dict(cursor.fetchall())
 
 

@@ -239,7 +239,7 @@ class TestTime:
         assert "Bitmap Index Scan on email_by_tag" in plan
 
     def test_the_index_of_a_common_tag_is_not_read_for_rare_matches(self, api: Api, monkeypatch):
-        search._common_tags.cache_clear()
+        search._statistics.cache_clear()
         monkeypatch.setattr(pages, "TAG_ENTRIES_PER_MILLISECOND", 0.01)
         for tag, is_common in (("often", True), ("rare", False)):
             with CaptureQueriesContext(connection) as queries:

@@ -72,7 +72,7 @@ class TestFilter:
         with connection.cursor() as cursor:
             cursor.execute(FILL, [to_uuid(alice.workspace.id, prefix="ws_")])
             cursor.execute("ANALYZE emails_email")
-        search._common_trigrams.cache_clear()
+        search._statistics.cache_clear()
 
     def test_trigrams_of_half_of_the_emails_are_common(self):
         common = common_trigrams()
@@ -101,7 +101,7 @@ def test_the_index_is_not_read_for_a_text_without_trigrams(text):
 
 @pytest.mark.django_db
 def test_without_statistics_the_index_is_queried_for_the_whole_text():
-    search._common_trigrams.cache_clear()
+    search._statistics.cache_clear()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
