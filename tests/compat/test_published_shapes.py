@@ -62,8 +62,9 @@ def _of_members(value: dict[str, Any], shape: dict[str, Shape], path: str) -> It
 
 @pytest.mark.parametrize(("dialect", "line"), CALLS)
 def test_a_response_has_the_published_members(own: Objects, dialect: str, line: str):
-    for name in LISTED:
-        own[name]
+    if line.startswith("GET"):
+        for name in LISTED:
+            own[name]
     response = own.send(dialect, line, REQUESTS[dialect][line])
     assert response.status_code < 300, response.content
     found = {(line, *difference) for difference in differences(response.json(), SHAPES[dialect][line])}

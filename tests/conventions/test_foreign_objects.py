@@ -226,26 +226,22 @@ def test_an_owner_has_access(api: Api, alice, owned, method, path, slash):
     assert response.status_code in {200, 202}, response
 
 
-@pytest.mark.parametrize("kind", KEY_KINDS)
 @pytest.mark.parametrize(("method", "path"), TABLE)
-def test_another_workspaces_id_is_answered_like_an_unknown_id(
-    bob: Account, owned, alices_test_email, method, path, kind
-):
-    _, body = TABLE[method, path]
-    bobs_key = api_of_kind(kind, bob.workspace)
-    before = all_rows()
-    unknown = call(bobs_key, method, fill_path(path, "0" * 22, owned), body)
-    expected = {**unknown.json(), "requestId": ""}
-    is_allowed = scope_of(kind) in allowed_scopes(method, path)
-    assert (unknown.status_code, expected["code"]) == (
-        (404, "not_found") if is_allowed else (403, "insufficient_scope")
-    )
+def test_another_workspaces_id_is_answered_like_an_unknown_id(bob: Account, owned, alices_test_email, method, path):
     ids = [*owned.values(), alices_test_email, *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values())]
-    for foreign in (*ids, "nonsense", "%00", "null", "-1", "é"):
-        response = call(bobs_key, method, fill_path(path, foreign, owned), body)
-        assert response.status_code == unknown.status_code, (foreign, response.content)
-        assert {**response.json(), "requestId": ""} == expected
-        assert response["Content-Type"] == unknown["Content-Type"]
+    bobs = {kind: api_of_kind(kind, bob.workspace) for kind in KEY_KINDS}
+    before = all_rows()
+    for kind, api in bobs.items():
+        unknown = call(api, method, fill_path(path, "0" * 22, owned), TABLE[method, path][1])
+        expected = {**unknown.json(), "requestId": ""}
+        is_allowed = scope_of(kind) in allowed_scopes(method, path)
+        refusal = (404, "not_found") if is_allowed else (403, "insufficient_scope")
+        assert (unknown.status_code, expected["code"]) == refusal, kind
+        for foreign in (*ids, "nonsense", "%00", "null", "-1", "é"):
+            response = call(api, method, fill_path(path, foreign, owned), TABLE[method, path][1])
+            assert response.status_code == unknown.status_code, (kind, foreign, response.content)
+            assert {**response.json(), "requestId": ""} == expected
+            assert response["Content-Type"] == unknown["Content-Type"]
     assert all_rows() == before
 
 
