@@ -23,6 +23,7 @@ from events.models import Event
 from streams.services import create_stream
 from tests.conftest import Api, code_of, field_codes, make_key
 from tests.emails.builders import OK, deliver, make_ready, send
+from tests.plans import plan_of, prefer_indexes
 from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
@@ -259,10 +260,8 @@ def test_one_statement_reads_the_index_of_failures(alice):
         read_causes(alice.workspace, event=EventKind.BOUNCED, start=NOW, end=NOW)
     assert len([one for one in queries if "emails_event" in one["sql"]]) == 1
     values = {"workspace": UUID(int=0), "start": NOW, "end": NOW, "stream": None, "limit": 10}
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
-        cursor.execute("EXPLAIN " + NEWEST.format(kind="bounced"), values)
-        plan = "\n".join(row[0] for row in cursor.fetchall())
+    prefer_indexes()
+    plan = plan_of(NEWEST.format(kind="bounced"), values)
     assert "Index Scan Backward using event_failure" in plan
 
 

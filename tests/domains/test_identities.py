@@ -11,6 +11,7 @@ from domains.services import sealed_dkim_key
 from domains.signing_identities import IDENTITIES, load_identities
 from lib.ids import to_uuid
 from tests.conftest import Account, make_domain
+from tests.plans import plan_of
 
 pytestmark = pytest.mark.django_db
 
@@ -88,10 +89,9 @@ def test_each_pair_is_found_by_index(alice: Account):
                FROM domains_domain, generate_series(1, 20000) n"""
         )
         cursor.execute("ANALYZE domains_domain")
-        names = [f"{number}.example" for number in range(100)]
-        workspace = to_uuid(alice.workspace.id, prefix="ws_")
-        cursor.execute("EXPLAIN " + IDENTITIES, [[workspace] * len(names), names])
-        plan = "\n".join(line for (line,) in cursor.fetchall())
+    names = [f"{number}.example" for number in range(100)]
+    workspace = to_uuid(alice.workspace.id, prefix="ws_")
+    plan = plan_of(IDENTITIES, [[workspace] * len(names), names])
     assert "Index Scan using one_domain_a_workspace" in plan
     assert "Seq Scan on domains_domain" not in plan
 

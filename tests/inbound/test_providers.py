@@ -18,6 +18,7 @@ from inbound.processing import process_reports
 from suppressions.models import Suppression
 from tests.emails.builders import event_kinds
 from tests.inbound.fixtures import claimed_recipient, sent_recipient
+from tests.plans import plan_of, prefer_indexes
 
 pytestmark = pytest.mark.django_db
 
@@ -215,12 +216,9 @@ def test_a_rejection_by_the_provider(recipient, refusal, kind, suppressed):
 
 
 def test_finding_a_message_id_uses_its_index(db):
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN SELECT id FROM emails_recipient WHERE provider_message_id IN ('a', 'b')")
-        assert "recipient_of_provider" in "\n".join(row[0] for row in cursor.fetchall())
+    prefer_indexes()
+    plan = plan_of("SELECT id FROM emails_recipient WHERE provider_message_id IN ('a', 'b')")
+    assert "recipient_of_provider" in plan
 
 
 class TestNamedTransports:

@@ -3,7 +3,6 @@
 import itertools
 
 import pytest
-from django.db import connection
 
 from emails.feedback.reports import RecordResult, ReportedEvent, record_reports
 from emails.models import Email, QueueEntry, Recipient
@@ -15,6 +14,7 @@ from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.emails.builders import OK, SENT, counter_values, event_kinds
 from tests.inbound.fixtures import claimed_recipient, sent_recipient
+from tests.plans import plan_of, prefer_indexes
 
 pytestmark = pytest.mark.django_db
 
@@ -184,14 +184,13 @@ def test_a_batch_takes_a_fixed_number_of_statements(workspace, django_assert_max
 def test_the_queries_use_their_indexes(workspace):
     from emails.feedback import reports
 
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        plans = []
+    prefer_indexes()
+    plans = [
+        plan_of(statement.replace("%s", "%s::uuid[]"), values)
         for statement, values in [
             (reports.LOCK, [[]]),
             (reports.RECORDED_EVENTS, [[], []]),
             (reports.LOCK_PENDING, [[]]),
-        ]:
-            cursor.execute("EXPLAIN " + statement.replace("%s", "%s::uuid[]"), values)
-            plans.append("\n".join(row[0] for row in cursor.fetchall()))
+        ]
+    ]
     assert not any("Seq Scan" in plan for plan in plans), plans

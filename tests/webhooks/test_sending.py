@@ -11,6 +11,7 @@ from django.utils import timezone
 from lib.worker.lease_queue import FIRST, Cursor
 from lib.worker.stages import Stage
 from tests.conftest import make_account
+from tests.plans import plan_of, prefer_indexes
 from tests.webhooks.conftest import make_endpoint, pass_time, publish_event, publish_many
 from tests.webhooks.receiver import status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent
@@ -455,14 +456,9 @@ def test_the_daily_sweep_keeps_events_within_the_plans_retention(alice, receiver
 
 
 def test_the_claim_reads_the_indexes(alice, endpoint):
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + queue.FIND_ENDPOINTS, {"after": FIRST, "least_pace": 2, "max_endpoints": 200})
-        find = "\n".join(row[0] for row in cursor.fetchall())
-        cursor.execute("EXPLAIN " + queue.LEASE, {"webhooks": [], "shares": [], "limit": 100})
-        lease = "\n".join(row[0] for row in cursor.fetchall())
+    prefer_indexes()
+    find = plan_of(queue.FIND_ENDPOINTS, {"after": FIRST, "least_pace": 2, "max_endpoints": 200})
+    lease = plan_of(queue.LEASE, {"webhooks": [], "shares": [], "limit": 100})
     for plan in (find, lease):
         assert "webhook_pending_turn" in plan
         assert "Seq Scan on webhooks_pending" not in plan

@@ -12,6 +12,7 @@ from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import failed_email, make_template
 from tests.emails.builders import deliver_all, send
 from tests.events.feed import publish_committed
+from tests.plans import plan_of, prefer_indexes
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook, delete_webhook
 
@@ -252,7 +253,8 @@ class TestSurroundings:
     def test_a_neighbour_is_read_along_the_index(self, owner, alice):
         emails = [make_email(alice.workspace) for _ in range(40)]
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE emails_email; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+            cursor.execute("ANALYZE emails_email")
+        prefer_indexes()
         with CaptureQueriesContext(connection) as queries:
             owner.get(f"/dashboard/emails/{emails[20].id}/")
 
@@ -263,9 +265,7 @@ class TestSurroundings:
         ]
         assert len(neighbours) == 2
         for sql in neighbours:
-            with connection.cursor() as cursor:
-                cursor.execute(f"EXPLAIN {sql}")
-                plan = "\n".join(line for (line,) in cursor.fetchall())
+            plan = plan_of(sql)
             assert "email_newest" in plan
             assert "Sort" not in plan
 

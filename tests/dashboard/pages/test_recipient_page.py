@@ -10,6 +10,7 @@ from streams.services import create_stream
 from suppressions.services import suppress_address
 from tests.dashboard.conftest import make_email, make_received, shown_text
 from tests.dashboard.scenario import answer_to
+from tests.plans import prefer_indexes
 
 PAGE = "/dashboard/emails/recipient/"
 
@@ -67,8 +68,7 @@ class TestEmails:
     def test_are_found_by_the_index(self, owner, alice):
         make_email(alice.workspace)
         rows = recipient_history.recipients_of(alice.workspace, "ada@example.com")
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        prefer_indexes()
 
         assert "recipient_by_address" in rows.explain()
 

@@ -12,6 +12,7 @@ from emails.listing.search import common_trigrams, filter_by_text, has_trigrams,
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account
+from tests.plans import prefer_indexes
 
 COMMON = {"  u", " us", "use", "ser", "  c", " co", "com"}
 # 3,000 emails of users at three domains: few enough for ANALYZE to sample every row.
@@ -85,8 +86,7 @@ class TestFilter:
         assert [email.id for email in filter_by_text(Email.objects.all(), text)] == expected
 
     def test_the_index_is_not_queried_for_common_trigrams(self):
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off")
+        prefer_indexes()
         plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
         assert "Index Cond: (search_text ~~ '%er77@%corp%'::text)" in plan
 
@@ -94,15 +94,13 @@ class TestFilter:
 @pytest.mark.django_db
 @pytest.mark.parametrize("text", ["zz", "----"])
 def test_the_index_is_not_read_for_a_text_without_trigrams(text):
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
+    prefer_indexes()
     assert "email_search" not in filter_by_text(Email.objects.order_by(), text).explain()
 
 
 @pytest.mark.django_db
 def test_without_statistics_the_index_is_queried_for_the_whole_text():
     search._statistics.cache_clear()
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
+    prefer_indexes()
     plan = filter_by_text(Email.objects.order_by(), "user77@corp").explain()
     assert "Index Cond: (search_text ~~ '%user77@corp%'::text)" in plan

@@ -22,6 +22,7 @@ from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import BOUNCED, LATER, OK, accept, claim_entries, counter_values, deliver_all, make_ready
+from tests.plans import plan_of, prefer_indexes
 
 pytestmark = pytest.mark.django_db
 
@@ -392,9 +393,7 @@ def test_recording_a_batch_takes_a_fixed_number_of_statements(workspace, django_
 
 def test_the_claim_uses_the_indexes(workspace):
     """A claim neither scans nor sorts the waiting entries."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + queue.CLAIM, SHARES.parameters(100, after=FIRST))
-        plan = "\n".join(row[0] for row in cursor.fetchall())
+    prefer_indexes()
+    plan = plan_of(queue.CLAIM, SHARES.parameters(100, after=FIRST))
     assert "pending_ready" in plan
     assert "Seq Scan on emails_pending" not in plan

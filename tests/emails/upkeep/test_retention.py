@@ -22,6 +22,7 @@ from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key
 from tests.emails.builders import BOUNCED, OK, claim_entries, deliver_all, send
+from tests.plans import plan_of, prefer_indexes
 from workspaces.api import authentication
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
@@ -239,16 +240,10 @@ class TestTemplateVersions:
 def test_retention_uses_the_index_of_the_list():
     """Retention has no separate index and must not scan the table."""
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-        values = {
-            "workspace": UUID(int=1),
-            "age": LONG_AGO,
-            "created_at": timezone.now(),
-            "id": UUID(int=2),
-            "limit": 9,
-        }
-        cursor.execute(f"EXPLAIN {retention.EXPIRED}", values)
-        plan = "\n".join(row for (row,) in cursor.fetchall())
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    prefer_indexes()
+    values = {"workspace": UUID(int=1), "age": LONG_AGO, "created_at": timezone.now(), "id": UUID(int=2), "limit": 9}
+    plan = plan_of(retention.EXPIRED, values)
     assert "Index Scan Backward using email_newest" in plan
 
 
