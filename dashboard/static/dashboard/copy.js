@@ -4,10 +4,16 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const source = document.querySelector(button.dataset.copy);
   const label = button.querySelector("[data-label]");
-  // A second press must not store the temporary label as the original.
+  // A second press must not store the temporary label and name as the original ones.
   label.dataset.original ??= label.textContent;
+  button.dataset.name ??= button.ariaLabel ?? "";
   label.textContent = (await copied(source)) ? button.dataset.done : button.dataset.failed;
-  setTimeout(() => { label.textContent = label.dataset.original; }, 2000);
+  // The name that a screen reader reads is the visible label for that time.
+  button.removeAttribute("aria-label");
+  setTimeout(() => {
+    label.textContent = label.dataset.original;
+    if (button.dataset.name) button.ariaLabel = button.dataset.name;
+  }, 2000);
 });
 
 async function copied(source) {
