@@ -36,6 +36,8 @@ def test_clients_and_the_broker_follow_the_primary(servers):
     with servers.client("one") as client:
         assert client.get("name") == b"first"
         assert client.llen("queue") == 1
+    with servers.client("two") as client:
+        wait_for(lambda: client.llen("queue") == 1, seconds=5, what="the copy of the message")
     servers.processes["one"].kill()
     wait_for(lambda: ask_redis(url, lambda client: client.set("name", "second")), seconds=30, what="a new primary")
     publish(url, "second")
