@@ -109,7 +109,7 @@ class ReceivedQueueWork:
 
     def _load(self, claim: MessageClaim) -> ReceivedJob | None:
         if claim.attempt > MAX_ATTEMPTS:
-            log.error("a message could not be read", extra={"data": {"message": str(claim.key)}})
+            log.error("a message could not be read", extra={"data": {"key": str(claim.key)}})
             record_reading(ReadResult(claim, None, error=NOT_READ))
             return None
         rows = run(LOAD, [claim.key])

@@ -1,12 +1,15 @@
 """From a stored message to its event and webhook: states, blocks, poison, deletion and retention."""
 
+import json
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.db.models import F
 
+from config.logs import JsonFormatter
 from events.models import Event
+from lib.ids import to_uuid
 from receiving import processing
 from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
@@ -191,7 +194,7 @@ def test_an_unreadable_message_is_published_with_its_header(key, route, webhook,
     assert WebhookDelivery.objects.count() == 1
 
 
-def test_a_message_that_crashes_its_worker_is_given_up_after_three_attempts(key, route):
+def test_a_message_that_crashes_its_worker_is_given_up_after_three_attempts(key, route, caplog):
     email = arrive()
     for _ in range(processing.MAX_ATTEMPTS):
         assert len(ReceivedQueueWork().claim(16).jobs) == 1
@@ -201,6 +204,11 @@ def test_a_message_that_crashes_its_worker_is_given_up_after_three_attempts(key,
     email.refresh_from_db()
     assert email.status == "unreadable"
     assert Event.objects.filter(kind="received").count() == 1
+    (line,) = [json.loads(JsonFormatter().format(one)) for one in caplog.records if one.levelname == "ERROR"]
+    assert (line["message"], line["key"]) == (
+        "a message could not be read",
+        str(to_uuid(email.message_id, prefix="msg_")),
+    )
 
 
 def test_a_message_is_published_once_by_two_workers(key, route):
