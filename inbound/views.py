@@ -30,13 +30,18 @@ def _views() -> dict[str, Callable[..., HttpResponseBase]]:
     }
 
 
+def _view_of(provider: str, *, secret: str | None) -> Callable[..., HttpResponseBase]:
+    """Return anymail's view of a provider. 404 without a secret, and for an unknown provider."""
+    view = _views().get(provider) if secret else None
+    if view is None:
+        raise Http404
+    return view
+
+
 @csrf_exempt
 def provider_events(request: HttpRequest, provider: str) -> HttpResponseBase:
     """Check the secret, parse the events (both by anymail) and store them. 404 if no secret is configured."""
-    view = _views().get(provider) if settings.ANYMAIL_WEBHOOK_SECRET else None
-    if view is None:
-        raise Http404
-    return view(request)
+    return _view_of(provider, secret=settings.ANYMAIL_WEBHOOK_SECRET)(request)
 
 
 @csrf_exempt
@@ -45,11 +50,7 @@ def named_events(request: HttpRequest, transport: str, provider: str) -> HttpRes
     spec = settings.TRANSPORTS.transports.get(transport) if settings.TRANSPORTS.is_named else None
     if spec is None or not spec.has_provider(provider):
         raise Http404
-    if not (spec.options.get("webhook_secret") or settings.ANYMAIL_WEBHOOK_SECRET):
-        raise Http404
-    view = _views().get(provider)
-    if view is None:
-        raise Http404
+    view = _view_of(provider, secret=spec.options.get("webhook_secret") or settings.ANYMAIL_WEBHOOK_SECRET)
     instance = view.view_class(**spec.options)  # type: ignore[attr-defined]  # set by View.as_view
     instance.setup(request)
     with calling_transport(transport):
