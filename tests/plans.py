@@ -5,10 +5,13 @@ from typing import Any
 from django.db import connection
 
 
-def prefer_indexes() -> None:
-    """Let the planner scan and sort only what no index has, for the rest of the transaction."""
+def prefer_indexes(*others: str) -> None:
+    """Let the planner scan and sort only what no index has, for the rest of the transaction.
+
+    others: options of the planner that are off, too.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        cursor.execute("; ".join(f"SET LOCAL {name} = off" for name in ("enable_seqscan", "enable_sort", *others)))
 
 
 def plan_of(sql: str, values: Any = None) -> str:

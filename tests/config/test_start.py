@@ -109,7 +109,7 @@ INVALID = [
 
 
 def grouped(cases: list[tuple[dict[str, str | None], str]]) -> list[tuple[dict[str, str | None], list[str]]]:
-    """Return the cases in as few groups as possible, each of different settings: a start takes seconds."""
+    """Return the cases in few groups, each of different settings: a start takes seconds."""
     groups: list[tuple[dict[str, str | None], list[str]]] = []
     for changes, message in cases:
         group = next((group for group in groups if not group[0].keys() & changes.keys()), None)

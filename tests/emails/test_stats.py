@@ -149,8 +149,7 @@ def test_the_backlog_is_not_counted_row_by_row(api, alice):
     """Waiting entries of any workspace are never read: the counts scan small ranges of their indexes."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(BACKLOG)
-        cursor.execute("SET LOCAL enable_bitmapscan = off")
-        prefer_indexes()
+        prefer_indexes("enable_bitmapscan")
         plan = plan_of(queue_stats.STATS, {"workspace": UUID(int=1), "all_time": counters.ALL_TIME})
         transaction.set_rollback(True)
     for index, condition in (

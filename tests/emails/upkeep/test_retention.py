@@ -239,9 +239,7 @@ class TestTemplateVersions:
 @pytest.mark.django_db
 def test_retention_uses_the_index_of_the_list():
     """Retention has no separate index and must not scan the table."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_bitmapscan = off")
-    prefer_indexes()
+    prefer_indexes("enable_bitmapscan")
     values = {"workspace": UUID(int=1), "age": LONG_AGO, "created_at": timezone.now(), "id": UUID(int=2), "limit": 9}
     plan = plan_of(retention.EXPIRED, values)
     assert "Index Scan Backward using email_newest" in plan
