@@ -57,7 +57,7 @@ SELECT d.event_id, d.status, w.url, w.workspace_id, d.kind, d.is_test
 """
 USAGE = "SELECT workspace_id, sum(used)::int AS used FROM workspaces_usage GROUP BY 1"
 RECEIVED = """
-SELECT e.id, e.workspace_id, m.message_id, e.recipient, e.status, e.event_id
+SELECT e.id, e.workspace_id, m.sha256, e.recipient, e.status, e.event_id
   FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
 """
 EMAILS = "SELECT id, workspace_id, status FROM emails_email"
@@ -291,7 +291,8 @@ def _check_bounces(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
 def _check_received(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
     """A message that the receiver acknowledged with a 250 is one received email of its workspace, with one event.
 
-    Hosts repeat a message until it is acknowledged, so that no other message is stored.
+    Hosts repeat a message until it is acknowledged, so that no other message is stored. Messages are identified by
+    their bytes: one that could not be read has no Message-ID.
     """
     found, events = defaultdict(list), Counter()
     for event in snapshot.events:
@@ -299,11 +300,14 @@ def _check_received(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]
             events[event.id, event.workspace_id, event.payload["id"]] += 1
     for row in snapshot.received:
         key = row.event_id, row.workspace_id, wire_id(row.id, "inb_")
-        found[row.message_id, row.recipient].append((wire_id(row.workspace_id, "ws_"), row.status, events.pop(key, 0)))
-    for key, message in ledger.received.items():
-        if found[key] != [(message.workspace, "processed", 1)]:
-            yield f"the acknowledged message {' to '.join(key)} of {message.workspace} became {found[key]}"
-    yield from (f"a message was never acknowledged: {key}, {found[key]}" for key in found.keys() - ledger.received)
+        state = wire_id(row.workspace_id, "ws_"), row.status, events.pop(key, 0)
+        found[bytes(row.sha256).hex(), row.recipient].append(state)
+    for message in ledger.received.values():
+        became = found.pop((message.digest, message.recipient), [])
+        if became != [(message.workspace, "processed", 1)]:
+            name = f"{message.message_id} to {message.recipient}"
+            yield f"the acknowledged message {name} of {message.workspace} became {became}"
+    yield from (f"a message to {recipient} was never acknowledged: {rows}" for (_, recipient), rows in found.items())
     yield from (f"the event {wire_id(event, 'evt_')} is of no received email" for event, *_ in events)
 
 

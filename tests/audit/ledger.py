@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -80,7 +81,8 @@ class WebhookRequest:
 class AcknowledgedMessage:
     """A message to an address of a workspace that the receiver acknowledged with a 250.
 
-    digest: the SHA-256 of its source, in hexadecimal. answers: the id of the email that it answers; empty if none.
+    sender, subject, text: as it is to be read. digest: the SHA-256 of its source, in hexadecimal. answers: the id of
+    the email that it answers; empty if none. is_forwarded: whether a route forwards what its recipient receives.
     """
 
     message_id: str
@@ -88,7 +90,11 @@ class AcknowledgedMessage:
     workspace: str
     size: int
     digest: str
+    sender: str = ""
+    subject: str = ""
+    text: str = ""
     answers: str = ""
+    is_forwarded: bool = False
 
 
 @dataclass
@@ -114,13 +120,11 @@ class Ledger:
             self.accepted.append(email)
         return email
 
-    def record_received(
-        self, source: bytes, *, message_id: str, recipients: Mapping[str, str], answers: str = ""
-    ) -> None:
-        """Record a message. recipients: the workspaces of its acknowledged addresses."""
+    def record_received(self, source: bytes, *, message_id: str, recipients: Mapping[str, str], **facts: Any) -> None:
+        """Record a message. recipients: the workspaces of its acknowledged addresses. facts: of AcknowledgedMessage."""
         digest = hashlib.sha256(source).hexdigest()
         for address, workspace in recipients.items():
-            message = AcknowledgedMessage(message_id, address, workspace, len(source), digest, answers)
+            message = AcknowledgedMessage(message_id, address, workspace, len(source), digest, **facts)
             self.received[message_id, address] = message
 
     def record_cancelled(self, email: AcceptedEmail) -> None:

@@ -1,10 +1,9 @@
 """Auditor of received email: compares acknowledged messages with all that a workspace can see.
 
-It reads the list of the API, the feed and the requests to the webhook endpoint, and imports nothing of the service.
-Every violation is a sentence.
+It reads the list of the API, every source, the feed and the requests to the webhook endpoint, and imports nothing of
+the service. Every violation is a sentence.
 """
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,45 +19,66 @@ RECEIVED, REPLIED = "email.received", "email.replied"
 class WorkspaceView:
     """Received email as a workspace sees it.
 
-    emails: of the list. events: `received` and `replied` of the feed. requests: to its endpoint. sources: of some
-    emails, by id.
+    emails: of the list. events: `received` and `replied` of the feed. requests: to its endpoint. digests: the SHA-256
+    of what was received, without the fields that the service adds, of every email by id. forwards: of the emails to
+    addresses that are forwarded, by id.
     """
 
     workspace: str
     emails: list[dict[str, Any]]
     events: list[dict[str, Any]]
     requests: list[WebhookRequest]
-    sources: Mapping[str, bytes] = field(default_factory=dict)
+    digests: Mapping[str, str]
+    forwards: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def find_received_violations(view: WorkspaceView, acknowledged: Iterable[AcknowledgedMessage]) -> Iterator[str]:
-    """Each acknowledged message is one received email, with one event and one webhook event, and no other exists."""
-    messages = {(one.message_id, one.recipient): one for one in acknowledged if one.workspace == view.workspace}
+    """Each acknowledged message is one received email, with one event and one webhook event, and no other exists.
+
+    Emails are identified by their source: one that could not be read has no Message-ID.
+    """
+    messages = {(one.digest, one.recipient): one for one in acknowledged if one.workspace == view.workspace}
     emails = defaultdict(list)
     for email in view.emails:
-        emails[email["messageId"], email["recipient"]].append(email)
+        emails[view.digests[email["id"]], email["recipient"]].append(email)
+    texts = dict(_texts(view))
     for key, message in messages.items():
-        yield from _check_emails(message, emails.pop(key, []), view)
-    for (message_id, recipient), found in emails.items():
-        yield f"a message was never acknowledged: {message_id} to {recipient}, {[email['status'] for email in found]}"
+        yield from _check_emails(message, emails.pop(key, []), view, texts)
+    for (_, recipient), found in emails.items():
+        names = [(email["messageId"], email["status"]) for email in found]
+        yield f"a message to {recipient} was never acknowledged, or not with this source: {names}"
     yield from _check_events(view)
     yield from _check_requests(view)
 
 
-def _check_emails(message: AcknowledgedMessage, emails: list[dict[str, Any]], view: WorkspaceView) -> Iterator[str]:
+def _check_emails(
+    message: AcknowledgedMessage, emails: list[dict[str, Any]], view: WorkspaceView, texts: Mapping[str, str]
+) -> Iterator[str]:
     name = f"the acknowledged message {message.message_id} to {message.recipient}"
     if len(emails) != 1:
         yield f"{name} is {len(emails)} received emails"
         return
     (email,) = emails
     if (email["status"], email["size"]) != ("processed", message.size):
-        yield f"{name} of {message.size} bytes is {email['status']} with {email['size']} bytes"
+        reason = email["blockedReason"] or email["parseErrors"]
+        yield f"{name} of {message.size} bytes is {email['status']} with {email['size']} bytes: {reason}"
     if (email["replyToEmail"] or {}).get("emailId", "") != message.answers:
         yield f"{name} answers {message.answers or 'nothing'}, but shows {email['replyToEmail']}"
-    # Our fields are in front of it.
-    source = view.sources.get(email["id"])
-    if source is not None and hashlib.sha256(source[-message.size :]).hexdigest() != message.digest:
-        yield f"{name} has another source"
+    found = email["messageId"], (email["from"] or {}).get("email"), email["subject"], texts.get(email["id"])
+    if found != (message.message_id, message.sender, message.subject, message.text):
+        yield f"{name} is read as {found}"
+    if message.is_forwarded:
+        forwards = [(forward["emailId"] is not None, forward["error"]) for forward in view.forwards[email["id"]]]
+        if forwards != [(True, None)]:
+            yield f"{name} has the forwards {view.forwards[email['id']]}"
+
+
+def _texts(view: WorkspaceView) -> Iterator[tuple[str, str]]:
+    """Yield the text of each email as its webhook has it."""
+    for request in view.requests:
+        body = json.loads(request.body)
+        if body["type"] == RECEIVED:
+            yield body["data"]["id"], body["data"]["text"]
 
 
 def _check_events(view: WorkspaceView) -> Iterator[str]:

@@ -15,11 +15,17 @@ EMAIL = {
     "messageId": "<1@host.example>",
     "recipient": "a@in.demo.example",
     "status": "processed",
+    "blockedReason": None,
+    "parseErrors": [],
     "size": len(SOURCE),
+    "from": {"email": "ada@example.com", "name": ""},
+    "subject": "Hi",
     "replyToEmail": {"emailId": "e1"},
 }
+DIGEST = hashlib.sha256(SOURCE).hexdigest()
+UNREADABLE = {"status": "unreadable", "messageId": None, "from": None, "subject": "", "parseErrors": ["Not read"]}
 EVENTS = [
-    {"id": "evt_1", "type": RECEIVED, "data": {"id": "inb_1"}},
+    {"id": "evt_1", "type": RECEIVED, "data": {"id": "inb_1", "text": "Hello\n"}},
     {"id": "evt_2", "type": REPLIED, "data": {"inboundId": "inb_1"}},
 ]
 
@@ -30,14 +36,14 @@ def build_request(event, status=200):
 
 @pytest.fixture
 def acknowledged():
-    digest = hashlib.sha256(SOURCE).hexdigest()
-    return [AcknowledgedMessage("<1@host.example>", "a@in.demo.example", "ws_1", len(SOURCE), digest, "e1")]
+    facts = {"sender": "ada@example.com", "subject": "Hi", "text": "Hello\n", "answers": "e1", "is_forwarded": True}
+    return [AcknowledgedMessage("<1@host.example>", "a@in.demo.example", "ws_1", len(SOURCE), DIGEST, **facts)]
 
 
 @pytest.fixture
 def view():
-    sources = {"inb_1": b"Received: by us\r\n" + SOURCE}
-    return WorkspaceView("ws_1", [EMAIL], EVENTS, [*map(build_request, EVENTS)], sources)
+    forwards = {"inb_1": [{"emailId": "e2", "error": None}]}
+    return WorkspaceView("ws_1", [EMAIL], EVENTS, [*map(build_request, EVENTS)], {"inb_1": DIGEST}, forwards)
 
 
 def test_a_consistent_view_has_no_violations(view, acknowledged):
@@ -48,14 +54,36 @@ def test_a_consistent_view_has_no_violations(view, acknowledged):
 
 BROKEN = {
     "a lost message": (lambda v: replace(v, emails=[]), "is 0 received emails"),
-    "a repeated row": (lambda v: replace(v, emails=[EMAIL, {**EMAIL, "id": "inb_2"}]), "is 2 received emails"),
+    "a repeated row": (
+        lambda v: replace(v, emails=[EMAIL, {**EMAIL, "id": "inb_2"}], digests={**v.digests, "inb_2": DIGEST}),
+        "is 2 received emails",
+    ),
     "a row of a message that was refused": (
-        lambda v: replace(v, emails=[EMAIL, {**EMAIL, "messageId": "<2@host.example>"}]),
+        lambda v: replace(v, emails=[EMAIL, {**EMAIL, "id": "inb_2"}], digests={**v.digests, "inb_2": "0"}),
         "never acknowledged",
+    ),
+    "an unreadable message": (lambda v: replace(v, emails=[{**EMAIL, **UNREADABLE}]), "is unreadable"),
+    "a blocked message": (
+        lambda v: replace(v, emails=[{**EMAIL, "status": "blocked", "blockedReason": "not_a_reply"}]),
+        "is blocked with 22 bytes: not_a_reply",
+    ),
+    "another sender": (lambda v: replace(v, emails=[{**EMAIL, "from": None}]), "is read as"),
+    "another subject": (lambda v: replace(v, emails=[{**EMAIL, "subject": ""}]), "is read as"),
+    "another text": (
+        lambda v: replace(v, requests=[build_request({**EVENTS[0], "data": {"id": "inb_1", "text": ""}})]),
+        "is read as",
+    ),
+    "a lost forward": (
+        lambda v: replace(v, forwards={"inb_1": [{"emailId": None, "error": "internal_error"}]}),
+        "has the forwards",
+    ),
+    "a second forward": (
+        lambda v: replace(v, forwards={"inb_1": [*v.forwards["inb_1"], *v.forwards["inb_1"]]}),
+        "has the forwards",
     ),
     "an unread message": (lambda v: replace(v, emails=[{**EMAIL, "status": "stored"}]), "is stored"),
     "a part of a message": (lambda v: replace(v, emails=[{**EMAIL, "size": 3}]), "with 3 bytes"),
-    "another message": (lambda v: replace(v, sources={"inb_1": SOURCE.upper()}), "another source"),
+    "another message": (lambda v: replace(v, digests={"inb_1": "0"}), "not with this source"),
     "no match": (lambda v: replace(v, emails=[{**EMAIL, "replyToEmail": None}]), "answers e1"),
     "no event": (lambda v: replace(v, events=EVENTS[1:]), "has 0 events email.received"),
     "a repeated event": (lambda v: replace(v, events=[*EVENTS, {**EVENTS[0], "id": "evt_3"}]), "has 2 events"),

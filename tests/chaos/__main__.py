@@ -28,6 +28,9 @@ def main() -> int:
     parser.add_argument("--bulk", type=int, default=100, help="recipients of the largest batches; 0: no large batches")
     parser.add_argument("--two-transports", action="store_true", help="send by two transports that fail in turn")
     parser.add_argument("--receiving", action="store_true", help="deliver email to workspaces instead of sending it")
+    parser.add_argument(
+        "--short-of-connections", action="store_true", help="with --receiving: half of the faults are such shortages"
+    )
     parser.add_argument("--upgrade-from", metavar="COMMIT", help="instead of faults: upgrade from this commit")
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the database before the upgrade")
     options = parser.parse_args()
@@ -51,7 +54,12 @@ def main() -> int:
         return 1 if violations else 0
     print(f"seed {options.seed}, logs in {logs}", flush=True)
     if options.receiving:
-        report = run_receiving(logs, seed=options.seed, seconds=options.minutes * 60)
+        report = run_receiving(
+            logs,
+            seed=options.seed,
+            seconds=options.minutes * 60,
+            is_short_of_connections=options.short_of_connections,
+        )
     else:
         report = run(
             logs,

@@ -3,19 +3,22 @@
 import re
 import smtplib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from email.policy import SMTP
+from types import MappingProxyType
 
 from tests.audit.ledger import ReceivedMessage
 from tests.chaos.callers import Caller
-from tests.stack.scenario import CALL_TIMEOUT_SECONDS, Tenant
+from tests.chaos.receiving_routes import ANSWERS, FORWARDED
+from tests.stack.scenario import CALL_TIMEOUT_SECONDS, Tenant, message_id_of
 
 # Less than a frozen receiver sleeps: it stores a message that the host has delivered elsewhere meanwhile.
 REPLY_SECONDS = 5.0
 SMALL, FILES, LARGE = 500, (10_000, 200_000), (1_000_000, 3_000_000)
+TEXT = "Hello,\n.\n..and goodbye\n"
 REPLY_TO = re.compile(rb"^Reply-To: <?(r-[^@>\s]+@[^>\s]+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -25,9 +28,11 @@ class OutgoingMail:
 
     message_id: str
     sender: str
+    subject: str
     source: bytes
     recipients: dict[str, str]
     answers: str = ""
+    is_forwarded: bool = False
 
 
 @dataclass
@@ -42,7 +47,7 @@ class MailHost(Caller):
         return [
             (self.deliver_small, 10), (self.deliver_file, 6), (self.deliver_large, 1), (self.deliver_to_several, 3),
             (self.deliver_to_both, 3), (self.lose_reply, 4), (self.break_off, 3), (self.repeat, 3),
-            (self.send_answerable, 1), (self.answer, 2),
+            (self.deliver_forwarded, 3), (self.send_answerable, 2), (self.answer, 2), (self.answer_to_route, 2),
         ]  # fmt: skip
 
     def deliver_small(self) -> None:
@@ -60,6 +65,13 @@ class MailHost(Caller):
     def deliver_to_both(self) -> None:
         """Deliver one message to two workspaces, neither of which sees the address of the other."""
         self._deliver(self._mail(*self.scenario.tenants, size=SMALL))
+
+    def deliver_forwarded(self) -> None:
+        """Deliver to an address whose route forwards."""
+        tenant = self.tenant
+        address = f"{FORWARDED}+{next(self.scenario.numbers)}@{tenant.domain}"
+        mail = self._build([tenant], {address: tenant.id}, sender="ada@example.com", size=SMALL)
+        self._deliver(replace(mail, is_forwarded=True))
 
     def lose_reply(self) -> None:
         """Close the connection after the final dot, as when the reply is lost; then deliver again."""
@@ -94,22 +106,33 @@ class MailHost(Caller):
             self.answerable.append((sent.email_id, address))
 
     def answer(self) -> None:
-        """Answer an email that has arrived, once."""
+        """Answer an email that has arrived, once, to its reply address."""
+        if taken := self._take_arrived():
+            email_id, message, tenant = taken
+            found = REPLY_TO.search(message.source)
+            assert found, f"{message.recipient} received a message without a reply address"
+            self._answer(email_id, message, tenant, to=found[1].decode())
+
+    def answer_to_route(self) -> None:
+        """Answer an email that has arrived, once, to an address whose route takes nothing but answers."""
+        if taken := self._take_arrived():
+            email_id, message, tenant = taken
+            self._answer(email_id, message, tenant, to=f"{ANSWERS}+{next(self.scenario.numbers)}@{tenant.domain}")
+
+    def _take_arrived(self) -> tuple[str, ReceivedMessage, Tenant] | None:
+        """Return the first email that has arrived and was not answered, and its workspace."""
         messages = {message.recipient: message for message in list(self.scenario.ledger.messages)}
         for email_id, address in self.answerable:
-            if address in messages:
+            if message := messages.get(address):
                 self.answerable.remove((email_id, address))
-                self._answer(email_id, messages[address])
-                return
+                owner = next(one.workspace for one in list(self.scenario.ledger.accepted) if one.email_id == email_id)
+                return email_id, message, next(tenant for tenant in self.scenario.tenants if tenant.id == owner)
+        return None
 
-    def _answer(self, email_id: str, message: ReceivedMessage) -> None:
-        found = REPLY_TO.search(message.source)
-        assert found, f"{message.recipient} received a message without a reply address"
-        owner = next(one.workspace for one in list(self.scenario.ledger.accepted) if one.email_id == email_id)
-        tenant = next(tenant for tenant in self.scenario.tenants if tenant.id == owner)
-        self._deliver(
-            self._build([tenant], {found[1].decode(): owner}, sender=message.recipient, size=SMALL, answers=email_id)
-        )
+    def _answer(self, email_id: str, message: ReceivedMessage, tenant: Tenant, *, to: str) -> None:
+        fields = {"In-Reply-To": f"<{message_id_of(message)}@{tenant.domain}>"}
+        mail = self._build([tenant], {to: tenant.id}, sender=message.recipient, size=SMALL, fields=fields)
+        self._deliver(replace(mail, answers=email_id))
 
     def _mail(self, *tenants: Tenant, size: int) -> OutgoingMail:
         recipients = {}
@@ -120,18 +143,20 @@ class MailHost(Caller):
         return self._build(tenants, recipients, sender="ada@example.com", size=size)
 
     def _build(
-        self, tenants: list[Tenant] | tuple[Tenant, ...], recipients: dict[str, str], *, sender: str, size: int,
-        answers: str = "",
+        self, tenants: Sequence[Tenant], recipients: dict[str, str], *, sender: str, size: int,
+        fields: Mapping[str, str] = MappingProxyType({}),
     ) -> OutgoingMail:  # fmt: skip
         message = EmailMessage(policy=SMTP)
         message_id = f"<{next(self.scenario.numbers)}@host.example>"
         markers = {tenant.marker for tenant in tenants}
         message["From"], message["Message-ID"] = sender, message_id
-        message["Subject"] = markers.pop() if len(markers) == 1 else "To both"
-        message.set_content("Hello,\n.\n..and goodbye\n")
+        message["Subject"] = subject = markers.pop() if len(markers) == 1 else "To both"
+        for name, value in fields.items():
+            message[name] = value
+        message.set_content(TEXT)
         if size > SMALL:
             message.add_attachment(self.random.randbytes(size), maintype="application", subtype="pdf", filename="a.pdf")
-        return OutgoingMail(message_id, sender, message.as_bytes(), recipients, answers)
+        return OutgoingMail(message_id, sender, subject, message.as_bytes(), recipients)
 
     def _deliver(self, mail: OutgoingMail) -> None:
         """Deliver to each recipient until it is acknowledged."""
@@ -142,8 +167,9 @@ class MailHost(Caller):
             with suppress(OSError, smtplib.SMTPException):
                 accepted = self._transact(mail, remaining)
             self.scenario.ledger.record_received(
-                mail.source, message_id=mail.message_id, recipients=accepted, answers=mail.answers
-            )
+                mail.source, message_id=mail.message_id, recipients=accepted, sender=mail.sender, subject=mail.subject,
+                text=TEXT, answers=mail.answers, is_forwarded=mail.is_forwarded,
+            )  # fmt: skip
             remaining = {address: owner for address, owner in remaining.items() if address not in accepted}
             if remaining:
                 self.done["deliveries without a 250"] += 1

@@ -3,8 +3,10 @@
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+
+import psycopg
 
 from lib.worker.failpoints import POINTS
 from tests.chaos import clocks
@@ -15,15 +17,22 @@ from tests.stack.stack import wait_for
 
 ACTIONS = ("kill", "kill", "kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop_redis")
 RECEIVERS = ("inbound", "inbound-2")
+MAX_CONNECTIONS = 1_000
+SPARE_CONNECTIONS = (1, 3, 6)
+TERMINATE_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+ WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+"""
 # A busy machine needs most of it to start the process.
 HIT_SECONDS = 30.0
 
 
 @dataclass
 class ReceivingFaultInjector(FaultInjector):
-    """Injects faults into receiving. ports: those of RECEIVERS."""
+    """Injects faults into receiving. ports: those of RECEIVERS. is_short_of_connections: see `run_receiving`."""
 
     ports: tuple[int, ...] = ()
+    is_short_of_connections: bool = False
 
     def faults(self) -> list[Callable[[], None]]:
         faults = [
@@ -34,7 +43,8 @@ class ReceivingFaultInjector(FaultInjector):
         faults += [self.fill_disk] if self.disk else []
         faults += [self.shift_clock] if clocks.faketime_library() else []
         # Often: they cover the states between a commit and its reply, and during reading.
-        return faults + [self.fail_in_inbound] * 5 + [self.fail_in_worker] * 4
+        faults += [self.fail_in_inbound] * 5 + [self.fail_in_worker] * 4
+        return faults + [self.starve_database] * (len(faults) if self.is_short_of_connections else 0)
 
     def kill_inbound(self) -> None:
         self._restart_receiver(signal.SIGKILL)
@@ -49,6 +59,25 @@ class ReceivingFaultInjector(FaultInjector):
 
     def freeze_database(self) -> None:
         self._freeze([self.database.pid], self.random.uniform(0.5, 3))
+
+    def starve_database(self) -> None:
+        """Use up the connections of PostgreSQL except for a few, for up to three leases."""
+        with ExitStack() as stack:
+            taken = self._take_connections(stack)
+            for connection in taken[: self.random.choice(SPARE_CONNECTIONS)]:
+                connection.close()
+            time.sleep(self.random.uniform(1, 3 * LEASE_SECONDS))
+
+    def _take_connections(self, stack: ExitStack) -> list[psycopg.Connection]:
+        """Return all connections that are free, and those that the service had, which are ended first."""
+        taken: list[psycopg.Connection] = []
+        with suppress(psycopg.OperationalError):
+            while len(taken) < MAX_CONNECTIONS:
+                connection = psycopg.connect(self.scenario.stack.database, autocommit=True)
+                taken.append(stack.enter_context(closing(connection)))
+                if len(taken) == 1:
+                    connection.execute(TERMINATE_OTHERS)
+        return taken
 
     def fail_in_inbound(self) -> None:
         name = self.random.choice(RECEIVERS)

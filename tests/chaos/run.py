@@ -27,6 +27,7 @@ from tests.chaos.feed_reader import FeedReader
 from tests.chaos.mail_hosts import MailHost
 from tests.chaos.received_view import find_violations_of_views
 from tests.chaos.receiving_faults import RECEIVERS, ReceivingFaultInjector
+from tests.chaos.receiving_routes import create_routes, record_forwards
 from tests.chaos.stream_reader import StreamReader
 from tests.stack.scenario import Scenario, running_scenario
 from tests.stack.stack import free_port
@@ -68,13 +69,24 @@ def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0, has_two_transpo
         return _run_until_idle(injector, callers, seed=seed, seconds=seconds)
 
 
-def run_receiving(logs: Path, *, seed: int, seconds: float) -> ChaosReport:
-    """Let mail hosts deliver to two receivers while faults are injected, instead of callers of the API."""
+def run_receiving(logs: Path, *, seed: int, seconds: float, is_short_of_connections: bool = False) -> ChaosReport:
+    """Let mail hosts deliver to two receivers while faults are injected, instead of callers of the API.
+
+    is_short_of_connections: half of the faults use up the connections of the database.
+    """
     with _running_injector(logs, seed, **RECEIVING) as started:
         scenario = started.scenario
         ports = int(scenario.stack.environment["INBOUND_PORT"]), free_port()
-        injector = ReceivingFaultInjector(scenario, started.random, started.database, started.disk, ports=ports)
+        injector = ReceivingFaultInjector(
+            scenario,
+            started.random,
+            started.database,
+            started.disk,
+            ports=ports,
+            is_short_of_connections=is_short_of_connections,
+        )
         injector.start_receiver(RECEIVERS[1])
+        create_routes(scenario)
         hosts = [MailHost(scenario, random.Random(seed * 1000 + number), ports=ports) for number in range(HOSTS)]
         try:
             report = _run_until_idle(injector, hosts, seed=seed, seconds=seconds)
@@ -147,6 +159,7 @@ def _finish(scenario: Scenario, injector: FaultInjector, callers: Sequence[Calle
         scenario.wait_until_idle(seconds=SETTLE_SECONDS)
     except AssertionError as error:
         violations.append(str(error))
+    record_forwards(scenario)
     violations += scenario.find_violations()
     done = sum((caller.done for caller in callers), injector.done)
     ledger = scenario.ledger
