@@ -33,3 +33,21 @@ class MessageTooLarge(Refused):
     """Raised for a part that is larger than the API accepts."""
 
     code = "552 5.3.4"
+
+
+class InvalidResponse(Refused):
+    """Raised for a response in AUTH that has no password (RFC 4954, section 4)."""
+
+    code = "501 5.5.2"
+
+
+class ExchangeCancelled(Refused):
+    """Raised when a client ends AUTH with "*"."""
+
+    code = "501 5.7.0"
+
+
+class ResponseTooLong(Refused):
+    """Raised for a response in AUTH that is longer than a line of a session may be (RFC 4954, section 6)."""
+
+    code = "500 5.5.6"

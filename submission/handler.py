@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import TypeVar
 
-from aiosmtpd.smtp import LoginPassword
 from django.db import close_old_connections
 
 from api.errors import Problem, RateLimitExceeded
@@ -24,6 +23,7 @@ from submission.replies import (
     one_line,
     reply_to_error,
 )
+from submission.sasl import OFFER, read_password
 from submission.services import accept_email, begin_message, check_recipient, complete_message, sign_in
 from submission.session import SubmissionEnvelope, SubmissionSession, SubmissionSMTP
 from workspaces.api.throttling import record_failure
@@ -53,7 +53,7 @@ class SubmissionHandler:
         responses: list[str],
     ) -> list[str]:
         session.host_name = hostname
-        offered = [line[4:] for line in responses if line[4:] != "HELP"]
+        offered = [OFFER if line[4:].startswith("AUTH ") else line[4:] for line in responses if line[4:] != "HELP"]
         *lines, last = [*offered, *EXTENSIONS]
         return [*(f"250-{line}" for line in lines), f"250 {last}"]
 
@@ -63,14 +63,9 @@ class SubmissionHandler:
         session: SubmissionSession,
         envelope: SubmissionEnvelope,
         arguments: list[str],
-    ) -> str | None:
-        read = server.auth_PLAIN if arguments[0] == "PLAIN" else server.auth_LOGIN
-        sent = (await read(server, arguments)).auth_data
-        if not isinstance(sent, LoginPassword):
-            # The client has its reply already.
-            return None
-        password = sent.password.decode("utf-8", "replace")
+    ) -> str:
         try:
+            password = await read_password(server.ask, *arguments)
             key = await self.run(partial(sign_in, password, client=server.client_address))
         except SIGN_IN_REFUSALS as problem:
             return await self._refuse_sign_in(server, problem)

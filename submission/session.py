@@ -7,7 +7,7 @@ import ssl
 from ipaddress import ip_address
 from typing import Any
 
-from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword, Session
+from aiosmtpd.smtp import Envelope, Session
 from django.conf import settings
 
 from lib.email_addresses import Address as MailAddress
@@ -20,6 +20,7 @@ from lib.network.address_guard import Address, unwrap
 from lib.network.client_address import is_trusted_proxy
 from submission.metrics import count_reply
 from submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
+from submission.sasl import encode_challenge, read_line
 from workspaces.models import ApiKey
 
 # Attachments of 10 MiB in base64, and two texts of 1 MiB.
@@ -89,7 +90,6 @@ class SubmissionSMTP(LimitedSMTP):
             ident="Postrider ESMTP",
             tls_context=None if has_tls else tls_context,
             auth_required=True,
-            authenticator=_return_credentials,
         )
         self._memory = memory
         # Bytes of the current message that count towards the memory.
@@ -148,6 +148,11 @@ class SubmissionSMTP(LimitedSMTP):
         # Names of mechanisms are case-insensitive (RFC 4422, section 3.1); aiosmtpd compares them exactly.
         mechanism, space, initial = (arg or "").partition(" ")
         await super().smtp_AUTH(f"{mechanism.upper()}{space}{initial}")
+
+    async def ask(self, challenge: str) -> bytes:
+        """Send a challenge of AUTH; return the line of the client's response. Raises ResponseTooLong."""
+        await self.push(encode_challenge(challenge))
+        return await read_line(self._reader)
 
     async def smtp_MAIL(self, arg: str | None) -> None:
         await super().smtp_MAIL(AUTH_PARAMETER.sub("", arg) if arg else arg)
@@ -233,10 +238,3 @@ class SubmissionSMTP(LimitedSMTP):
         client = self.client_address()
         is_near = client is not None and (client.is_loopback or is_trusted_proxy(str(client)))
         return bool(settings.SUBMISSION_ALLOW_PLAINTEXT) and is_near
-
-
-def _return_credentials(
-    server: Any, session: Any, envelope: Any, mechanism: str, credentials: LoginPassword
-) -> AuthResult:
-    """Return what the client sent: the handler checks it, in a thread."""
-    return AuthResult(success=True, handled=True, auth_data=credentials)

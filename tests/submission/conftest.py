@@ -1,7 +1,8 @@
 import pytest
+import trustme
 
 from tests.conftest import make_account, make_domain, make_key
-from tests.submission.fixtures import run_submission
+from tests.submission.fixtures import run_submission, write_certificate
 
 
 @pytest.fixture
@@ -15,3 +16,12 @@ def workspace(db):
 def port(workspace, settings):
     with run_submission(settings, key=make_key(workspace, "sending_access")) as port:
         yield port
+
+
+@pytest.fixture
+def certificate(settings, tmp_path):
+    """Set a certificate for localhost; return its authority."""
+    authority = trustme.CA()
+    settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    write_certificate(settings, authority)
+    return authority

@@ -41,6 +41,13 @@ class SubmissionPort(ReceiverPort):
             return code, text.decode()
 
 
+def write_certificate(settings, authority):
+    issued = authority.issue_cert("localhost")
+    issued.private_key_pem.write_to_path(settings.SUBMISSION_TLS_KEY)
+    issued.cert_chain_pems[0].write_to_path(settings.SUBMISSION_TLS_CERT)
+    return issued
+
+
 async def close_connections(loop: asyncio.AbstractEventLoop) -> None:
     """Close connections whose end the server has not read yet; a closed loop would leave them open."""
     sessions = asyncio.all_tasks(loop) - {asyncio.current_task()}

@@ -21,7 +21,7 @@ from suppressions.services import suppress_address
 from tests.conftest import make_account, make_domain, make_key
 from tests.emails.builders import claim_entries
 from tests.stack.stack import free_port, wait_for
-from tests.submission.fixtures import MESSAGE, run_submission
+from tests.submission.fixtures import MESSAGE, run_submission, write_certificate
 from workspaces.api import authentication
 from workspaces.models import ApiKey, Usage, Workspace
 from workspaces.services import revoke_api_key
@@ -105,21 +105,6 @@ class TestSignIn:
     def test_use_is_recorded(self, port):
         assert port.submit()[0] == 250
         assert ApiKey.objects.get().last_used_at
-
-
-@pytest.fixture
-def certificate(settings, tmp_path):
-    authority = trustme.CA()
-    settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
-    write_certificate(settings, authority)
-    return authority
-
-
-def write_certificate(settings, authority):
-    issued = authority.issue_cert("localhost")
-    issued.private_key_pem.write_to_path(settings.SUBMISSION_TLS_KEY)
-    issued.cert_chain_pems[0].write_to_path(settings.SUBMISSION_TLS_CERT)
-    return issued
 
 
 class TestTls:
@@ -592,5 +577,5 @@ class TestErrors:
         with port.open_session(greeted=False) as session:
             offered = session.exchange(b"EHLO app.example\r\n").splitlines()
         assert {line[4:] for line in offered[1:]} == {
-            "SIZE 16777216", "8BITMIME", "SMTPUTF8", "AUTH LOGIN PLAIN", "PIPELINING", "ENHANCEDSTATUSCODES",
+            "SIZE 16777216", "8BITMIME", "SMTPUTF8", "AUTH PLAIN LOGIN", "PIPELINING", "ENHANCEDSTATUSCODES",
         }  # fmt: skip
