@@ -4,6 +4,7 @@
 import asyncio
 import re
 import ssl
+from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any
 
@@ -73,6 +74,9 @@ class SubmissionSMTP(LimitedSMTP):
     memory: shared by all sessions of the process.
     has_tls: the connection is encrypted from its start.
     """
+
+    # RFC 4954, section 3, adds 500 to MAIL for its parameter; a password in AUTH may be as long as in a response.
+    long_commands: Mapping[str, int] = {"MAIL": LimitedSMTP.long_commands["MAIL"] + 500, "AUTH": LIMITS.line_bytes}
 
     def __init__(
         self,

@@ -10,6 +10,8 @@ import logging
 import re
 import ssl
 import time
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP
@@ -51,6 +53,10 @@ class LimitedSMTP(SMTP):
 
     options: further arguments of aiosmtpd's class.
     """
+
+    # Bytes of commands that may exceed 512 (RFC 5321, section 4.5.3.1.4): MAIL with BODY (RFC 6152, section 2).
+    # aiosmtpd adds those for SIZE and SMTPUTF8.
+    long_commands: Mapping[str, int] = {"MAIL": 512 + 17}
 
     def __init__(
         self,
@@ -142,6 +148,11 @@ class LimitedSMTP(SMTP):
         # The next command is here already: other sessions come first, and the end of this one.
         if is_last or self._has_more_commands():
             await asyncio.sleep(0)
+
+    async def smtp_EHLO(self, hostname: str) -> None:  # noqa: N802
+        # Not aiosmtpd's dictionary: all sessions share it, each new one resets it, and EHLO adds to it.
+        self.command_size_limits = defaultdict(lambda: SMTP.command_size_limit, self.long_commands)
+        await super().smtp_EHLO(hostname)
 
     async def smtp_RCPT(self, arg: str | None) -> None:  # noqa: N802
         await super().smtp_RCPT(arg)

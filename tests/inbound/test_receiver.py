@@ -51,6 +51,15 @@ def test_the_same_report_twice_is_one_event(port, workspace):
     assert Event.objects.filter(kind="bounced").count() == 1
 
 
+def test_the_length_of_a_command_is_limited_in_each_session_alone(port, workspace):
+    with port.open_session() as session, port.open_session():
+        for length, code in ((565, "250"), (566, "500")):
+            parameters = b"SIZE=100 BODY=8BITMIME SMTPUTF8".rjust(length - len("MAIL FROM:<a@b.example>"))
+            assert session.exchange(b"MAIL FROM:<a@b.example>" + parameters + b"\r\n").startswith(code)
+            for _ in range(3):
+                session.exchange(b"EHLO mx.example.com\r\n")
+
+
 def test_a_token_is_case_insensitive(port, workspace):
     assert port.send(dsn(), return_path_of(sent_recipient(workspace)).upper())[0] == 250
 

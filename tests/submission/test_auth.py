@@ -33,6 +33,7 @@ DIALOGUES = {
     # Jakarta Mail, nullmailer protocols/smtp.cc
     "PLAIN with an authorization identity": f"> AUTH PLAIN <authorized>\n< {SIGNED_IN}",
     "PLAIN with other bytes than UTF-8": f"> AUTH PLAIN <latin1>\n< {SIGNED_IN}",
+    "PLAIN of 12,288 bytes": f"> AUTH PLAIN <long>\n< {SIGNED_IN}",
     "PLAIN with a response of 12,288 bytes": f"> AUTH PLAIN\n< 334 \n> <long>\n< {SIGNED_IN}",
     "a command after AUTH in one piece": f"> AUTH PLAIN <plain>\n> NOOP\n< {SIGNED_IN}\n< 250 2.0.0",
 }
@@ -125,3 +126,13 @@ def test_plain_comes_first_since_programs_use_the_first_mechanism_they_know(port
     with port.open_session(greeted=False) as session:
         lines = session.exchange(b"EHLO app.example\r\n").splitlines()
     assert [line[4:] for line in lines if "AUTH" in line] == ["AUTH PLAIN LOGIN"]
+
+
+def test_the_auth_parameter_of_mail_may_have_500_characters(port):
+    with port.open_session() as session, port.open_session():
+        replay(session, DIALOGUES["PLAIN"], port.key)
+        # 512 bytes, and those for SIZE, BODY, SMTPUTF8 and AUTH.
+        for length, code in ((1_065, "250 2.1.0"), (1_066, "500 5.5.2")):
+            mail = "MAIL FROM:<a@b.example> SIZE=100 AUTH=".ljust(length, "a")
+            dialogue = f"> {mail}\n< {code}\n> RSET\n< 250 2.0.0"
+            assert replay(session, dialogue, port.key) == dialogue
