@@ -355,7 +355,8 @@ LOGGING = {
         # The access log of api.request_ids contains the same information, without addresses.
         "django.request": {"level": "ERROR"},
         "django.server": {"level": "ERROR"},
-        "mail.log": {"level": "WARNING"},
+        # Warnings of aiosmtpd contain unknown commands, such as the password that a client sends after a refused AUTH.
+        "mail.log": {"level": "ERROR"},
         # Each signature of a received message that fails, with its content.
         "dkimpy": {"level": "CRITICAL"},
         # Celery sets the level of the root logger to WARNING, which would hide that a worker is ready.

@@ -136,3 +136,12 @@ def test_the_auth_parameter_of_mail_may_have_500_characters(port):
             mail = "MAIL FROM:<a@b.example> SIZE=100 AUTH=".ljust(length, "a")
             dialogue = f"> {mail}\n< {code}\n> RSET\n< 250 2.0.0"
             assert replay(session, dialogue, port.key) == dialogue
+
+
+def test_a_password_that_is_sent_as_a_command_is_not_logged(port, caplog):
+    with port.open_session() as session:
+        session.exchange(b"AUTH CRAM-MD5\r\n")
+        assert session.exchange(port.key.encode() + b"\r\n").startswith("500")
+        session.exchange(b"AUTH LOGIN\r\n")
+        assert session.exchange(port.key.encode() + b"\r\n").startswith("501")
+    assert port.key.upper() not in caplog.text.upper()
