@@ -1,7 +1,8 @@
 """The libraries for SPF, DKIM, DMARC and ARC, with linear functions and our resolver in place of some of theirs.
 
 - dkimpy removes white space with expressions that take quadratic time for a long line of spaces, and empty lines at the
-  end one by one: 25 MiB of either would take minutes. The functions here give the same bytes.
+  end one by one: 25 MiB of either would take minutes. It looks for each signed field in the whole header. The
+  functions here give the same results.
 - pyspf queries the system's name servers; here the lookups of the message that its thread verifies.
 - authheaders reads the public suffix list from a file for each comparison, and takes only alphanumeric characters and
   dots for a domain.
@@ -60,6 +61,14 @@ def _strip_trailing_lines(content: bytes) -> bytes:
     return content.rstrip(b"\r\n") + b"\r\n"
 
 
+def _select_headers(headers: list[Any], include_headers: list[bytes]) -> list[Any]:
+    """Return the fields that a signature signs, the lowest of a name first (RFC 6376, section 5.4.2)."""
+    unsigned: dict[bytes, list[Any]] = {}
+    for header in headers:
+        unsigned.setdefault(header[0].lower(), []).append(header)
+    return [unsigned[name].pop() for name in include_headers if unsigned.get(name)]
+
+
 def _remember(canonicalize: Any) -> Any:
     """Return a function that keeps its result for the body of the message: several signatures cover the same one."""
 
@@ -75,6 +84,7 @@ def _remember(canonicalize: Any) -> Any:
 
 
 spf.DNSLookup = _look_up
+dkim.select_headers = _select_headers
 canonicalization.compress_whitespace = _compress_whitespace
 canonicalization.strip_trailing_whitespace = _strip_trailing_whitespace
 canonicalization.strip_trailing_lines = _strip_trailing_lines

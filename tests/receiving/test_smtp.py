@@ -18,7 +18,8 @@ from tests.emails.builders import send
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
 from tests.lib.nameserver import NameServer
-from tests.receiving.builders import PLAIN, make_route, receive_for, with_field
+from tests.receiving.builders import PLAIN, make_route, process_received, receive_for, with_field
+from tests.receiving.signing import TAGS, message, record, sign
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -141,6 +142,28 @@ def test_a_listed_host_is_550(port, route, settings, answer, code):
     with NameServer({"1.0.0.127.list.example": {"A": [answer]}} if answer else {}) as server:
         settings.DNS_SERVERS, settings.RECEIVING_DNSBL = [server.address], ["list.example"]
         assert deliver(port)[1].startswith(code)
+
+
+@pytest.mark.parametrize(
+    ("domain", "status"), [(b"victim.example", "processed"), (b"victim.example!.evil.example", "blocked")]
+)
+def test_only_a_signature_of_the_domain_in_from_authenticates_a_sender(port, alice, settings, domain, status):
+    """The key of each signature is in the zone of its domain: that of the second one belongs to the attacker."""
+    make_route(alice.workspace, require_authenticated=True)
+    key = record()
+    zone = {
+        f"s1._domainkey.{domain.decode()}": {"TXT": [f'"{key[:200]}" "{key[200:]}"']},
+        "_dmarc.victim.example": {"TXT": ['"v=DMARC1; p=reject"']},
+    }
+    with NameServer(zone) as server:
+        settings.DNS_SERVERS = [server.address]
+        deliver(port, sign(message(), TAGS.replace(b"evil.example", domain)), sender="a@evil.example")
+        process_received()
+    email = ReceivedEmail.objects.select_related("message").get()
+    (verdict,) = email.message.authentication["dkim"]
+    assert (email.status, verdict["domain"]) == (status, "victim.example" if status == "processed" else "")
+    asked = {name for name, kind, _ in server.questions if "_domainkey" in name}
+    assert asked == ({"s1._domainkey.victim.example"} if status == "processed" else set())
 
 
 def test_a_message_that_is_too_large_is_552(port, route, settings):
