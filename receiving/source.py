@@ -19,6 +19,8 @@ FIELD = re.compile(rb"(?:[^\r\n]|\r?\n[ \t])*(?:\r?\n|\Z)")
 # Images that a message shows in its text: of these types, as often as they appear in the HTML.
 INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 INLINE_BYTES = 5 * 1024 * 1024
+# A domain name or selector. Values of a sender are shown only as they are.
+TOKEN = re.compile(r"[A-Za-z0-9._-]{1,255}")
 COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
 
 
@@ -90,16 +92,16 @@ def authentication_results(message: Message) -> str:
     if not found:
         return ""
     spf, dmarc, arc = found["spf"], found["dmarc"], found["arc"]
-    results = [f"spf={spf['result']} smtp.mailfrom={_token(spf['domain'])}"]
+    results = [f"spf={spf['result']}{_property('smtp.mailfrom', spf['domain'])}"]
     results += [
-        f"dkim={entry['result']} header.d={_token(entry['domain'])} header.s={_token(entry['selector'])}"
+        f"dkim={entry['result']}{_property('header.d', entry['domain'])}{_property('header.s', entry['selector'])}"
         for entry in found["dkim"]
     ] or ["dkim=none"]
-    policy = f" (p={_token(dmarc['policy'])})" if dmarc["policy"] else ""
-    results += [f"dmarc={dmarc['result']}{policy} header.from={_token(dmarc['domain'])}", f"arc={arc['result']}"]
+    policy = f" (p={dmarc['policy']})" if TOKEN.fullmatch(dmarc["policy"] or "") else ""
+    results += [f"dmarc={dmarc['result']}{policy}{_property('header.from', dmarc['domain'])}", f"arc={arc['result']}"]
     return f"Authentication-Results: {authserv_id()};\r\n\t" + ";\r\n\t".join(results) + "\r\n"
 
 
-def _token(text: str) -> str:
-    """Return a value of a sender as a part of a field: alphanumeric characters, and . - _ @."""
-    return re.sub(r"[^A-Za-z0-9._@-]", "_", text or "")[:255] or "unknown"
+def _property(name: str, value: str) -> str:
+    """Return a property of a result; none without a value that is a name: no other one is put in its place."""
+    return f" {name}={value}" if TOKEN.fullmatch(value) else ""

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from receiving.models import Message
 from receiving.reading.dns_lookups import MessageLookups
 from receiving.reading.message import read_header
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
+from receiving.source import authentication_results
 from tests.receiving import corpus
 from tests.receiving.signing import BODY, TAGS, message, record, seal, sign, strict_name, strict_tags
 from tests.receiving.zone import ZoneLookups
@@ -192,6 +194,21 @@ def check_hostile(tags: bytes) -> None:
 def test_a_signature_names_only_the_domain_whose_key_verified_it(tags, tag, values):
     for value in values:
         check_hostile(tags.replace(tag, tag[:2] + value))
+
+
+def test_authentication_results_show_a_name_as_it_is_or_not_at_all(settings):
+    settings.EHLO_NAME = "mx.demo.example"
+    shown = {"domain": "victim.example!.evil.example", "selector": ""}
+    found = {
+        "spf": {"result": "none", "domain": "victim.example/evil.example"},
+        "dkim": [{"result": "permerror", **shown}, {"result": "pass", "domain": "a.example", "selector": "s_1"}],
+        "dmarc": {"result": "none", "policy": None, "domain": "victim.example \u3002evil.example"},
+        "arc": {"result": "none"},
+    }
+    assert authentication_results(Message(authentication=found)) == (
+        "Authentication-Results: mx.demo.example;\r\n\tspf=none;\r\n\tdkim=permerror;\r\n"
+        "\tdkim=pass header.d=a.example header.s=s_1;\r\n\tdmarc=none;\r\n\tarc=none\r\n"
+    )
 
 
 def test_an_internationalized_domain_has_its_a_label():
