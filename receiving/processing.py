@@ -116,7 +116,7 @@ def _finish_email(email: ReceivedEmail, *, is_readable: bool) -> None:
 def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_reply: bool) -> BlockedReason | None:
     """Return why an email is kept back: by a block of its sender, or by a rule of its route."""
     message = email.message
-    if is_blocked(email.workspace, message.sender):
+    if is_blocked(email.workspace, [mailbox["email"] for mailbox in message.addresses.get("from", ())]):
         return BlockedReason.SENDER_BLOCKED
     if route is None:
         return None

@@ -95,11 +95,17 @@ def select_route(routes: Iterable[InboundRoute], local_part: str) -> InboundRout
     return next((route for route in ordered if route.active and matches(route.match, local_part)), None)
 
 
-def is_blocked(workspace: Workspace, sender: str) -> bool:
-    """Return whether a workspace blocks a sender, by its address or its domain."""
-    address = sender.lower()
-    names = [address, _a_label(address.rpartition("@")[2])]
-    return bool(address) and bool(run(FIND_BLOCK, [to_uuid(workspace.id, prefix="ws_"), names]))
+def is_blocked(workspace: Workspace, senders: Iterable[str]) -> bool:
+    """Return whether a workspace blocks one of several senders, by its address or its domain."""
+    names = {name for sender in senders for name in _blockable_names(sender)}
+    return bool(names) and bool(run(FIND_BLOCK, [to_uuid(workspace.id, prefix="ws_"), list(names)]))
+
+
+def _blockable_names(sender: str) -> set[str]:
+    """Return the address and the domain of a sender as a block stores them, with the domain as an A-label."""
+    local, _, domain = sender.lower().rpartition("@")
+    name = _a_label(domain)
+    return {f"{local}@{name}", name} if name else set()
 
 
 def _find_reply(address: str, local_part: str, receiver: Workspace | None) -> RoutedRecipient | None:
@@ -141,7 +147,7 @@ def _refusal(recipient: RoutedRecipient, sender: str) -> str | None:
         return reply
     if recipient.route and recipient.route.action == InboundRoute.RouteAction.REJECT:
         return replies.REJECTED
-    if is_blocked(recipient.workspace, sender):
+    if is_blocked(recipient.workspace, [sender]):
         return replies.BLOCKED
     return None if recipient.is_discarded else read_usage(recipient.workspace).refusal
 

@@ -4,28 +4,25 @@ All take linear time in their length, and return what they can.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from lib.email_addresses import ITEM
+from lib.mail.address_lists import AddressList, decode_address_list, printable, read_address_list
 from lib.mail.charsets import without_unencodable
 from lib.mail.encoded_words import decode_words
 from lib.mail.header_fields import MessageField
 from receiving.models import Message
 
-MAX_ADDRESSES = 200
+# In all fields of a name.
+MAX_MAILBOXES = 250
 MAX_REFERENCES = 100
 MAX_ID_LENGTH = 998
-MAX_NAME_LENGTH = 320
 MAX_SUBJECT_LENGTH = 2_000
-# Of a list of addresses.
+ADDRESS_FIELDS = frozenset({"from", "sender", "reply-to", "to", "cc", "bcc"})
 MAX_FIELD_LENGTH = 64 * 1024
 MESSAGE_ID = re.compile(rf"<[^<>\s]{{1,{MAX_ID_LENGTH}}}>")
-IN_BRACKETS = re.compile(r"<([^<>]*)>")
-COMMENT = re.compile(r"\([^()]*\)")
 Automatic = Message.Automatic
 # RFC 3834, section 5; other values than `no` come from programs, too.
 AUTO_SUBMITTED = {"no": Automatic.NO, "auto-replied": Automatic.AUTO_REPLIED}
@@ -37,15 +34,6 @@ PRECEDENCES = {
 }
 # Fields of programs that do not know RFC 3834.
 REPLY_FIELDS = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-vacation")
-
-
-@dataclass(frozen=True)
-class Mailbox:
-    email: str
-    name: str
-
-    def to_json(self) -> dict[str, str]:
-        return {"email": self.email, "name": self.name}
 
 
 class HeaderFields:
@@ -72,56 +60,20 @@ def read_subject(value: str) -> str:
     return clean(decode_words(value))[:MAX_SUBJECT_LENGTH]
 
 
-def read_mailboxes(value: str) -> list[Mailbox]:
-    """Return the addresses of a field, at most MAX_ADDRESSES; groups are opened (RFC 5322, section 3.4)."""
-    mailboxes: list[Mailbox] = []
-    for item in _items(value[:MAX_FIELD_LENGTH]):
-        if mailbox := _read_mailbox(item):
-            mailboxes.append(mailbox)
-            if len(mailboxes) == MAX_ADDRESSES:
-                break
-    return mailboxes
+def decode_field(field: MessageField) -> str:
+    """Return the text of a field with its encoded words decoded; one in a list of addresses yields no further ones."""
+    is_list = field.name.lower().removeprefix("resent-") in ADDRESS_FIELDS
+    return decode_address_list(field.value) if is_list else field.decoded
 
 
-def _items(value: str) -> Iterator[str]:
-    # A semicolon ends a group, and some programs separate addresses with it.
-    for match in ITEM.finditer(value):
-        yield from _split_groups(match[0]) if ";" in match[0] else (match[0],)
+def read_addresses(fields: Iterable[MessageField], *, name: str) -> AddressList:
+    """Return the addresses in all fields of a name, in lower case.
 
-
-def _split_groups(text: str) -> list[str]:
-    if '"' in text:
-        return [text]
-    return text.split(";")
-
-
-def _read_mailbox(item: str) -> Mailbox | None:
-    text = item.strip()
-    if brackets := IN_BRACKETS.search(text):
-        name, spec = text[: brackets.start()], brackets[1]
-    else:
-        # Only few and short comments are looked for: ada@example.com (Ada)
-        name, spec = "", COMMENT.sub("", text[:2_000])
-    spec = spec.strip()
-    if "@" not in spec:
-        return None
-    group, colon, first = spec.partition(":")
-    if colon and "@" not in group:
-        spec = first.strip()
-    if '"' not in name and ":" in name:
-        name = name.rpartition(":")[2]
-    return Mailbox(_plain(spec)[:MAX_NAME_LENGTH], _read_name(name))
-
-
-def _read_name(text: str) -> str:
-    name = text.strip()
-    if len(name) > 1 and name[0] == name[-1] == '"':
-        name = name[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-    return _plain(decode_words(name)).strip()[:MAX_NAME_LENGTH]
-
-
-def _plain(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
+    More than one field is not exact, since RFC 5322, section 3.6, allows one, and programs show different ones.
+    """
+    lists = [read_address_list(field.value) for field in fields if field.name.lower() == name]
+    mailboxes = [mailbox for found in lists for mailbox in found.mailboxes]
+    return AddressList(mailboxes[:MAX_MAILBOXES], is_exact=len(lists) < 2 and all(found.is_exact for found in lists))
 
 
 def read_date(value: str) -> datetime | None:
@@ -134,13 +86,13 @@ def read_date(value: str) -> datetime | None:
 def read_message_id(value: str) -> str:
     """Return the first id of a message in a field, with its brackets; a text without one as it is."""
     found = MESSAGE_ID.search(value[:MAX_FIELD_LENGTH])
-    return _plain(found[0] if found else value.strip())[:MAX_ID_LENGTH]
+    return printable(found[0] if found else value.strip())[:MAX_ID_LENGTH]
 
 
 def read_references(values: Iterable[str]) -> list[str]:
     """Return the last MAX_REFERENCES ids."""
     found = MESSAGE_ID.findall(" ".join(values)[-MAX_FIELD_LENGTH:])
-    return [_plain(text) for text in found[-MAX_REFERENCES:]]
+    return [printable(text) for text in found[-MAX_REFERENCES:]]
 
 
 def classify_automatic(fields: HeaderFields, *, envelope_from: str) -> Message.Automatic:

@@ -11,6 +11,7 @@ from typing import Any
 
 from delivery.message.text import html_to_text
 from lib.ids import new_id
+from lib.mail.address_lists import Mailbox
 from lib.mail.charsets import decode_tolerantly
 from lib.mail.header_fields import MessageField
 from lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
@@ -18,11 +19,11 @@ from receiving.models import Message
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.fields import (
     HeaderFields,
-    Mailbox,
     classify_automatic,
     clean,
+    decode_field,
+    read_addresses,
     read_date,
-    read_mailboxes,
     read_message_id,
     read_references,
     read_subject,
@@ -41,6 +42,10 @@ MAX_ERROR_LENGTH = 200
 # The HTML from which a text is made.
 HTML_TO_TEXT_LENGTH = 1024 * 1024
 KINDS = {"text/plain": "text", "text/html": "html"}
+# By the names of the resource.
+ADDRESS_FIELDS = {"from": "from", "to": "to", "cc": "cc", "replyTo": "reply-to"}
+# The verdict of DMARC is permerror then (docs/decisions/0273).
+AMBIGUOUS_SENDER = "The sender in From is ambiguous"
 DECODED = frozenset({"base64", "quoted-printable"})
 
 
@@ -57,9 +62,9 @@ class ReceivedPolicy(MimePolicy):
 
 @dataclass
 class Reading:
-    """The result of reading a message. attachments: entries of Message.attachments. sender: the first of From.
+    """The result of reading a message. attachments: entries of Message.attachments.
 
-    senders: the addresses in all From fields. mailboxes: by the names of the resource.
+    mailboxes: by the names of the resource. senders: the addresses in From, none if programs may read others there.
     """
 
     fields: HeaderFields
@@ -83,14 +88,13 @@ class Reading:
     @property
     def sender(self) -> str:
         """The address of the first mailbox in From, in lower case."""
-        return self.senders[0].email.lower() if self.senders else ""
+        return next((mailbox.email.lower() for mailbox in self.mailboxes["from"]), "")
 
 
 def read_received(source: bytes, *, envelope_from: str, budget: ProcessorBudget) -> Reading:
     """Read a message. Raises TooExpensive if the budget is used up."""
     message, policy = _open(source)
-    reading = _read_fields(message.fields, envelope_from)
-    reading.errors = policy.errors
+    reading = _read_fields(message.fields, policy, envelope_from)
     budget.check()
     for part in _leaves(message, policy):
         _read_part(part, reading, is_whole=part is message)
@@ -102,9 +106,7 @@ def read_received(source: bytes, *, envelope_from: str, budget: ProcessorBudget)
 def read_header(source: bytes, *, envelope_from: str) -> Reading:
     """Read the header of a message alone."""
     message, policy = _open(source)
-    reading = _read_fields(message.fields, envelope_from)
-    reading.errors = policy.errors
-    return reading
+    return _read_fields(message.fields, policy, envelope_from)
 
 
 def _open(source: bytes) -> tuple[MimePart, ReceivedPolicy]:
@@ -118,23 +120,23 @@ def _open(source: bytes) -> tuple[MimePart, ReceivedPolicy]:
     return read_message(source, policy), policy
 
 
-def _read_fields(fields: tuple[MessageField, ...], envelope_from: str) -> Reading:
+def _read_fields(fields: tuple[MessageField, ...], policy: ReceivedPolicy, envelope_from: str) -> Reading:
     named = HeaderFields(fields)
-    mailboxes = {
-        name: [mailbox for value in named.all(header) for mailbox in read_mailboxes(value)][:MAX_PARTS]
-        for name, header in (("from", "from"), ("to", "to"), ("cc", "cc"), ("replyTo", "reply-to"))
-    }
+    lists = {name: read_addresses(fields, name=header) for name, header in ADDRESS_FIELDS.items()}
+    if not lists["from"].is_exact:
+        policy.refuse(AMBIGUOUS_SENDER)
     return Reading(
         fields=named,
-        headers=[[field.name, clean(field.decoded)] for field in fields],
+        headers=[[field.name, clean(decode_field(field))] for field in fields],
         subject=read_subject(named.first("subject")),
-        senders=mailboxes["from"],
-        mailboxes=mailboxes,
+        senders=list(lists["from"].mailboxes) if lists["from"].is_exact else [],
+        mailboxes={name: list(found.mailboxes) for name, found in lists.items()},
         date=read_date(named.first("date")),
         message_id=read_message_id(named.first("message-id")),
         in_reply_to=read_message_id(named.first("in-reply-to")),
         references=read_references(named.all("references")),
         automatic=classify_automatic(named, envelope_from=envelope_from),
+        errors=policy.errors,
     )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import idna
 
 from domains.names import organizational_domain
+from lib.mail.address_lists import Mailbox
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
-from receiving.reading.fields import Mailbox
 from receiving.reading.libraries import authheaders, spf, use_lookups
 from receiving.reading.signatures import SignatureVerdict, SignedMessage
 
@@ -37,7 +37,7 @@ class ReceivedEnvelope:
 def verify_origin(
     source: bytes, *, envelope: ReceivedEnvelope, senders: Sequence[Mailbox], lookups: MessageLookups
 ) -> dict[str, Any]:
-    """Return the verdicts as the resource shows them. senders: the addresses in From."""
+    """Return the verdicts as the resource shows them. senders: the addresses in From, as in Reading."""
     with use_lookups(lookups):
         budget = ProcessorBudget(VERIFYING_SECONDS)
         spf_result = check_spf(envelope, lookups)

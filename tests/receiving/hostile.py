@@ -93,6 +93,15 @@ MESSAGES: dict[str, Callable[[], bytes]] = {
     "open comments": lambda: b"To: " + _fill(b"(", MIB) + b"\r\n\r\nHi",
     "open groups": lambda: b"To: " + _fill(b"a:;", MIB) + b"\r\n\r\nHi",
     "open brackets": lambda: b"To: " + _fill(b"<", MIB) + b"\r\n\r\nHi",
+    "open brackets in encoded lists": lambda: (
+        b"".join(b"%b: =?utf-8?q?x?= " % name + _fill(b"<", 15_000) + b"\r\n" for name in (b"To", b"Cc", b"Bcc") * 3)
+        + b"\r\nHi"
+    ),
+    "separators": lambda: (
+        b"".join(b"%b: =?utf-8?q?x?= " % name + _fill(b";", 15_000) + b"\r\n" for name in (b"To", b"Cc", b"Bcc") * 3)
+        + b"\r\nHi"
+    ),
+    "open comments in brackets": lambda: b"From: " + _fill(b"<(", 120_000) + b"\r\n\r\nHi",
     "references": lambda: b"References: " + _fill(b"<a@b> ", MIB) + b"\r\n\r\nHi",
     "open references": lambda: b"References: " + _fill(b"<a@b ", MIB) + b"\r\n\r\nHi",
     "signed empty lines": lambda: _signed(_fill(b"\r\n")),

@@ -167,6 +167,7 @@ def test_redeliver_posts_the_same_bytes_again(key, route, webhook):
         ({"require_authenticated": True}, PLAIN, "not_authenticated"),
         ({"replies_only": True}, PLAIN, "not_a_reply"),
         ({}, PLAIN.replace(b"<ada@example.com>", b"<Eve@Spam.Example>"), "sender_blocked"),
+        ({}, PLAIN.replace(b"From: Ada", b"From: ok@fine.example, eve@spam.example, Ada"), "sender_blocked"),
     ],
 )
 def test_a_blocked_email_is_kept_back_until_it_is_released(key, alice, receiving, webhook, rule, source, reason):

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from emails.models import Recipient
+from emails.models import Email, Recipient
 from inbound import receiver, routed
 from lib.mail.smtp_limits import SessionLimits
 from receiving.arrival import storing
@@ -387,3 +387,25 @@ def test_a_null_sender_and_an_internationalized_recipient_are_accepted(port, rou
 def test_bare_line_ends_end_the_session(port, route):
     with port.open_session() as session:
         assert session.exchange(b"MAIL FROM:<a@b.example>\n").startswith("521")
+
+
+def test_a_forged_name_changes_neither_the_verdict_nor_blocks_nor_answers(port, route, key, settings):
+    zone = {"bank.example": {"TXT": ['"v=spf1 +all"']}, "_dmarc.bank.example": {"TXT": ['"v=DMARC1; p=reject"']}}
+    forged = PLAIN.replace(b"From: Ada Lovelace <ada@example.com>", b'From: "<x@evil.example>" <ada@bank.example>')
+    with NameServer(zone) as server:
+        settings.DNS_SERVERS = [server.address]
+        assert deliver(port, forged, sender="bounce@bank.example")[2].startswith("250")
+        process_received()
+        shown = key.get(f"/inbound/emails/{ReceivedEmail.objects.get().id}").json()
+        assert shown["from"] == {"email": "ada@bank.example", "name": "<x@evil.example>"}
+        assert shown["authentication"]["dmarc"] == {"result": "pass", "policy": "reject", "domain": "bank.example"}
+        body = {"from": "hi@alice.example", "text": "Hello", "inReplyToId": shown["id"]}
+        assert key.post("/emails/send", body).status_code == 202
+        assert Email.objects.get().to == ["ada@bank.example"]
+        key.post("/inbound/blocks", {"sender": "ada@bank.example"})
+        for sender in (
+            b'"<ok@fine.example>" <ada@bank.example>', b"ok@fine.example, ada@bank.example", b'"ada"@BANK.example'
+        ):  # fmt: skip
+            deliver(port, PLAIN.replace(b"Ada Lovelace <ada@example.com>", sender), sender="bounce@fine.example")
+            process_received()
+            assert ReceivedEmail.objects.latest("received_at").blocked_reason == "sender_blocked"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lib.mail.address_lists import Mailbox
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
-from receiving.reading.fields import Mailbox
 from receiving.reading.message import read_header
 from receiving.reading.signatures import SignatureVerdict
 from receiving.reading.verdicts import ReceivedEnvelope, conclude, verify_origin
