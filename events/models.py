@@ -76,7 +76,7 @@ class FeedEntry(models.Model):
 
     Positions increase in the order in which the entries become visible, so a reader never misses a late one. The entry
     of a deleted event stays until retention deletes it. number: of the event; the negated one if the source is
-    `workspaces`, the table in which versions before 1.0 kept events of workspaces (migration 0004).
+    `workspaces`, the table in which versions before 1.0 kept events of workspaces (events.former_sequencer).
     """
 
     pk = models.CompositePrimaryKey("workspace_id", "position")
@@ -107,7 +107,8 @@ class FeedProgress(models.Model):
     """The numbers of the log that are not in the feed yet: those above `last`, and two multiranges of gaps.
 
     A gap is a number that an uncommitted transaction may use. gaps: those whose possible writers were `writers`, as
-    virtual transaction ids. new_gaps: found since. source: `log`; `former` for the table of versions before 1.0.
+    virtual transaction ids. new_gaps: found since. source: `log`; `former` for the table of versions before 1.0; others
+    are explained in events.former_sequencer.
     """
 
     source = models.CharField(max_length=10, primary_key=True)

@@ -85,10 +85,12 @@ SELECT last, (%(gaps)s::int8multirange - numbers)::text,
        (SELECT count(*) FROM owned), (SELECT count(*) FROM fresh)
   FROM progress
 """
-# The age of the oldest event that is not in the feed. Only gaps are older than `last`.
+# The age of the oldest event that is not in the feed. Only gaps are older than `last`. The sequencer that does not have
+# the feed is at the end of all numbers (events.former_sequencer).
 DELAY = f"""
 SELECT extract(epoch FROM now() - created_at)::float FROM emails_event
- WHERE number > coalesce((SELECT last FROM events_feedprogress WHERE source = '{LOG}'), 0) ORDER BY number LIMIT 1
+ WHERE number > coalesce((SELECT min(last) FROM events_feedprogress WHERE source IN ('{LOG}', 'emails')), 0)
+ ORDER BY number LIMIT 1
 """  # noqa: S608
 
 

@@ -1,14 +1,19 @@
 """Migrations only add, and lock no table for long: old code keeps running on the new schema during a deployment."""
 
 import re
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.contrib.postgres.operations import AddConstraintNotValid, AddIndexConcurrently
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations import operations
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import NOT_PROVIDED
 
 # Operations that break the previous version: removed names, and rows that it can no longer write.
@@ -24,6 +29,9 @@ BEFORE_THE_RULE = {
     "domains.0002_verification", "emails.0003_search", "emails.0006_provider_message_id", "emails.0007_finished",
     "templates_app.0003_template_of_version",
 }  # fmt: skip
+# A documented command with a target, as in "migrate events 0003".
+TARGET = re.compile(r"\bmigrate\s+([a-z_]+)\s+(\d{4}\w*|zero)\b")
+DOCUMENTED = ("*.md", "docs/**/*.md", "deploy/**/*", "clients/**/*.md")
 PROJECT_APPS = {config.label for config in apps.get_app_configs() if not config.name.startswith(("django.", "unfold"))}
 
 
@@ -145,3 +153,51 @@ def test_blocking_changes_are_detected():
         operations.RunSQL("CREATE INDEX CONCURRENTLY email_subject ON emails_email (subject)"),
     ]
     assert len(list(locking_changes(migration, state))) == 6
+
+
+def lost_by(app, target):
+    """Yield the tables and columns that a migration to a target would drop."""
+    executor = MigrationExecutor(connection)
+    name = None if target == "zero" else executor.loader.get_migration_by_prefix(app, target).name
+    for migration, is_backwards in executor.migration_plan([(app, name)]):
+        for op in database_operations(migration) if is_backwards else ():
+            if isinstance(op, operations.CreateModel):
+                yield f"{migration.app_label}.{op.name}"
+            if isinstance(op, operations.AddField):
+                yield f"{migration.app_label}.{op.model_name}.{op.name}"
+            if isinstance(op, operations.RunSQL):
+                yield from (match[0] for match in DESTRUCTIVE_SQL.finditer(str(op.reverse_sql)))
+
+
+def database_operations(migration):
+    for op in migration.operations:
+        yield from op.database_operations if isinstance(op, operations.SeparateDatabaseAndState) else [op]
+
+
+def documented_targets():
+    paths = {path for pattern in DOCUMENTED for path in Path(settings.BASE_DIR).glob(pattern) if path.is_file()}
+    return {match.groups() for path in paths for match in TARGET.finditer(path.read_text(errors="replace"))}
+
+
+@pytest.mark.django_db
+def test_no_documented_step_drops_tables_or_columns():
+    lost = {target: [*lost_by(*target)] for target in documented_targets()}
+    assert {target: names for target, names in lost.items() if names} == {}
+
+
+@pytest.mark.django_db
+def test_tables_and_columns_that_a_step_would_drop_are_detected():
+    assert TARGET.search("run `postrider-admin migrate events 0003`, so that").groups() == ("events", "0003")
+    dropped = {"receiving.ReceivedEmail", "streams.Stream", "webhooks.webhook.sealed_headers"}
+    assert dropped <= {*lost_by("events", "0003")}
+
+
+@pytest.mark.django_db
+def test_a_reversal_is_refused_before_it_begins():
+    applied = MigrationRecorder(connection).applied_migrations().keys()
+    tables = connection.introspection.table_names()
+    for app, target in (("events", "0003"), ("streams", "zero"), ("webhooks", "0008")):
+        with pytest.raises(CommandError, match="prepare_downgrade"):
+            call_command("migrate", app, target, verbosity=0)
+    assert MigrationRecorder(connection).applied_migrations().keys() == applied
+    assert connection.introspection.table_names() == tables

@@ -1,31 +1,53 @@
-"""manage.py migrate: Django's command, with a progress bar in a terminal, beside a running service."""
+"""manage.py migrate: Django's command, with a progress bar in a terminal, beside a running service.
+
+It reverses no migration by accident: that would drop tables and columns with their data, and no way back to an old
+version needs it (docs/upgrades.md). After `prepare_downgrade` it lets the sequencer of this version take over again.
+"""
 
 import sys
 import time
 from typing import Any
 
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
+from events.former_sequencer import take_over_feed
 from lib.progress import ProgressBar
 
 # A deadlock with a request, and a lock that was not free within lock_timeout (PostgreSQL, appendix A).
 BUSY_STATES = frozenset({"40P01", "55P03"})
 ATTEMPTS = 10
+REFUSAL = """
+Reversing {migration} may drop tables and columns with their data, and so may each migration that depends on it. \
+Nothing was changed.
+Old code works with the new tables: install it and restart. Before a version before 1.0 starts again, run \
+manage.py prepare_downgrade. See docs/upgrades.md.
+To reverse migrations of a database whose data you do not need, add --discard-data.
+"""
 
 
 class Command(migrate.Command):
     """Prints Django's line for each migration outside of a terminal."""
 
     bar: ProgressBar | None = None
+    may_reverse = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--discard-data", action="store_true", help="allow the reversal of migrations")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self.may_reverse = options["discard_data"]
         try:
             self._migrate(*args, **options)
         finally:
             if self.bar:
                 self.bar.__exit__()
+        if not options["plan"] and not options["check_unapplied"] and is_log_migrated() and take_over_feed():
+            self.stdout.write("The sequencer of this version continues the feed of events.")
 
     def _migrate(self, *args: Any, **options: Any) -> Any:
         """Migrate; after a migration that was rolled back because of a lock, continue with it."""
@@ -40,6 +62,9 @@ class Command(migrate.Command):
         return super().handle(*args, **options)
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:  # noqa: FBT001, FBT002 - Django's signature
+        # Before the first of them is reversed.
+        if action == "unapply_start" and not self.may_reverse:
+            raise CommandError(REFUSAL.strip().format(migration=migration))
         if not sys.stderr.isatty() or action not in {"apply_start", "apply_success"}:
             super().migration_progress_callback(action, migration, fake)
         elif action == "apply_start":
@@ -52,3 +77,7 @@ class Command(migrate.Command):
 def count_unapplied() -> int:
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def is_log_migrated() -> bool:
+    return ("events", "0004_former_events") in MigrationRecorder(connection).applied_migrations()
