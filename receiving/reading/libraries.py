@@ -3,6 +3,7 @@
 - dkimpy removes white space with expressions that take quadratic time for a long line of spaces, and empty lines at the
   end one by one: 25 MiB of either would take minutes. It looks for each signed field in the whole header. The
   functions here give the same results.
+- dkimpy takes a key of any size, with an exponent as large: one of 48 kB would hold the interpreter for hours.
 - pyspf queries the system's name servers; here the lookups of the message that its thread verifies.
 - authheaders reads the public suffix list from a file for each comparison, and takes only alphanumeric characters and
   dots for a domain.
@@ -21,7 +22,12 @@ from dkim import canonicalization
 from domains.names import organizational_domain
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
 
+# The largest exponent is that of OpenSSL for large keys.
+MAX_KEY_RECORD = 8 * 1024
+MAX_KEY_BITS = 8192
+MAX_EXPONENT_BITS = 64
 _thread = threading.local()
+_evaluate_key = dkim.evaluate_pk
 
 
 @contextmanager
@@ -83,6 +89,18 @@ def _remember(canonicalize: Any) -> Any:
     return staticmethod(remembered)
 
 
+def _evaluate_bounded_key(name: bytes, record: bytes | None) -> Any:
+    """Return the key of a record. Raises KeyFormatError, and UnknownKeyTypeError for one that takes too long."""
+    if record and len(record) > MAX_KEY_RECORD:
+        raise dkim.UnknownKeyTypeError(b"rsa")
+    evaluated = _evaluate_key(name, record)
+    key, bits, kind, _ = evaluated
+    if kind == b"rsa" and (bits > MAX_KEY_BITS or key["publicExponent"].bit_length() > MAX_EXPONENT_BITS):
+        raise dkim.UnknownKeyTypeError(kind)
+    return evaluated
+
+
+dkim.evaluate_pk = _evaluate_bounded_key
 spf.DNSLookup = _look_up
 dkim.select_headers = _select_headers
 canonicalization.compress_whitespace = _compress_whitespace

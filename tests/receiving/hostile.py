@@ -30,7 +30,7 @@ def _text(kind: bytes, body: bytes, encoding: bytes = b"8bit") -> bytes:
     return b"Content-Type: %b\r\nContent-Transfer-Encoding: %b\r\n\r\n%b" % (kind, encoding, body)
 
 
-def _signed(body: bytes, count: int = 10, canonical: bytes = b"relaxed/relaxed", fields: bytes = b"") -> bytes:
+def signed(body: bytes, count: int = 10, canonical: bytes = b"relaxed/relaxed", fields: bytes = b"") -> bytes:
     """Return a message whose signatures have the right hash of the body, so that their fields are read, too."""
     digest = base64.b64encode(hashlib.sha256(CANONICAL[canonical](body)).digest())
     signature = (
@@ -104,13 +104,13 @@ MESSAGES: dict[str, Callable[[], bytes]] = {
     "open comments in brackets": lambda: b"From: " + _fill(b"<(", 120_000) + b"\r\n\r\nHi",
     "references": lambda: b"References: " + _fill(b"<a@b> ", MIB) + b"\r\n\r\nHi",
     "open references": lambda: b"References: " + _fill(b"<a@b ", MIB) + b"\r\n\r\nHi",
-    "signed empty lines": lambda: _signed(_fill(b"\r\n")),
-    "signed spaces": lambda: _signed(_fill(b" ")),
-    "signed words": lambda: _signed(_fill(b"a ")),
-    "signed simply": lambda: _signed(_fill(b"a\r\n"), canonical=b"simple/simple"),
-    "a signature of spaces": lambda: b"DKIM-Signature: " + b" " * 100_000 + b"b=\r\n" + _signed(b"Hi"),
-    "a signed field of spaces": lambda: _signed(b"Hi\r\n", fields=b"X: " + b" \t" * 50_000 + b"y\r\n"),
-    "signed folds": lambda: _signed(b"Hi\r\n", fields=b"X: " + b"\r\n  y" * 1_500 + b"\r\n"),
+    "signed empty lines": lambda: signed(_fill(b"\r\n")),
+    "signed spaces": lambda: signed(_fill(b" ")),
+    "signed words": lambda: signed(_fill(b"a ")),
+    "signed simply": lambda: signed(_fill(b"a\r\n"), canonical=b"simple/simple"),
+    "a signature of spaces": lambda: b"DKIM-Signature: " + b" " * 100_000 + b"b=\r\n" + signed(b"Hi"),
+    "a signed field of spaces": lambda: signed(b"Hi\r\n", fields=b"X: " + b" \t" * 50_000 + b"y\r\n"),
+    "signed folds": lambda: signed(b"Hi\r\n", fields=b"X: " + b"\r\n  y" * 1_500 + b"\r\n"),
     "arc sets": lambda: (
         b"".join(
             b"ARC-Seal: i=%d; a=rsa-sha256; cv=pass; d=e.example; s=s; b=AAAA\r\n"
@@ -118,7 +118,7 @@ MESSAGES: dict[str, Callable[[], bytes]] = {
             b"ARC-Authentication-Results: i=%d; x; arc=none\r\n" % (number, number, number)
             for number in range(1, 51)
         )
-        + _signed(_fill(b"a "))
+        + signed(_fill(b"a "))
     ),
     "rubbish": lambda: _fill(bytes(range(256)).replace(b"\r", b"").replace(b"\n", b"")),
     "NUL": lambda: _text(b"text/plain", bytes(SIZE)),

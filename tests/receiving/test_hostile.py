@@ -1,5 +1,6 @@
 """Hostile messages: each is read and verified in at most two seconds of processor time, and published."""
 
+import base64
 import resource
 import time
 
@@ -9,7 +10,7 @@ from inbound.routed import is_looping
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
 from receiving.received_work import read_or_explain
 from receiving.source import without_forged_results
-from tests.receiving.hostile import MESSAGES
+from tests.receiving.hostile import MESSAGES, signed
 from tests.receiving.zone import ZoneLookups
 
 pytestmark = pytest.mark.full
@@ -52,3 +53,33 @@ def test_reading_takes_a_bounded_multiple_of_the_message():
         read_or_explain(MESSAGES[name](), envelope_from="")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     assert grown < MEMORY_BYTES
+
+
+def der(tag: int, content: bytes) -> bytes:
+    """Encode a value of ASN.1."""
+    length = len(content)
+    octets = length.to_bytes((length.bit_length() + 7) // 8, "big")
+    return bytes([tag]) + (bytes([length]) if length < 128 else bytes([0x80 | len(octets)]) + octets) + content
+
+
+def key_record(*, bits: int, exponent_bits: int) -> str:
+    """Return the record of an RSA key."""
+    numbers = (der(2, b"\0" + b"\xff" * (count // 8)) for count in (bits, exponent_bits))
+    algorithm = bytes.fromhex("300d06092a864886f70d0101010500")
+    key = der(0x30, algorithm + der(3, b"\0" + der(0x30, b"".join(numbers))))
+    return f"v=DKIM1; p={base64.b64encode(key).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("bits", "exponent_bits", "result"),
+    [(8192, 64, "fail"), (8192, 72, "permerror"), (8200, 32, "permerror"), (180_000, 180_000, "permerror")],
+)
+def test_a_huge_key_is_not_used(bits, exponent_bits, result):
+    body = b"Hi\r\n"
+    signature = base64.b64encode(b"\x55" * (bits // 8))
+    source = signed(body, count=1).replace(b"b=AAAA", b"b=" + signature[:2000])
+    lookups = ZoneLookups({"s1._domainkey.example.com": {"TXT": [key_record(bits=bits, exponent_bits=exponent_bits)]}})
+    began = time.thread_time()
+    verdicts = verify_origin(source, envelope=ENVELOPE, senders=[], lookups=lookups)
+    assert [verdict["result"] for verdict in verdicts["dkim"]] == [result]
+    assert time.thread_time() - began < 0.5
