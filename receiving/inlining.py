@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lib.email_addresses import quote_name
-from receiving import content
 from receiving.api.serializers import RECEIVED_IN_WEBHOOKS
 from receiving.models import ReceivedEmail
 from receiving.source import (
-    END_OF_HEADER,
     FIELD,
-    MAX_HEADER_BYTES,
     read_attachment,
+    read_head,
     read_source,
+    split_header,
     without_forged_results,
 )
 
@@ -89,9 +88,7 @@ def load_inlined(data: Mapping[str, Any]) -> InlinedEmail | None:
         return None if data.get("raw") else InlinedEmail(dict(data), _header_bytes(data["headers"]))
     resource: dict[str, Any] = RECEIVED_IN_WEBHOOKS.to_representation(email)
     message = email.message
-    head = content.open_range(message.content_id, 0, min(message.size, MAX_HEADER_BYTES))
-    end = END_OF_HEADER.search(head)
-    header = without_forged_results(head[: end.start()] + b"\r\n" if end else head)
+    header = without_forged_results(read_head(message)[0]).rstrip(b"\r\n") + b"\r\n"
     if email.includes_raw:
         return InlinedEmail(resource, header, source=b"".join(read_source(message)))
     return InlinedEmail(resource, header, files=_files(email, resource), has_links=not email.inlines_files)
@@ -128,13 +125,15 @@ def is_named(name: str, names: Collection[str]) -> bool:
 
 def with_fields(source: bytes, added: Sequence[tuple[str, str]], *, without: Collection[str]) -> bytes:
     """Return a message with further header fields in front, and without those that a sender may have forged."""
-    end = END_OF_HEADER.search(source, 0, MAX_HEADER_BYTES)
-    size = end.start() if end else min(len(source), MAX_HEADER_BYTES)
-    kept = [
-        one for one in FIELD.findall(source[:size]) if not is_named(one.partition(b":")[0].decode("latin-1"), without)
-    ]
+    header, body = split_header(source)
+    kept = [one for one in FIELD.findall(header) if not is_named(_name(one), without)]
     front = "".join(f"{name}: {value}\r\n" for name, value in added).encode()
-    return front + b"".join(kept) + source[size:]
+    return front + b"".join(kept) + body
+
+
+def _name(field: bytes) -> str:
+    """Return the name of a field without NUL, which some programs drop."""
+    return field.partition(b":")[0].replace(b"\0", b"").decode("latin-1")
 
 
 def hash_of(address: str) -> str:

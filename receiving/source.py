@@ -2,26 +2,43 @@
 
 import base64
 import binascii
+import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
+import idna
 from django.conf import settings
 
-from lib.mail.mime import MimePolicy, decode_base64
+from lib.mail.encoded_words import decode_words
+from lib.mail.mime import EMPTY_LINES, END_OF_HEADER, MimePolicy, decode_base64
 from receiving import content
 from receiving.models import Message
 
-# The header is read as a whole, to find forged fields in it.
+# A header that is longer ends there in what is shown, so that a download takes bounded time.
 MAX_HEADER_BYTES = 1024 * 1024
-END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
-FIELD = re.compile(rb"(?:[^\r\n]|\r?\n[ \t])*(?:\r?\n|\Z)")
+# The expressions below take linear time. A bare CR ends a line, as it does for some programs; others drop NUL, or take
+# further characters for white space.
+FIELD_END = rb"(?:(?:\r\n|\n)(?![ \t])|\r(?![\n \t])|\Z)"
+FIELD = re.compile(rb".+?" + FIELD_END, re.DOTALL)
+RESULTS = re.compile(
+    rb"(?<![^\r\n])[\v\f\0]*%b[\s\0]*:(.*?)%b"
+    % (rb"\0*".join(b"%c" % letter for letter in b"Authentication-Results"), FIELD_END),
+    re.DOTALL | re.IGNORECASE,
+)
+# The start of the first line that does not continue the field before it.
+FIRST_FIELD = re.compile(rb"(?<![^\r\n])(?<!\r(?=\n))(?![ \t\v\f\0]|\r(?!\n))")
+# RFC 8601, section 2.2: a token or a quoted string, behind white space and comments.
+AUTHSERV_ID = re.compile(r'(?: |\((?:[^()\\]|\\.)*\))*(?:"((?:[^"\\]|\\.)*)"|([^ ;"(]+))', re.DOTALL)
+# Of a field, in which its authserv-id is looked for.
+MAX_CLAIM_BYTES = 1000
 # Images that a message shows in its text: of these types, as often as they appear in the HTML.
 INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 INLINE_BYTES = 5 * 1024 * 1024
 # A domain name or selector. Values of a sender are shown only as they are.
 TOKEN = re.compile(r"[A-Za-z0-9._-]{1,255}")
-COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
+CONTENT_ID = re.compile(r"cid:([^\s\"'<>()]{1,255}+)")
 
 
 def authserv_id() -> str:
@@ -32,12 +49,34 @@ def authserv_id() -> str:
 def read_source(message: Message) -> Iterator[bytes]:
     """Yield the source of a message: our Received and Authentication-Results, then what was received."""
     yield (message.trace + authentication_results(message)).encode()
+    header, rest = read_head(message)
+    yield without_forged_results(header)
+    yield rest
+    yield from content.read_pieces(message.content_id, start=MAX_HEADER_BYTES, end=message.size)
+
+
+def read_head(message: Message) -> tuple[bytes, bytes]:
+    """Return the header of a message with its line ends, and what follows it in the first MAX_HEADER_BYTES.
+
+    A longer header ends at the last line end in them, with an empty line: its other fields are shown as a part of the
+    body, so that none of them can be taken for ours (docs/decisions/0231).
+    """
     head = content.open_range(message.content_id, 0, min(message.size, MAX_HEADER_BYTES))
-    end = END_OF_HEADER.search(head)
-    header_end = end.end() if end else len(head)
-    yield without_forged_results(head[:header_end])
-    yield head[header_end:]
-    yield from content.read_pieces(message.content_id, start=len(head), end=message.size)
+    header, rest = split_header(head)
+    if rest or len(header) < MAX_HEADER_BYTES or header.endswith((b"\n\n", b"\n\r\n")):
+        return header, rest
+    last = head.rfind(b"\n") + 1 or len(head)
+    return head[:last].removesuffix(b"\n").removesuffix(b"\r") + b"\r\n\r\n", head[last:]
+
+
+def split_header(source: bytes) -> tuple[bytes, bytes]:
+    """Return a header with the empty line after it, and the rest. Without such a line, everything is header."""
+    if source.startswith(EMPTY_LINES):
+        size = source.index(b"\n") + 1
+    else:
+        end = END_OF_HEADER.search(source)
+        size = end.end() if end else len(source)
+    return source[:size], source[size:]
 
 
 def read_attachment(message: Message, entry: Mapping[str, Any]) -> Iterator[bytes]:
@@ -48,15 +87,18 @@ def read_attachment(message: Message, entry: Mapping[str, Any]) -> Iterator[byte
 
 def html_with_images(message: Message) -> str:
     """Return the HTML with the images that it shows by `cid:`, as far as they fit into INLINE_BYTES."""
-    html, left = message.html, INLINE_BYTES
+    known = {entry["contentId"] for entry in message.attachments if entry["contentType"] in INLINE_TYPES}
+    shown = Counter(found[1] for found in CONTENT_ID.finditer(message.html) if found[1] in known)
+    images: dict[str, str] = {}
+    left = INLINE_BYTES
     for entry in message.attachments:
-        reference = f"cid:{entry['contentId']}"
-        size = entry["size"] * html.count(reference) * 4 // 3
-        if not entry["contentId"] or entry["contentType"] not in INLINE_TYPES or not 0 < size <= left:
+        name = entry["contentId"]
+        size = entry["size"] * shown[name] * 4 // 3
+        if name in images or entry["contentType"] not in INLINE_TYPES or not 0 < size <= left:
             continue
         data = base64.b64encode(b"".join(read_attachment(message, entry))).decode()
-        html, left = html.replace(reference, f"data:{entry['contentType']};base64,{data}"), left - size
-    return html
+        images[name], left = f"data:{entry['contentType']};base64,{data}", left - size
+    return CONTENT_ID.sub(lambda found: images.get(found[1], found[0]), message.html) if images else message.html
 
 
 def decode_part(body: bytes, encoding: str) -> bytes:
@@ -69,21 +111,36 @@ def decode_part(body: bytes, encoding: str) -> bytes:
 
 
 def without_forged_results(header: bytes) -> bytes:
-    """Return a header without Authentication-Results that claim to be ours (RFC 8601, section 5)."""
-    if b"authentication-results" not in header.lower():
+    """Return a header that can follow our fields: without Authentication-Results that claim to be ours.
+
+    RFC 8601, section 5; also without those whose authserv-id cannot be read, and without lines in front of the first
+    field, which would continue our last one.
+    """
+    if header.startswith(EMPTY_LINES):
         return header
-    return b"".join(field for field in FIELD.findall(header) if not _is_forged(field))
+    own = _spellings(authserv_id())
+    shown = RESULTS.sub(lambda field: b"" if _claims(own, field[1]) else field[0], header)
+    first = FIRST_FIELD.search(shown)
+    return shown[first.start() :] if first else b""
 
 
-def _is_forged(field: bytes) -> bool:
-    name, _, value = field.partition(b":")
-    if name.strip().lower() != b"authentication-results":
-        return False
-    text = value.decode("latin-1")
-    while (plain := COMMENT.sub(" ", text)) != text:
-        text = plain
-    claimed = text.partition(";")[0].strip().strip('"').split()
-    return bool(claimed) and claimed[0].strip('"').lower().rstrip(".") == authserv_id()
+def _claims(names: Container[str], value: bytes) -> bool:
+    """Return whether the authserv-id of a field is one of these names or cannot be read."""
+    text = value[:MAX_CLAIM_BYTES].replace(b"\0", b"").decode("utf-8", "replace")
+    found = AUTHSERV_ID.match(decode_words(" ".join(text.split())))
+    if found is None:
+        return True
+    claimed = found[2] or re.sub(r"\\(.)", r"\1", found[1] or "")
+    return claimed.strip().lower().rstrip(".") in names
+
+
+@functools.lru_cache(maxsize=8)
+def _spellings(name: str) -> frozenset[str]:
+    """Return a host name as A-labels and as U-labels, which RFC 8616, section 5, allows in this field."""
+    try:
+        return frozenset({name, idna.decode(name)})
+    except idna.IDNAError:
+        return frozenset({name})
 
 
 def authentication_results(message: Message) -> str:

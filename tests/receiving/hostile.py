@@ -124,3 +124,51 @@ MESSAGES: dict[str, Callable[[], bytes]] = {
     "NUL": lambda: _text(b"text/plain", bytes(SIZE)),
     "forged results": lambda: _fill(b"Authentication-Results: (((((((((\r\n", MIB) + b"\r\nHi",
 }
+
+
+def _padded(front: bytes, pattern: bytes, end: bytes = b"\r\n\r\nHi\r\n") -> Callable[[int], bytes]:
+    return lambda size: front + _fill(pattern, size - len(front) - len(end)) + end
+
+
+RESULTS = b"Authentication-Results: "
+OURS = RESULTS + b"mx.demo.example; dmarc=pass\r\n"
+# By name: a function of the size in bytes, for the time that a message takes from its reading to its forward.
+SIZED: dict[str, Callable[[int], bytes]] = {
+    # With our name in front, so that the header is searched.
+    "a field with a CR at the bound of a header": lambda size: (
+        (OURS + b"X: ").ljust(MIB - 1, b"a") + b"\r".ljust(size - MIB + 1, b"a")
+    ),
+    "a field that ends with CR": lambda size: (OURS + b"X: ").ljust(size - 1, b"a") + b"\r",
+    "CR only": _padded(OURS + b"X: 1", b"\r"),
+    "nested comments": _padded(RESULTS, b"("),
+    "comments in comments": lambda size: RESULTS + b"(" * (size // 2) + b")" * (size // 2) + b" x\r\n\r\nHi",
+    "an open comment of escapes": _padded(RESULTS + b"(", b"\\("),
+    "an open quoted string": _padded(RESULTS + b'"', b"\\"),
+    "forged results": _padded(b"", OURS),
+    "foreign results": _padded(b"", RESULTS + b"a\r\n"),
+    "results and other fields": _padded(b"", OURS + b"X: y\r\n"),
+    "names of results": _padded(b"", b"\rAuthentication-Results"),
+    "folds": _padded(OURS + b"X:", b"\r\n "),
+    "folds of results": _padded(b"Authentication-Results", b"\r\n "),
+    "lines of spaces in front": _padded(b" ", b"\r\n "),
+    "a header without an end": _padded(OURS, b"X: y\r\n", b""),
+    "spaces": _padded(OURS + b"X: ", b" "),
+    "NUL": _padded(b"", b"\0"),
+    "addresses": _padded(OURS + b"To: ", b"a@b.example, "),
+    "a quoted name": _padded(OURS + b'To: "', b'\\"'),
+    "encoded words": _padded(OURS + b"Subject: ", b"=?utf-8?q?"),
+    "references": _padded(OURS + b"References: ", b"<a@b.example> "),
+    "a long label": _padded(OURS + b"From: a@", "\u00e9".encode(), b".example\r\n\r\nHi"),
+    "boundaries that nearly match": _padded(
+        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n", b"\r\n--bb"
+    ),
+    "deep multiparts": lambda size: _nested(size // 60)[:size],
+    "base64 of garbage": _padded(b"Content-Type: a/b\r\nContent-Transfer-Encoding: base64\r\n\r\n", b"!=\n"),
+    "angle brackets": _padded(b"Content-Type: text/html\r\n\r\n", b"<"),
+    "references to images": _padded(
+        b"Content-Type: multipart/related; boundary=b\r\n\r\n"
+        + b"".join(b"--b\r\nContent-Type: image/png\r\nContent-ID: <%d>\r\n\r\nx\r\n" % number for number in range(200))
+        + b"--b\r\nContent-Type: text/html\r\n\r\n",
+        b"cid:1 cid:x ",
+    ),
+}

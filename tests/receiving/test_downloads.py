@@ -8,10 +8,12 @@ from django.test import Client
 from django.utils import timezone
 
 from api.transfers import content_disposition, safe_type
+from receiving.inlining import with_fields
 from receiving.links import RAW, download_url, read_download, webhook_expiry
-from receiving.models import ReceivedEmail
+from receiving.models import Message, ReceivedEmail
+from receiving.source import MAX_HEADER_BYTES, without_forged_results
 from tests.conftest import Api, make_key
-from tests.receiving.builders import make_route, receive
+from tests.receiving.builders import PLAIN, arrive, make_route, receive
 
 pytestmark = pytest.mark.django_db
 
@@ -130,3 +132,102 @@ def test_a_file_name_cannot_leave_its_parameter(name):
     assert field.isprintable()
     assert field.count('"') == 2
     assert "/" not in field
+
+
+# Fields that a program may take for ours, by the readers of RFC 8601 and by those that are less exact.
+FORGED = {
+    "plain": b"Authentication-Results: mx.demo.example; dmarc=pass",
+    "white space before the colon": b"Authentication-Results \t: mx.demo.example; dmarc=pass",
+    "a fold before the colon": b"Authentication-Results\r\n : mx.demo.example; dmarc=pass",
+    "a folded value": b"Authentication-Results:\r\n\tmx.demo.example;\r\n\tdmarc=pass",
+    "case": b"AUTHENTICATION-results:MX.Demo.Example;dmarc=pass",
+    "a trailing dot and a version": b"Authentication-Results: mx.demo.example. 1; dmarc=pass",
+    "a quoted name": b'Authentication-Results: "mx.demo.example"; dmarc=pass',
+    "quoted pairs": b'Authentication-Results: "mx\\.demo\\.example"; dmarc=pass',
+    "a comment in front": b"Authentication-Results: (a \\) comment)\r\n (another) mx.demo.example; dmarc=pass",
+    "a comment behind": b"Authentication-Results: mx.demo.example(comment); dmarc=pass",
+    "nested comments": b"Authentication-Results: (a (nested (comment))) mx.demo.example; dmarc=pass",
+    "an open comment": b"Authentication-Results: ( mx.demo.example; dmarc=pass",
+    "a long comment": b"Authentication-Results: (" + b"x" * 5000 + b") mx.demo.example; dmarc=pass",
+    "no name": b"Authentication-Results: ; dmarc=pass",
+    "an encoded word": b"Authentication-Results: =?utf-8?q?mx=2Edemo.?= =?utf-8?b?ZXhhbXBsZQ==?=; dmarc=pass",
+    "NUL": b"\0Authen\0tication-Results\0:\0 mx.demo\0.example; dmarc=pass",
+    "odd white space": b"\v\fAuthentication-Results\f: \v mx.demo.example; dmarc=pass",
+}
+FOREIGN = b"Authentication-Results: other.example (mx.demo.example); mx.demo.example=pass\r\n"
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r"], ids=["CRLF", "LF", "CR"])
+def test_no_spelling_of_a_forged_field_is_shown(end):
+    for name, field in FORGED.items():
+        forged = field.replace(b"\r\n", end) + end
+        for before in (b"", b"Subject: Hi" + end, FOREIGN, FOREIGN + forged):
+            shown = without_forged_results(before + forged + b"To: a@b.example\r\n\r\n")
+            assert shown == before.removesuffix(forged) + b"To: a@b.example\r\n\r\n", (name, before)
+
+
+def test_other_fields_are_shown_as_they_were_received():
+    kept = [
+        FOREIGN,
+        b"Authentication-Results: mx.demo.example.other.example; dmarc=pass\r\n",
+        b"Authentication-Results: spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=mx.demo.example\r\n",
+        b"X-Authentication-Results: mx.demo.example; dmarc=pass\r\n",
+        b"ARC-Authentication-Results: i=1; mx.demo.example; dmarc=pass\r\n",
+        b"Subject: Hi\r\n Authentication-Results: mx.demo.example; dmarc=pass\r\n",
+        b"Subject: \xff \0 (((\r\n",
+        b"no field\r\n",
+    ]
+    for field in kept:
+        assert without_forged_results(field + b"\r\n") == field + b"\r\n"
+    assert without_forged_results(b"".join(kept)) == b"".join(kept)
+    # The header is empty.
+    assert without_forged_results(b"\r\n" + FORGED["plain"]) == b"\r\n" + FORGED["plain"]
+
+
+def test_a_host_name_is_ours_as_u_labels_too(settings):
+    settings.EHLO_NAME = "xn--bcher-kva.example"
+    for name in ("b\u00fccher.example", "XN--BCHER-KVA.example"):
+        assert without_forged_results(f"Authentication-Results: {name}; dmarc=pass\r\n\r\n".encode()) == b"\r\n"
+
+
+@pytest.mark.parametrize("start", [b" ", b"\t", b"\0 ", b"\f", b"\r ", b" x: y\r\n\t", b" \r\n "])
+def test_no_line_in_front_of_the_first_field_continues_ours(start):
+    for forged in (b"", *FORGED.values()):
+        header = forged + b"\r\n" * bool(forged) + start + b"; dkim=pass header.d=bank.example\r\n"
+        assert without_forged_results(header + b"To: a@b.example\r\n\r\n") == b"To: a@b.example\r\n\r\n"
+    assert without_forged_results(start + b"; dkim=pass") == b""
+
+
+def test_a_header_that_is_too_long_ends_at_its_last_line_in_what_is_shown(key, alice):
+    make_route(alice.workspace)
+    long = b"X: " + b"x" * 995 + b"\r\n"
+    whole = long * (MAX_HEADER_BYTES // len(long) + 1)
+    fields = b"Subject: Hi\r\n" + long * ((MAX_HEADER_BYTES - 13) // len(long))
+    forged = FORGED["plain"] + b"\r\n" + PLAIN
+    for source, header in (
+        (b"Subject: Hi\r\n" + whole + forged, fields),
+        (fields.ljust(MAX_HEADER_BYTES, b"x") + b"\r" * 100 + forged, fields),
+        (b"X:" + b"x" * MAX_HEADER_BYTES + forged, b"X:" + b"x" * (MAX_HEADER_BYTES - 2) + b"\r\n"),
+    ):
+        email = receive(source)
+        raw = b"".join(key.get(f"/inbound/emails/{email.id}/raw").streaming_content)
+        shown, _, body = raw.partition(b"\r\n\r\n")
+        assert (shown + b"\r\n").endswith(header)
+        assert body == source[len(header.removesuffix(b"\r\n")) :].removeprefix(b"\r\n")
+        assert forged in body
+        assert shown.count(b"Authentication-Results: mx.demo.example") == 1
+
+
+def test_forged_fields_are_removed_before_a_message_is_read_and_if_it_cannot_be(key, alice):
+    make_route(alice.workspace)
+    email = arrive(b"\t; dkim=pass\r\n" + FORGED["nested comments"] + b"\r\n" + PLAIN)
+    for values in ({}, {"read_at": email.received_at, "parse_errors": ["The message could not be read"]}):
+        Message.objects.update(**values)
+        raw = b"".join(key.get(f"/inbound/emails/{email.id}/raw").streaming_content)
+        assert raw == email.message.trace.encode() + PLAIN
+
+
+def test_forged_fields_of_other_services_are_removed_in_each_spelling():
+    source = b"Received: by us\r\nA: 1\rX-Spam-Score: 1\r\nX-\0Spam-Score : 2\nB: 2\r\n 3\r\n\r\nX-Spam-Score: 4\r\n"
+    shown = with_fields(source, [("X-Spam-Score", "9")], without={"x-spam-score"})
+    assert shown == b"X-Spam-Score: 9\r\nReceived: by us\r\nA: 1\rB: 2\r\n 3\r\n\r\nX-Spam-Score: 4\r\n"

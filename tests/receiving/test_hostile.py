@@ -1,17 +1,25 @@
 """Hostile messages: each is read and verified in at most two seconds of processor time, and published."""
 
 import base64
+import json
 import resource
 import time
+from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 
+from dashboard.pages.receiving.details import describe_source
 from inbound.routed import is_looping
+from receiving.forwarding.forwards import forward_email
+from receiving.models import ForwardTarget, ReceivedEmail
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
 from receiving.received_work import read_or_explain
-from receiving.source import without_forged_results
-from tests.receiving.hostile import MESSAGES, signed
+from receiving.source import html_with_images, without_forged_results
+from tests.receiving.builders import arrive, make_route, process_received
+from tests.receiving.hostile import MESSAGES, MIB, SIZED, signed
 from tests.receiving.zone import ZoneLookups
+from webhooks.formats import find_large
 
 pytestmark = pytest.mark.full
 
@@ -83,3 +91,61 @@ def test_a_huge_key_is_not_used(bits, exponent_bits, result):
     verdicts = verify_origin(source, envelope=ENVELOPE, senders=[], lookups=lookups)
     assert [verdict["result"] for verdict in verdicts["dkim"]] == [result]
     assert time.thread_time() - began < 0.5
+
+
+TARGET = "grace@example.org"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", SIZED)
+def test_a_hostile_message_takes_linear_time_from_its_reading_to_its_forward(name, key, alice):
+    make_route(alice.workspace, include_raw=True)
+    ForwardTarget.objects.create(workspace=alice.workspace, address=TARGET, confirmed_at=timezone.now())
+    # Again if other load had a part in it.
+    for _ in range(3):
+        short, long = (dict(timed_steps(SIZED[name](size), key)) for size in (MIB, 4 * MIB))
+        # Four times the length: 4 in linear time, 16 in quadratic time.
+        slow = {step: (short[step], long[step]) for step in long if long[step] > min(6.7 * short[step] + 0.1, SECONDS)}
+        if not slow:
+            break
+    assert slow == {}
+
+
+def timed_steps(source: bytes, key) -> Iterator[tuple[str, float]]:
+    """Yield the processor time of each step that a received message takes part in."""
+    began = time.process_time()
+    email = arrive(source)
+    process_received()
+    yield "read", time.process_time() - began
+    email = ReceivedEmail.objects.select_related("message").get(id=email.id)
+    assert email.status in {"processed", "unreadable"}
+    event = json.dumps({"id": "evt_1", "event": "received", "data": {"id": email.id}})
+    steps = {
+        "download": lambda: b"".join(key.get(f"/inbound/emails/{email.id}/raw").streaming_content),
+        "page": lambda: describe_source(email.message),
+        "images": lambda: html_with_images(email.message),
+        **{f"raw to {name}": lambda name=name: render(event, name) for name in FORMATS},
+    }
+    if email.status == "processed":
+        steps["forward"] = lambda: forward_email(email, to=TARGET)
+    for step, run in steps.items():
+        yield step, seconds(run)
+    ReceivedEmail.objects.update(includes_raw=False, inlines_files=True)
+    for name in FORMATS:
+        yield f"files to {name}", seconds(lambda: render(event, name))  # noqa: B023 - called at once
+
+
+FORMATS = ("postmark", "sendgrid", "mailgun")
+
+
+def render(event: str, format_: str) -> None:
+    found = find_large(event, format_=format_)
+    assert found
+    body, data = found
+    assert body.render(data, "secret", 1)
+
+
+def seconds(run) -> float:
+    began = time.process_time()
+    run()
+    return time.process_time() - began

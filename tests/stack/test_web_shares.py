@@ -1,10 +1,11 @@
 """What one workspace or client does in web takes nothing from the others (docs/security.md, Shares)."""
 
 import http.client
+import itertools
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import Event, Thread
@@ -19,6 +20,21 @@ pytestmark = [pytest.mark.stack, pytest.mark.alone]
 THREADS = 4
 MAX_SECONDS = 1.0
 CREATE_WORKSPACE = "from tests.conftest import make_account, make_key; print(make_key(make_account('other').workspace))"
+
+TARGET = "grace@example.org"
+RECEIVE = f"""
+from django.utils import timezone
+from domains.models import Domain
+from receiving.models import ForwardTarget
+from tests.receiving.builders import make_route, receive, receive_for
+from tests.receiving.hostile import MIB, SIZED
+domain = Domain.objects.get(name="demo.example")
+receive_for(domain)
+make_route(domain.workspace, domain=domain.name)
+ForwardTarget.objects.create(workspace=domain.workspace, address="{TARGET}", confirmed_at=timezone.now())
+for name in ("a field with a CR at the bound of a header", "nested comments", "forged results"):
+    print(receive(SIZED[name](MIB + MIB // 16), "support@demo.example").id)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +226,37 @@ def test_too_many_requests_of_one_workspace_are_429(stack, other):
     assert {status for status, _ in responses} <= {200, 429}
 
 
+def test_a_hostile_received_message_delays_nobody_else(stack, other):
+    ids = itertools.cycle(stack.manage("shell", "--verbosity", "0", "-c", RECEIVE).split())
+
+    def forward() -> int:
+        return stack.call("POST", f"/inbound/emails/{next(ids)}/forward", {"to": TARGET}).status
+
+    def download() -> int:
+        with stack.connect() as client:
+            client.sendall(stack.request_head(f"GET /v1/inbound/emails/{next(ids)}/raw HTTP/1.1"))
+            response = http.client.HTTPResponse(client)
+            response.begin()
+            response.read()
+        return response.status
+
+    # Beside others, some are 429: they are more than the share of a workspace.
+    assert [download() for _ in range(3)] == [200] * 3
+    assert [forward() for _ in range(3)] == [202] * 3
+    alone = p99(other)
+    with repeated([download, download, download, forward, forward, forward]):
+        beside = p99(other)
+    # The former expression needed 30 s for one of them.
+    assert beside <= 3 * alone, (alone, beside)
+
+
+def p99(stack: Stack, *, requests: int = 200) -> float:
+    """Return the 99th percentile of the seconds of requests, one after another."""
+    replies = [stack.call("GET", "/me") for _ in range(requests)]
+    assert {reply.status for reply in replies} == {200}
+    return sorted(reply.seconds for reply in replies)[requests * 99 // 100]
+
+
 @contextmanager
 def busy(stack: Stack, *, callers: int) -> Iterator[None]:
     """Send batches with a template at the limit of its steps."""
@@ -219,13 +266,20 @@ def busy(stack: Stack, *, callers: int) -> Iterator[None]:
     data = {"a": [1] * 30, "b": [1] * 30}
     recipients = [{"to": f"r{number}@example.com", "templateData": data} for number in range(200)]
     batch = {"from": "hello@demo.example", "templateId": "heavy", "recipients": recipients}
+    with repeated([lambda: stack.call("POST", "/emails/batch", batch)] * callers):
+        yield
+
+
+@contextmanager
+def repeated(calls: list[Callable[[], object]]) -> Iterator[None]:
+    """Repeat each call in a thread."""
     is_over = Event()
 
-    def call() -> None:
+    def repeat(call: Callable[[], object]) -> None:
         while not is_over.is_set():
-            stack.call("POST", "/emails/batch", batch)
+            call()
 
-    threads = [Thread(target=call) for _ in range(callers)]
+    threads = [Thread(target=repeat, args=[call]) for call in calls]
     for thread in threads:
         thread.start()
     try:
