@@ -47,7 +47,7 @@ REFUSALS = {
     DataRefusal.NO_MEMORY: BUSY,
 }
 # RFC 4954, section 5: the sender's identity on another server, which has no effect here.
-AUTH_PARAMETER = re.compile(r"\s+AUTH=\S*", re.IGNORECASE)
+AUTH_PARAMETER = re.compile(r"(?<!\s)\s+AUTH=\S*", re.IGNORECASE)
 
 
 class SubmissionSession(Session):

@@ -27,7 +27,7 @@ DAEMON = any_of(
 SUBJECT = any_of(
     r"undeliver",
     r"(un|not |non[- ]?)deliver",
-    r"deliver\w* (status|fail|report|problem|error|notif|has|incomplete|unsuccess|delay)",
+    r"deliver\w{0,20} (status|fail|report|problem|error|notif|has|incomplete|unsuccess|delay)",
     r"return(ed|ing)? (mail|message|e-?mail|to sender)",
     r"fail(ure|ed) (notice|notif|deliver|to deliver)",
     r"mail (delivery )?(fail|error|system)|mail delivery",

@@ -1,0 +1,217 @@
+"""Expressions and functions over text of strangers: time is linear in its length, whatever the text is."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any
+
+import pytest
+
+from delivery.bounces.classification import normalized_text
+from delivery.bounces.replies import safe_text
+from delivery.message.text import html_to_text
+from domains.names import organizational_domain
+from domains.record_checks.dmarc import find_dmarc_error
+from inbound.inbox.html_check import check_html
+from inbound.reports.reading import read_report
+from lib.email_addresses import normalize_search, parse_recipient, split_address_list
+from lib.mail.charsets import decode_tolerantly
+from lib.mail.encoded_words import decode_words
+from lib.mail.header_fields import read_fields, read_parameters
+from receiving.inlining import with_fields
+from receiving.reading.quotes import find_reply
+from receiving.source import split_header, without_forged_results
+from tests.stack.stack import REPOSITORY
+
+# Packages that read messages, replies of hosts, DNS records, and requests without a key. The HTML of emails has its
+# own hostile tests (tests/delivery/message/test_html_hostile.py).
+PACKAGES = (
+    "receiving", "inbound", "lib", "submission", "tracking", "delivery.bounces", "delivery.message.text",
+    "delivery.transports", "domains.record_checks",
+)  # fmt: skip
+# Used only with match or fullmatch: a search would begin anew at each character.
+ANCHORED = {
+    "delivery.bounces.hosts.COUNTRY",
+    "delivery.transports.transports_file.HOST_NAME",
+    "domains.record_checks.dmarc.URIS",
+    "domains.record_checks.spf_evaluation.NAME",
+    "domains.record_checks.tracking_host.CAA",
+    "inbound.reports.mime.MBOX_LINE",
+    "inbound.reports.patterns.ADDRESSED_FIELD",
+    "inbound.reports.patterns.AFTER_ADDRESS",
+    "inbound.reports.patterns.MESSAGE_FIELD",
+    "inbound.reports.patterns.SENDER_FIELD",
+    "lib.mail.header_fields.FIELD",
+    "lib.network.client_address.WITH_PORT",
+    "lib.network.target_urls._URL",
+    "receiving.source.AUTHSERV_ID",
+}
+# Texts of at most 512 characters (lib.email_addresses.MAX_LENGTH).
+BOUNDED = {"lib.email_addresses.UNBRACKETED"}
+# Calls of re without a compiled expression, by module: their texts are bounded, or the expression is that of a row.
+UNCOMPILED = {
+    "delivery.bounces.classification": 1,
+    "delivery.message.text": 2,
+    "inbound.reports.dsn": 1,
+    "lib.email_addresses": 1,
+    "receiving.reading.signatures": 1,
+    "receiving.source": 2,
+    "submission.content": 1,
+}
+# Functions with loops, and those that call libraries. Starts: in front of the repeated unit.
+RESULTS = "Authentication-Results: "
+FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+    "without_forged_results": (lambda text: without_forged_results(text.encode("latin-1")), ("X: ", RESULTS)),
+    "with_fields": (lambda text: with_fields(text.encode("latin-1"), [], without={"x-spam-"}), ("X-Spam-A: ",)),
+    "split_header": (lambda text: split_header(text.encode("latin-1")), ("X: ",)),
+    "read_fields": (lambda text: [field.decoded for field in read_fields(text, limit=400)], ("X: ",)),
+    "read_parameters": (read_parameters, ("a/b; ", 'a/b; a="', "a/b; a*0*=")),
+    "decode_words": (decode_words, ("", "=?utf-8?q?", "=?utf-8?b?")),
+    "decode_tolerantly": (lambda text: decode_tolerantly(text.encode("latin-1"), "iso-2022-jp"), ("\x1b$B",)),
+    "split_address_list": (split_address_list, ("", '"')),
+    "parse_recipient": (parse_recipient, ("", "a@", "a <")),
+    "normalize_search": (normalize_search, ("a@\u00e9",)),
+    "organizational_domain": (organizational_domain, ("a.",)),
+    "find_dmarc_error": (
+        lambda text: find_dmarc_error([text]),
+        ("v=DMARC1; p=none; ", "v=DMARC1; p=none; rua=mailto:"),
+    ),
+    "html_to_text": (html_to_text.__wrapped__, ("", "<a ", "<style>", "<a href=x>")),
+    "check_html": (lambda text: check_html(text, has_text=True), ("", "<img ", "<a href=")),
+    "find_reply": (find_reply, ("", "On ", "2020/1/1 ")),
+    "read_report": (lambda text: read_report(text.encode("latin-1")), ("Subject: ", "From: mailer-daemon@a\n\n")),
+    "normalized_text": (normalized_text, ("550 ",)),
+    "safe_text": (safe_text, ("550 ",)),
+}
+LENGTH = 500
+FUNCTION_LENGTH = 4_000
+UNITS = [
+    *" \t\r\n\"'\\()<>@.,;:=?*-_/&#[]0aA\0%{",
+    "\r\n ",
+    "a ",
+    "a@",
+    "a.",
+    "1.",
+    "=?",
+    "a=b;",
+    "<a ",
+    '\\"',
+    "</",
+    "<!--",
+]
+
+
+def modules() -> Iterator[Any]:
+    for package in PACKAGES:
+        root = importlib.import_module(package)
+        yield root
+        for found in pkgutil.walk_packages(getattr(root, "__path__", ()), f"{package}."):
+            if not {"migrations", "management"} & {*found.name.split(".")}:
+                yield importlib.import_module(found.name)
+
+
+def expressions_in(name: str, value: Any) -> Iterator[tuple[str, "re.Pattern[Any]"]]:
+    """Yield expressions, also those in tables."""
+    if isinstance(value, re.Pattern):
+        yield name, value
+    elif isinstance(value, tuple | list):
+        for number, entry in enumerate(value):
+            yield from expressions_in(f"{name}[{number}]", entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield from expressions_in(f"{name}[{key}]", entry)
+    elif isinstance(pattern := getattr(value, "pattern", None), re.Pattern):
+        yield name, pattern
+
+
+@cache
+def expressions() -> "dict[re.Pattern[Any], str]":
+    """Return all expressions of the packages with the name of the first one that is equal."""
+    found: dict[re.Pattern[Any], str] = {}
+    for module in modules():
+        for name, value in vars(module).items():
+            for full_name, pattern in expressions_in(f"{module.__name__}.{name}", value):
+                found.setdefault(pattern, full_name)
+    return found
+
+
+def hostile_texts(pattern: "re.Pattern[Any]") -> Iterator[tuple[str, str]]:
+    """Yield the start and the repeated unit of texts that nearly match: characters, and words of the expression."""
+    source = pattern.pattern.decode("latin-1") if isinstance(pattern.pattern, bytes) else pattern.pattern
+    words = [*dict.fromkeys(re.findall(r"[A-Za-z][A-Za-z-]+[:=]?", source))][:8]
+    yield from (("", unit) for unit in [*UNITS, *words, *(f"{word} " for word in words)])
+    yield from (
+        (start, unit) for start in ("a", '"', "<", "(", *words[:3]) for unit in (" ", "a", "a ", ".", "\\", "(")
+    )
+
+
+def seconds(pattern: "re.Pattern[Any]", text: str, *, is_anchored: bool) -> float:
+    given: Any = text.encode("latin-1") if isinstance(pattern.pattern, bytes) else text
+    began = time.thread_time()
+    if is_anchored:
+        pattern.match(given)
+        pattern.fullmatch(given)
+    else:
+        all(pattern.finditer(given))
+    return time.thread_time() - began
+
+
+def is_linear(measure: Callable[[str], float], start: str, unit: str, *, length: int = LENGTH) -> bool:
+    """Return whether four times a text takes about four times as long; True if that is too short to matter."""
+    short, long = (start + unit * (count // len(unit)) for count in (length, 4 * length))
+    if measure(long) < 0.000_002 * length:
+        return True
+    # Interleaved, so that other load slows down both.
+    times = [[measure(text) for text in (short, long)] for _ in range(3)]
+    return min(time for _, time in times) < 6.7 * min(time for time, _ in times) + 0.001
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_an_expression_takes_linear_time(package):
+    slow = {
+        (name, start, unit)
+        for pattern, name in expressions().items()
+        if name.startswith(f"{package}.") and name not in BOUNDED
+        for start, unit in hostile_texts(pattern)
+        if not is_linear(partial(seconds, pattern, is_anchored=name in ANCHORED), start, unit)
+    }
+    assert slow == set()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_takes_linear_time(name):
+    function, starts = FUNCTIONS[name]
+
+    def measure(text: str) -> float:
+        began = time.thread_time()
+        with suppress(ValueError):
+            function(text)
+        return time.thread_time() - began
+
+    slow = {
+        (start, unit)
+        for start in starts
+        for unit in (*UNITS, "On wrote:", "> ", "\u00e9", "cid:a ", RESULTS, "--b\n")
+        if not is_linear(measure, start, unit, length=FUNCTION_LENGTH)
+    }
+    assert slow == set()
+
+
+def test_the_exceptions_exist():
+    assert (ANCHORED | BOUNDED) - {*expressions().values()} == set()
+
+
+def test_expressions_are_compiled_where_this_test_finds_them():
+    found = {}
+    for module in modules():
+        tree = ast.parse((REPOSITORY / module.__spec__.origin).read_text("utf-8"))
+        calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        count = sum(call.startswith("re.") and call not in {"re.compile", "re.escape"} for call in calls)
+        if count:
+            found[module.__name__] = count
+    assert found == UNCOMPILED
