@@ -70,6 +70,8 @@ PROVIDER_PHRASES = PhraseTable(
     )),
     (FailureReason.UNKNOWN_USER, ("this user doesnt have a*account", "this user does not have a*account")),
     (FailureReason.INACTIVE, ("this account has been disabled or discontinued",)),
+    # Yahoo: the end of one connection, which the next one does not meet (Sisimai's lib/sisimai/rhost/yahooinc).
+    (FailureReason.RATE_LIMITED, ("max message per connection",)),
     # Orange, T-Online, AT&T, Zoho, Biglobe.
     (FailureReason.SPAM, (" ofr_506 ",)),
     (FailureReason.BLOCKLISTED, ("a problem occurred ask your postmaster",)),
@@ -77,8 +79,14 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.RATE_LIMITED, ("unusual sending activity",)),
     (FailureReason.POLICY, ("mail rejected by destination domain",)),
     (FailureReason.MAILBOX_FULL, ("mailbox exceeded the local limit",)),
-    # Apple, at support.apple.com/en-us/102322.
+    # Apple, at support.apple.com/en-us/102322; the volume in Sisimai's lib/sisimai/rhost/apple.
+    (FailureReason.RATE_LIMITED, ("deferred due to excessive volume",)),
     (FailureReason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
+    # Rackspace: its article "Common email bounce messages"; Orange, and NetEase's limits of connections and messages
+    # (Momentum's adaptive_rules.lua).
+    (FailureReason.RATE_LIMITED, (
+        "client host rejected throttled", "received too much email", "trop de connexions", " hl icc ", " hl ifc ",
+    )),
     # Comcast: postmaster.comcast.net/smtp-error-codes.php.
     (FailureReason.BLOCKLISTED, (" bl0000", " ph0000")),
     (FailureReason.RATE_LIMITED, (" rl0000",)),
@@ -171,6 +179,8 @@ HOST_PHRASES = PhraseTable(
         "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
         "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour", "relay quota",
         "daily quota", "sending quota", "daily relay",
+        # Comcast, and Exchange's 421 4.3.2.
+        "too many recent messages", "maximum number of concurrent",
     )),
     (FailureReason.TOO_MANY_RECIPIENTS, (
         "too many recipients", "too many rcpt", "recipient limit", "recipients exceed", "number of recipients",

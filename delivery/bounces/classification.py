@@ -205,7 +205,8 @@ def _normalized_word(word: str) -> str:
 
 def _host_reason(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
     if stage in (SmtpStage.BANNER, SmtpStage.EHLO):
-        return HOST_PHRASES.find(text) or HOST_STAGES[stage]
+        found = _first(text, PROVIDER_PHRASES, HOST_PHRASES)
+        return found if found and found not in RECIPIENT_FAULTS else HOST_STAGES[stage]
     # RFC 4954, section 4.7.1: 454 is a problem of the host; the password may be correct.
     is_host_problem = stage is SmtpStage.AUTH and reply.code // 100 == 4
     return FailureReason.HOST_TROUBLE if is_host_problem else HOST_STAGES[stage]

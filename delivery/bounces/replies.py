@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 
 from delivery.bounces.reasons import FailureReason
@@ -62,6 +63,7 @@ class DeliveryOutcome:
     simulated_events: names of the events that a simulated recipient triggers next.
     transport: the name of the one that made the attempt; empty without named transports. failovers: the earlier ones of
     the same attempt, which have certainly not taken the message.
+    retry_after: the shortest wait before the next attempt; zero for the usual one.
     """
 
     status: DeliveryStatus
@@ -75,6 +77,7 @@ class DeliveryOutcome:
     simulated_events: tuple[str, ...] = ()
     transport: str = ""
     failovers: "tuple[Failover, ...]" = ()
+    retry_after: timedelta = timedelta(0)
 
     def suppresses(self, policy: SuppressOn) -> bool:
         """Return whether this outcome suppresses the address."""
@@ -96,9 +99,9 @@ def deferred(reason: FailureReason, text: str) -> DeliveryOutcome:
     return DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, safe_text(text)), reason)
 
 
-def parked(reason: FailureReason, text: str) -> DeliveryOutcome:
+def parked(reason: FailureReason, text: str, *, retry_after: timedelta = timedelta(0)) -> DeliveryOutcome:
     """Return the outcome of an attempt that was not made."""
-    return DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, safe_text(text)), reason)
+    return DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, safe_text(text)), reason, retry_after=retry_after)
 
 
 def reply_of(code: int, lines: Sequence[bytes]) -> Reply:

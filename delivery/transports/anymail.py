@@ -15,6 +15,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked, safe_text
+from delivery.bounces.slow_signals import SlowSignal
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.circuit_breaker import BreakerPolicy
 from delivery.transports.credentials import POLICY, CredentialsBreaker
@@ -118,6 +119,11 @@ class AnymailTransport:
         self._credentials.record(outcome)
         if outcome.reason == FailureReason.NETWORK:
             self._destination.record_failure()
+        elif outcome.reason == FailureReason.RATE_LIMITED:
+            # HTTP 429.
+            self._destination.record_signal(SlowSignal.RATE, outcome)
+        elif outcome.status is DeliveryStatus.SENT:
+            self._destination.record_acceptance()
         else:
             self._destination.record_reply()
 

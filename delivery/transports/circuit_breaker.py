@@ -31,18 +31,25 @@ class CircuitBreaker:
         self._policy = policy
         self._clock = clock
         self._failures = 0
+        # How often it opened since the last success.
+        self._openings = 0
         self._open_until = 0.0
         self._is_probing = False
 
     @property
     def is_tripped(self) -> bool:
         """Return whether failures have opened the breaker, even if a probe may pass now."""
-        return self._failures >= self._policy.failure_threshold
+        return self._openings > 0
 
     @property
     def is_open(self) -> bool:
         """Return whether calls are rejected now."""
         return self.is_tripped and (self._is_probing or self._clock() < self._open_until)
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until a probe may pass."""
+        return max(self._open_until - self._clock(), 0.0)
 
     @contextmanager
     def call(self) -> Iterator[None]:
@@ -57,20 +64,24 @@ class CircuitBreaker:
 
     def record_success(self) -> None:
         """Close the breaker."""
-        self._failures = 0
+        self._failures = self._openings = 0
         self._open_until = 0.0
 
     def postpone_probe(self) -> None:
         """Stay open for the initial time, as after the first failure."""
-        self._failures = self._policy.failure_threshold
+        self._openings = 1
         self._open_until = self._clock() + self._policy.initial_open_seconds
 
-    def record_failure(self) -> None:
-        """Count a failure. Calls that were under way when the breaker opened do not count."""
+    def record_failure(self, policy: BreakerPolicy | None = None) -> None:
+        """Count a failure. Calls that were under way when the breaker opened do not count.
+
+        policy: of this kind of failure, in place of the breaker's.
+        """
         if self.is_tripped and self._clock() < self._open_until:
             return
+        policy = policy or self._policy
         self._failures += 1
-        if self.is_tripped:
-            doublings = min(self._failures - self._policy.failure_threshold, 20)
-            seconds = min(self._policy.initial_open_seconds * 2**doublings, self._policy.max_open_seconds)
-            self._open_until = self._clock() + seconds
+        if self.is_tripped or self._failures >= policy.failure_threshold:
+            seconds = policy.initial_open_seconds * 2 ** min(self._openings, 20)
+            self._openings += 1
+            self._open_until = self._clock() + min(seconds, policy.max_open_seconds)

@@ -2,6 +2,7 @@
 
 import random
 import ssl
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +11,7 @@ from delivery.bounces.classification import SmtpStage
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 from delivery.message.compose import OutgoingMessage
+from delivery.transports.circuit_breaker import Clock
 from delivery.transports.destinations import DestinationBusy, DestinationLimits, Destinations
 from delivery.transports.interface import LeaseCheck
 from delivery.transports.smtp.attempt import SmtpAttempt
@@ -61,13 +63,14 @@ class DirectTransport:
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         sources: Sequence[Address] = (),
+        clock: Clock = time.monotonic,
     ) -> None:
         self._context = context
         self._sources = sources
         self._routes = routes
         self._ehlo_name = ehlo_name
         self._port = port
-        self._destinations = Destinations(limits)
+        self._destinations = Destinations(limits, clock=clock)
         self._session_factory = SessionFactory(timeouts)
 
     @property

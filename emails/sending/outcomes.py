@@ -83,7 +83,11 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     # The database's time, the same for every result.
     now = next(iter(locked_at.values()))
     current = [_fail_if_expired(result, now=now) for result in results if result.claim in locked_at]
-    parked = [result.claim for result in current if result.outcome.status is DeliveryStatus.PARKED]
+    parked = {
+        result.claim: _park_seconds(result, now=now)
+        for result in current
+        if result.outcome.status is DeliveryStatus.PARKED
+    }
     if parked:
         counters.add(queue_stats.delayed_changes(park(parked)))
     attempted = [result for result in current if result.outcome.status is not DeliveryStatus.PARKED]
@@ -119,6 +123,12 @@ def _delay(result: SendResult, *, now: datetime) -> timedelta:
     if result.outcome.reason == FailureReason.DAILY_LIMIT:
         return min(delay_after(result.claim.attempt), _until_midnight(now))
     return max(delay_after(result.claim.attempt), MINIMUM_DELAYS.get(result.outcome.reason, timedelta(0)))
+
+
+def _park_seconds(result: SendResult, *, now: datetime) -> float:
+    """Return the time until the destination takes messages again, but no longer than the recipient may wait."""
+    left = result.claim.since + max_age() - now
+    return min(result.outcome.retry_after, left).total_seconds()
 
 
 def _until_midnight(now: datetime) -> timedelta:

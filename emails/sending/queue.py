@@ -44,6 +44,10 @@ UNASSIGNED = ""
 # Of an entry that returns before one was assigned.
 FORGET_UNASSIGNED = f", handed_to = nullif(handed_to, '{UNASSIGNED}')"
 renew = QUEUE.renew
+# Of the entry's place in the array; a batch has at most a hundred.
+PARK_SECONDS = "(%(seconds)s::float[])[array_position(%(keys)s::uuid[], claimed.key)]"
+PARK_WAIT = f"CASE WHEN {PARK_SECONDS} > 0 THEN {PARK_SECONDS} ELSE least(2 ^ (parked + 1), 60) END"
+PARK_CHANGES = f", parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END"
 
 # Emails of low priority leave a quarter of a workspace's sessions to its others.
 LAST_SHARE = 0.75
@@ -179,16 +183,22 @@ def promote() -> list[PromotedEntry]:
     return [PromotedEntry(before, after, EmailClaim(*row)) for before, after, *row in rows]
 
 
-def park(claims: Collection[EmailClaim]) -> list[str]:
-    """Set entries aside whose destination is at its limit: 2 s, doubling to 60 s. No attempt is used.
+def park(waits: Mapping[EmailClaim, float]) -> list[str]:
+    """Set entries aside whose destination takes no message now. No attempt is used.
 
+    waits: seconds until it takes some; 0 if it is at its limit, which stands for 2 s, doubling to 60 s.
     Returns the workspace of each entry whose lease this process still had.
     """
-    wait, changes = "least(2 ^ (parked + 1), 60)", ", parked = least(parked + 1, 6)"
-    parked = QUEUE.put_back([c for c in claims if not c.handed_to], wait=wait, changes=f"{changes}, handed_to = NULL")
-    if pinned := [claim for claim in claims if claim.handed_to]:
-        parked += QUEUE.put_back(pinned, wait=wait, changes=changes)
+    free = {claim: seconds for claim, seconds in waits.items() if not claim.handed_to}
+    pinned = {claim: seconds for claim, seconds in waits.items() if claim.handed_to}
+    parked = _put_back(free, changes=f"{PARK_CHANGES}, handed_to = NULL") if free else []
+    if pinned:
+        parked += _put_back(pinned, changes=PARK_CHANGES)
     return [claim.workspace_id for claim in parked]
+
+
+def _put_back(waits: Mapping[EmailClaim, float], *, changes: str) -> list[EmailClaim]:
+    return QUEUE.put_back(waits.keys(), wait=PARK_WAIT, changes=changes, seconds=list(waits.values()))
 
 
 def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:

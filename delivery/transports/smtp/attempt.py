@@ -1,8 +1,9 @@
 """SMTP attempt: one try to deliver one message, over an idle session or to the hosts one after another."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from delivery.bounces.slow_signals import CLOSING, SlowSignal, relay_signal, slow_signal
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.composing import compose_message
 from delivery.transports.destinations import Destination
@@ -44,11 +45,19 @@ class SmtpAttempt:
         try:
             return await self._try(destination, hosts)
         except SmtpError as error:
-            if error.is_connection_error:
+            outcome = error.outcome(sender_names=self._sender_names, recipient=self._message.recipient)
+            if signal := self._signal(outcome, stage=error.stage):
+                destination.record_signal(signal, outcome)
+            elif error.is_connection_error:
                 destination.record_failure()
             else:
                 destination.record_reply()
-            return error.outcome(sender_names=self._sender_names, recipient=self._message.recipient)
+            return outcome
+
+    @property
+    def _signal(self) -> Callable[..., SlowSignal | None]:
+        """The reading of replies: a host whose 250 means `sent` is a relay, which passes on replies of others."""
+        return relay_signal if self._on_acceptance is DeliveryStatus.SENT else slow_signal
 
     @property
     def _sender_names(self) -> tuple[str, ...]:
@@ -67,11 +76,16 @@ class SmtpAttempt:
         async for host in hosts:
             try:
                 session = await self._session_factory.open(host, deadline=self._deadline)
-                return await self._send(destination, session)
+                outcome = await self._send(destination, session)
             except SmtpError as error:
                 if not error.may_try_next_host:
                     raise
                 last = error
+            else:
+                if last and last.reply.code == CLOSING:
+                    # Another host of the receiver asked for less.
+                    destination.narrow()
+                return outcome
         assert last
         raise last
 
@@ -83,7 +97,7 @@ class SmtpAttempt:
             )
         finally:
             destination.return_session(session)
-        destination.record_reply()
+        destination.record_acceptance()
         return self._accepted(receipt)
 
     def _accepted(self, receipt: Receipt) -> DeliveryOutcome:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from delivery.bounces.classification import SmtpStage, classify, names_sender
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
+from delivery.bounces.slow_signals import CLOSING, is_end_of_connection
 
 BEFORE_MAIL = frozenset({SmtpStage.CONNECT, SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.STARTTLS, SmtpStage.AUTH})
 BEFORE_DATA = BEFORE_MAIL | {SmtpStage.MAIL, SmtpStage.RCPT}
-CLOSING = 421
 
 
 class SmtpError(Exception):
@@ -38,7 +38,9 @@ class SmtpError(Exception):
     @property
     def is_stale_connection(self) -> bool:
         """Return whether the host had closed a kept connection, and so never saw the message."""
-        return self.stage is SmtpStage.MAIL and self.reply.code in (0, CLOSING)
+        if self.stage is not SmtpStage.MAIL:
+            return False
+        return not self.reply.code or (self.reply.code == CLOSING and is_end_of_connection(self.reply))
 
     def outcome(self, *, sender_names: Sequence[str], recipient: str) -> DeliveryOutcome:
         """Return the outcome of the attempt that this error ended. sender_names: see `names_sender`."""

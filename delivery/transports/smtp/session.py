@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from delivery.bounces.classification import SmtpStage
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import Reply, reply_of
+from delivery.bounces.slow_signals import CLOSING
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.composing import stuff_dots
 from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.smtp.commands import mail_command, rcpt_command
 from delivery.transports.smtp.connection import ConnectionBroken, InvalidReply, RawReply, SmtpConnection
-from delivery.transports.smtp.errors import CLOSING, SmtpError, connection_error
+from delivery.transports.smtp.errors import SmtpError, connection_error
 from delivery.transports.smtp.login import MECHANISMS, Login
 from delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from delivery.transports.smtp.tls import TlsMode, context_for
