@@ -13,7 +13,7 @@ from delivery.transports.router import TransportState
 from doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
 from domains.models import Domain
 from domains.services import find_unaligned
-from emails.sending.transport_status import read_statuses
+from emails.sending.transport_status import read_statuses, recent_listings
 from streams.models import Stream
 
 SHOWN_DOMAINS = 20
@@ -60,6 +60,9 @@ def check_states(_: DoctorOptions) -> Diagnosis:
     """Diagnose the states of named transports: a paused one costs nothing while another one works."""
     if errors := list(route_errors()):
         return failed(" ".join(errors), remedy="Correct TRANSPORTS_FILE or the streams, and restart the workers.")
+    if listings := [f"{listed_by} (transport {name})" for name, listed_by in recent_listings()]:
+        text = f"Receivers refused the address within a day because of block lists: {', '.join(listings)}."
+        return warning(text, remedy="Find the cause, and request the removal on the page that the replies name.")
     if not settings.TRANSPORTS.is_named:
         return ok("There is one transport.")
     statuses = read_statuses()

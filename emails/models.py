@@ -390,10 +390,11 @@ class PastSendingPause(models.Model):
 
 
 class TransportUse(models.Model):
-    """What the processes share about a named transport (docs/decisions/0216).
+    """What the processes share about a transport (docs/decisions/0216); `default` is that of no file.
 
     used: messages assigned to it on the day used_on (UTC), less those that it has certainly not taken; only with a
-    daily limit. paused_notice_at, resumed_notice_at: times of the last emails to the staff.
+    daily limit. paused_notice_at, resumed_notice_at: times of the last emails to the staff. listings: the time of the
+    last one about each block list that has its address, in RFC 3339 (docs/decisions/0278).
     """
 
     name = models.CharField(max_length=30, primary_key=True)
@@ -402,6 +403,7 @@ class TransportUse(models.Model):
     used = models.PositiveIntegerField(default=0, db_default=0)
     paused_notice_at = models.DateTimeField(null=True)
     resumed_notice_at = models.DateTimeField(null=True)
+    listings = models.JSONField(null=True)
 
     class Meta:
         db_table = "emails_transport"

@@ -122,7 +122,7 @@ def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
     elif outcome.reason == INTERNAL_ERROR and claim.age < max_age():
         queue.defer_after_crash(claim, wait=delay_after(claim.attempt), reply=reply)
     elif outcome.status is DeliveryStatus.DEFERRED and claim.age < max_age():
-        wait = delay_after(claim.attempt)
+        wait = max(delay_after(claim.attempt), outcome.retry_after)
         queue.defer(claim, wait=wait, reply=reply, attempts=claim.attempt, handed_to=handed_to)
     else:
         queue.finish(claim, state=FINAL_STATES.get(outcome.status, SystemMailState.FAILED), reply=reply)

@@ -24,7 +24,8 @@ REFUSED = (
 # Phrases more reliable than any code with them: providers' own marks, and hosts that put 5.1.1 before a refusal of
 # the sender.
 PROVIDER_PHRASES = PhraseTable(
-    # Google, at support.google.com/a/answer/3726730.
+    # Google, at support.google.com/a/answer/3726730. The 5xx and the 421 begin alike; only the 5xx is a block.
+    (FailureReason.BLOCKLISTED, ("mail sent from your ip address has been blocked",)),
     (FailureReason.RATE_LIMITED, (
         "receiving mail at a rate that", "receiving mail too quickly", "unusual rate of mail", "daily user sending",
         "daily sending quota", "daily smtp relay", "outgoing message limit",
@@ -79,6 +80,10 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.RATE_LIMITED, ("unusual sending activity",)),
     (FailureReason.POLICY, ("mail rejected by destination domain",)),
     (FailureReason.MAILBOX_FULL, ("mailbox exceeded the local limit",)),
+    # AT&T and Free (forwardemail.net's and Momentum's tables), and Cloudmark's list at Rackspace, Libero and GoDaddy.
+    (FailureReason.BLOCKLISTED, (
+        " dnsbl rbl 521 ", "too many spams from your ip", "csi.cloudmark.com/reset-request",
+    )),
     # Apple, at support.apple.com/en-us/102322; the volume in Sisimai's lib/sisimai/rhost/apple.
     (FailureReason.RATE_LIMITED, ("deferred due to excessive volume",)),
     (FailureReason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),

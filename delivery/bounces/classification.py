@@ -19,6 +19,7 @@ from delivery.bounces.bounce_phrases import (
     SENDER_PHRASES,
 )
 from delivery.bounces.codes import BASIC, ENHANCED
+from delivery.bounces.listings import find_listing
 from delivery.bounces.phrases import PhraseTable, without_accents
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.recipient_phrases import (
@@ -53,11 +54,15 @@ class SmtpStage(Enum):
 
 @dataclass(frozen=True)
 class Classification:
-    """The classification of a refusal. is_recipient_fault: the address itself is invalid; do not retry."""
+    """The classification of a refusal. is_recipient_fault: the address itself is invalid; do not retry.
+
+    listed_by: the block list that has the sending address; empty if none.
+    """
 
     status: DeliveryStatus
     reason: FailureReason
     is_recipient_fault: bool = False
+    listed_by: str = ""
 
 
 # Stages before MAIL: problems of the host or of our settings (docs/specification.md, Delivery), with default reasons.
@@ -150,7 +155,8 @@ def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.RE
     """
     text = normalized_text(reply.text)
     if stage in HOST_STAGES:
-        return Classification(DeliveryStatus.DEFERRED, _host_reason(reply, text, stage))
+        reason = _host_reason(reply, text, stage)
+        return Classification(DeliveryStatus.DEFERRED, reason, listed_by=_listed_by(reason, text))
     digit, detail = _enhanced_code(reply)
     is_permanent = (reply.code // 100 or digit) != TEMPORARY
     answered = QUOTED_STAGES.find(text) or quoted if stage is SmtpStage.REPORT else stage
@@ -158,8 +164,12 @@ def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.RE
     is_revoked = stage is SmtpStage.MAIL and (reply.code == REVOKED_CODE or detail == EXCHANGE_DEMAND)
     if (reply.code == DEMAND_CODE or is_revoked) and reason not in RECIPIENT_FAULTS:
         return Classification(_temporary_status(stage), _demand(answered, text))
-    status = _permanent_status(reply, reason, stage) if is_permanent else _temporary_status(stage)
-    return Classification(status, reason, status is DeliveryStatus.BOUNCED and reason in RECIPIENT_FAULTS)
+    # A report ends the delivery; in the dialogue, the recipient is not to blame for the list, and waits.
+    listed_by = "" if stage is SmtpStage.REPORT else _listed_by(reason, text)
+    is_final = is_permanent and not listed_by
+    status = _permanent_status(reply, reason, stage) if is_final else _temporary_status(stage)
+    is_recipient_fault = status is DeliveryStatus.BOUNCED and reason in RECIPIENT_FAULTS
+    return Classification(status, reason, is_recipient_fault, listed_by)
 
 
 def quoted_stage(text: str) -> SmtpStage:
@@ -210,6 +220,10 @@ def _host_reason(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
     # RFC 4954, section 4.7.1: 454 is a problem of the host; the password may be correct.
     is_host_problem = stage is SmtpStage.AUTH and reply.code // 100 == 4
     return FailureReason.HOST_TROUBLE if is_host_problem else HOST_STAGES[stage]
+
+
+def _listed_by(reason: FailureReason, text: str) -> str:
+    return find_listing(text) if reason is FailureReason.BLOCKLISTED else ""
 
 
 def _enhanced_code(reply: Reply) -> tuple[int, str]:

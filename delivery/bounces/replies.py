@@ -64,6 +64,7 @@ class DeliveryOutcome:
     transport: the name of the one that made the attempt; empty without named transports. failovers: the earlier ones of
     the same attempt, which have certainly not taken the message.
     retry_after: the shortest wait before the next attempt; zero for the usual one.
+    listed_by: the block list that has the sending address, according to the reply; empty if none.
     """
 
     status: DeliveryStatus
@@ -78,6 +79,12 @@ class DeliveryOutcome:
     transport: str = ""
     failovers: "tuple[Failover, ...]" = ()
     retry_after: timedelta = timedelta(0)
+    listed_by: str = ""
+
+    @property
+    def attempts(self) -> "tuple[DeliveryOutcome, ...]":
+        """Return the outcomes of all transports that made the attempt, the last one at the end."""
+        return (*(failover.outcome for failover in self.failovers), self)
 
     def suppresses(self, policy: SuppressOn) -> bool:
         """Return whether this outcome suppresses the address."""

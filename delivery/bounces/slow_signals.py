@@ -3,6 +3,7 @@
 from enum import Enum
 
 from delivery.bounces.classification import HOST_STAGES, SmtpStage, classify, normalized_text
+from delivery.bounces.listings import OWN_LIST
 from delivery.bounces.phrases import PhraseTable
 from delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
@@ -12,10 +13,12 @@ class SlowSignal(Enum):
     """The kind of a slow signal.
 
     rate: too much at once; over in a minute or so. reputation: the sending address or domain is distrusted for hours.
+    listed: a block list has the sending address.
     """
 
     RATE = "rate"
     REPUTATION = "reputation"
+    LISTED = "listed"
 
 
 CLOSING = 421
@@ -61,10 +64,12 @@ PER_CONNECTION = PhraseTable((True, ("per connection", "in this connection", "pe
 def slow_signal(outcome: DeliveryOutcome, *, stage: SmtpStage) -> SlowSignal | None:
     """Return the signal of a recipient's mail host; None for a reply that says nothing about the pace.
 
-    Before MAIL only a 421 counts: other refusals there are failures of the connection.
+    Before MAIL only a 421 and a listing count: other refusals there are failures of the connection.
     """
     if outcome.status is not DeliveryStatus.DEFERRED or outcome.reason in OTHER_CAUSES:
         return None
+    if outcome.listed_by:
+        return SlowSignal.RATE if outcome.listed_by == OWN_LIST else SlowSignal.LISTED
     is_closing = outcome.reply.code == CLOSING
     text = normalized_text(outcome.reply.text)
     if RECIPIENT_PACE.find(text) or (stage in HOST_STAGES and not is_closing):
@@ -88,8 +93,9 @@ def relay_signal(outcome: DeliveryOutcome, *, stage: SmtpStage) -> SlowSignal | 
 
 def is_end_of_connection(reply: Reply) -> bool:
     """Return whether a 421 to MAIL on a kept session ends only this connection: the next one may work."""
-    reason = classify(reply, stage=SmtpStage.MAIL).reason
-    return reason not in SIGNALS or bool(PER_CONNECTION.find(normalized_text(reply.text)))
+    found = classify(reply, stage=SmtpStage.MAIL)
+    is_signal = found.reason in SIGNALS or found.listed_by
+    return not is_signal or bool(PER_CONNECTION.find(normalized_text(reply.text)))
 
 
 def _is_of_relay(outcome: DeliveryOutcome) -> bool:

@@ -28,10 +28,11 @@ MAX_DESTINATIONS = 10_000
 # Destinations examined for eviction when there are too many.
 EVICTION_CANDIDATES = 8
 # When a signal pauses a destination, and for how long. A rate is found again within a minute and a half of its end;
-# distrust lasts for hours, and each probe costs an attempt of an email.
+# distrust and listings last for hours, and each probe costs an attempt of an email.
 PAUSES = {
     SlowSignal.RATE: BreakerPolicy(max_open_seconds=60.0),
     SlowSignal.REPUTATION: BreakerPolicy(failure_threshold=1),
+    SlowSignal.LISTED: BreakerPolicy(failure_threshold=1, initial_open_seconds=1800.0),
 }
 # What waits for a paused destination comes back within this time after the pause: the first one is the probe.
 SPREAD_SECONDS = 20.0

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
@@ -216,9 +216,12 @@ class TransportRouter:
                 continue
             outcome = await self._attempt(member, message, lease)
             if failover_kind(outcome, member.spec.kind) not in route.failover_on:
-                return _last_of(failed if failed and outcome.status is DeliveryStatus.PARKED else [*failed, outcome])
+                is_unmade = failed and outcome.status is DeliveryStatus.PARKED
+                return _without_wait(_last_of(failed)) if is_unmade else _last_of([*failed, outcome])
             (skipped if outcome.status is DeliveryStatus.PARKED else failed).append(outcome)
-        return _last_of(failed) if failed else self._wait(route, skipped, message)
+        if not failed:
+            return self._wait(route, skipped, message)
+        return _last_of(failed) if len(failed) == len(route.use) else _without_wait(_last_of(failed))
 
     async def _attempt(self, member: _Member, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         with member.breaker.call():
@@ -239,7 +242,7 @@ class TransportRouter:
         if limited and not skipped and not any(member.breaker.is_tripped for member in members):
             return replace(_daily_limit(), transport=limited[-1].spec.name)
         if skipped:
-            return skipped[-1]
+            return replace(skipped[-1], retry_after=min(one.retry_after for one in skipped))
         return parked(FailureReason.DESTINATION_SHUT, f"No transport can send now: {self._errors(route)}")
 
     def _wait_for_removed(self, name: str) -> DeliveryOutcome:
@@ -303,7 +306,13 @@ def pinned_transport(earlier: str | None, outcome: DeliveryOutcome) -> str | Non
 def _last_of(outcomes: Sequence[DeliveryOutcome]) -> DeliveryOutcome:
     """Return the outcome of an attempt: the last one, with the transports that failed before it."""
     failovers = tuple(Failover(outcome, following.transport) for outcome, following in pairwise(outcomes))
-    return replace(outcomes[-1], failovers=failovers)
+    # Another transport may work before a listing ends.
+    return replace(outcomes[-1], failovers=failovers, retry_after=min(one.retry_after for one in outcomes))
+
+
+def _without_wait(outcome: DeliveryOutcome) -> DeliveryOutcome:
+    """Return an outcome without the wait for a block list: a transport that was not tried may take the message soon."""
+    return replace(outcome, retry_after=timedelta(0))
 
 
 def _draining() -> DeliveryOutcome:

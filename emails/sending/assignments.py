@@ -18,7 +18,7 @@ from delivery.transports.interface import LeaseLost
 from delivery.transports.router import ACCEPTANCES, TransportRouter
 from emails.sending.jobs import SendJob
 from emails.sending.queue import QUEUE, EmailClaim
-from emails.sending.transport_status import refund, reserve, send_changes
+from emails.sending.transport_status import refund, reserve, send_changes, send_listings
 
 T = TypeVar("T")
 
@@ -84,7 +84,8 @@ class Assignments:
         return bool(self._router and transport and self._router.transports.transports[transport].per_day)
 
     def finish(self, results: Sequence[TransportResult]) -> None:
-        """Return the reserved messages that were certainly not taken, and tell the staff of paused transports."""
+        """Return the reserved messages that were certainly not taken; tell the staff of listings and pauses."""
+        send_listings(attempt for result in results for attempt in result.outcome.attempts)
         if self._router is None:
             return
         unused: Counter[str] = Counter()

@@ -50,7 +50,7 @@ def outcome_change(status: DeliveryStatus, reason: str, *, transport: str = "") 
 
 def outcome_changes(outcome: DeliveryOutcome, *, now: datetime) -> Iterator[counters.CounterChange]:
     """Yield the counter changes of one attempt, with the transports that failed before its last one."""
-    for one in (*(failover.outcome for failover in outcome.failovers), outcome):
+    for one in outcome.attempts:
         yield outcome_change(one.status, one.reason, transport=one.transport)
     if outcome.status in ACCEPTANCES:
         yield counters.CounterKey(counters.SERVICE, now, f"{TAKEN}.{outcome.transport or DEFAULT}"), 1

@@ -23,7 +23,7 @@ from emails.models import Email
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
 from emails.sending.queue import EXPIRED_TRANSPORT, MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
-from emails.sending.retries import delay_after, max_age
+from emails.sending.retries import delay_after, max_age, with_jitter
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
 from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
@@ -122,7 +122,8 @@ def _delay(result: SendResult, *, now: datetime) -> timedelta:
         return timedelta(0)
     if result.outcome.reason == FailureReason.DAILY_LIMIT:
         return min(delay_after(result.claim.attempt), _until_midnight(now))
-    return max(delay_after(result.claim.attempt), MINIMUM_DELAYS.get(result.outcome.reason, timedelta(0)))
+    minimum = MINIMUM_DELAYS.get(result.outcome.reason, with_jitter(result.outcome.retry_after))
+    return max(delay_after(result.claim.attempt), minimum)
 
 
 def _park_seconds(result: SendResult, *, now: datetime) -> float:

@@ -15,8 +15,12 @@ def delay_after(attempt: int) -> timedelta:
     4 hours, each ±15 %, by DELIVERY_RETRY_SECONDS.
     """
     waits: list[int] = settings.DELIVERY_RETRY_SECONDS
-    seconds = waits[min(attempt, len(waits)) - 1]
-    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - spreads load, not a secret
+    return with_jitter(timedelta(seconds=waits[min(attempt, len(waits)) - 1]))
+
+
+def with_jitter(wait: timedelta) -> timedelta:
+    """Return a wait ±15 %."""
+    return wait * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, not a secret
 
 
 def max_age() -> timedelta:

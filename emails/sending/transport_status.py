@@ -11,8 +11,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.dispatch import Signal
 
+from delivery.bounces.replies import DeliveryOutcome
 from delivery.transports.router import TransportChange, TransportReport, TransportState
-from delivery.transports.transports_file import TransportSpec
+from delivery.transports.transports_file import DEFAULT, TransportSpec
 from emails.models import TransportUse
 from emails.sending import delivery_health
 from lib.sql import run
@@ -21,6 +22,8 @@ from lib.worker.stages import Stage
 
 # Sent with the arguments `name`, `is_paused` and `error`, at most once an hour for each transport.
 transport_changed = Signal()
+# Sent with the arguments `name` (of the transport), `listed_by` and `reply`, once a day for each block list.
+address_listed = Signal()
 
 PREFIX = "postrider:transports:"
 NOTICE_EVERY = timedelta(hours=1)
@@ -32,6 +35,17 @@ IN_FLIGHT = f"""
 SELECT coalesce(nullif(handed_to, ''), 'default'), count(*) FROM emails_pending
  WHERE stage = {Stage.LEASED} AND due_at > now() GROUP BY 1
 """  # noqa: S608 - constants
+NOTE_LISTING = """
+UPDATE emails_transport
+   SET listings = coalesce(listings, '{}') || jsonb_build_object(%(listed_by)s::text, now())
+ WHERE name = %(name)s
+   AND coalesce((listings ->> %(listed_by)s)::timestamptz, '-infinity') < now() - interval '1 day'
+RETURNING name
+"""
+RECENT_LISTINGS = """
+SELECT name, key FROM emails_transport, jsonb_each_text(coalesce(listings, '{}'))
+ WHERE value::timestamptz > now() - interval '1 day' ORDER BY name, key
+"""
 # The state of a transport is the first of these that a process reports.
 SEVERITY = (TransportState.PAUSED, TransportState.PROBING, TransportState.OPEN)
 
@@ -124,6 +138,22 @@ def send_changes(changes: Iterable[TransportChange]) -> None:
         with transaction.atomic():
             if TransportUse.objects.filter(is_due, name=change.name).update(**{column: Now()}):
                 transport_changed.send(TransportUse, name=change.name, is_paused=change.is_paused, error=change.error)
+
+
+def send_listings(outcomes: Iterable[DeliveryOutcome]) -> None:
+    """Tell the receivers of address_listed which block lists have an address of a transport."""
+    replies = {(one.transport or DEFAULT, one.listed_by): one.reply for one in outcomes if one.listed_by}
+    for (name, listed_by), reply in replies.items():
+        _create_row(name)
+        with transaction.atomic():
+            if run(NOTE_LISTING, {"name": name, "listed_by": listed_by}):
+                text = f"{reply.code} {reply.text}"
+                address_listed.send(TransportUse, name=name, listed_by=listed_by, reply=text)
+
+
+def recent_listings() -> list[tuple[str, str]]:
+    """Return the transports, and the block lists because of which receivers refused their address, of the last day."""
+    return [(name, listed_by) for name, listed_by in run(RECENT_LISTINGS)]
 
 
 def _create_row(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from delivery.bounces.classification import SmtpStage, classify, names_sender
 from delivery.bounces.reasons import FailureReason
@@ -10,6 +11,8 @@ from delivery.bounces.slow_signals import CLOSING, is_end_of_connection
 
 BEFORE_MAIL = frozenset({SmtpStage.CONNECT, SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.STARTTLS, SmtpStage.AUTH})
 BEFORE_DATA = BEFORE_MAIL | {SmtpStage.MAIL, SmtpStage.RCPT}
+# The wait of a message that was refused because a block list has the sending address: removals take hours.
+LISTING_WAIT = timedelta(hours=4)
 
 
 class SmtpError(Exception):
@@ -57,6 +60,8 @@ class SmtpError(Exception):
                 is_recipient_fault=classification.is_recipient_fault,
                 # Another host, or this one after an upgrade, may accept the address.
                 never_suppresses=classification.reason is FailureReason.SMTPUTF8_REQUIRED,
+                retry_after=LISTING_WAIT if self.reply.code >= 500 and classification.listed_by else timedelta(0),
+                listed_by=classification.listed_by,
             )
         # The whole message was sent and no reply came: the host may have accepted it.
         is_unknown = self.stage is SmtpStage.DOT

@@ -1,14 +1,15 @@
-"""Replies that ask for less email (docs/decisions/0278)."""
+"""Replies that ask for less email, and block lists that have the sending address (docs/decisions/0278)."""
 
 import pytest
 
-from delivery.bounces.classification import SmtpStage
+from delivery.bounces.classification import SmtpStage, classify
+from delivery.bounces.listings import OWN_LIST
 from delivery.bounces.reasons import FailureReason
-from delivery.bounces.replies import Reply
+from delivery.bounces.replies import DeliveryStatus, Reply
 from delivery.bounces.slow_signals import SlowSignal, relay_signal, slow_signal
-from delivery.transports.smtp.errors import SmtpError
+from delivery.transports.smtp.errors import LISTING_WAIT, SmtpError
 
-RATE, REPUTATION = SlowSignal
+RATE, REPUTATION, LISTED = SlowSignal
 LIMITED, DISTRUSTED = FailureReason.RATE_LIMITED, FailureReason.REPUTATION
 TROUBLE, BLOCKED = FailureReason.HOST_TROUBLE, FailureReason.BLOCKLISTED
 
@@ -44,6 +45,7 @@ TEXTS = [
     ("dot", "451 4.7.1 The reputation of your server is too low", DISTRUSTED, REPUTATION),
     ("starttls", "421 4.3.2 Shutting down", FailureReason.TLS, RATE),
     ("data", "421 4.3.2 Service not available", TROUBLE, RATE),
+    ("rcpt", "450 4.7.1 Client host [192.0.2.1] blocked using zen.spamhaus.org", BLOCKED, LISTED),
     ("dot", "421 4.7.0 Suspicious due to the very low reputation of the sending domain", DISTRUSTED, RATE),
     # Neither the pace nor the sending address.
     ("rcpt", "451 4.7.1 Greylisted, please try again later", FailureReason.GREYLISTED, None),
@@ -60,6 +62,39 @@ TEXTS = [
     ("banner", "450 4.3.2 Busy", TROUBLE, None),
     ("auth", "454 4.7.0 Temporary authentication failure", TROUBLE, None),
 ]  # fmt: skip
+# The sending address is on a list: with the name of the list.
+LISTINGS = [
+    (("550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. Please contact your Internet service provider "
+     "since part of their network is on our block list (S3150)."), "Microsoft"),
+    ("550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent (S3140).", "Microsoft"),
+    ("550 5.7.606 Access denied, banned sending IP [192.0.2.1]", "Microsoft"),
+    (("550 5.7.1 [192.0.2.1] Our system has detected an unusual rate of unsolicited mail originating from your IP "
+     "address. To protect our users from spam, mail sent from your IP address has been blocked."), "Google"),
+    (("554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org; "
+     "https://www.spamhaus.org/query/ip/192.0.2.1"), "Spamhaus"),
+    ("553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1", "Spamhaus"),
+    ("550 5.1.1 Mail refused: 192.0.2.1 is listed by bl.spamcop.net", "SpamCop"),
+    ("550 5.7.1 Client host [192.0.2.1] blocked using Barracuda Reputation", "Barracuda"),
+    (("554 5.7.1 ACL dns_rbl; Client host [192.0.2.1] blocked using sa-ip4tset.blagr.emailsrvr.com=127.26.0.2 "
+     "Cloudmark CSI. Please visit http://csi.cloudmark.com/reset-request"), "Proofpoint"),
+    ("550 IP blacklisted by CSI. For remediation please use http://csi.cloudmark.com/reset-request/?ip=192.0.2.1",
+     "Proofpoint"),
+    ("554 Blocked - see https://ipcheck.proofpoint.com/?ip=192.0.2.1", "Proofpoint"),
+    ("553 5.3.0 flph844 DNSBL:RBL 521< 192.0.2.1 >_is_blocked. For assistance forward this to abuse_rbl@abuse-att.net",
+     "AT&T"),
+    ("554 comcast 192.0.2.1 Comcast block for spam. BL000000", "Comcast"),
+    ("550 Too many spams from your IP (192.0.2.1), please visit http://postmaster.free.fr/", "Free"),
+    ("550 5.7.1 Your IP address has been blocked", OWN_LIST),
+]  # fmt: skip
+# A list of something else.
+OTHER_LISTS = [
+    "554 5.7.1 Message contains a URL listed by Spamhaus DBL (192.0.2.1)",
+    "554 5.7.1 Sender address [x@alice.example] blocked using dbl.spamhaus.org",
+    "550 5.7.1 Message blocked: a link to 192.0.2.1 is listed by multi.surbl.org",
+    "554 5.7.1 The domain alice.example is blacklisted, client host mx.alice.example",
+    "554 5.7.1 IP address blacklisted by recipient",
+    "550 5.7.1 Message blocked by our block list",
+]
 # Of a relay: its words at MAIL, or a code of its trouble without the words of another host.
 RELAYED = [
     ("mail", "450 4.7.1 Rate limit exceeded", RATE),
@@ -74,6 +109,8 @@ RELAYED = [
     ("rcpt", "451 4.7.1 Greylisted", None),
     ("dot", "421 4.2.1 The user you are trying to contact is receiving mail too quickly", None),
     ("rcpt", "550 5.7.1 Client host [192.0.2.1] blocked using zen.spamhaus.org", None),
+    ("mail", "550 5.7.1 Client host [192.0.2.1] blocked using zen.spamhaus.org", LISTED),
+    ("banner", "554 5.7.1 192.0.2.1 is listed by zen.spamhaus.org", LISTED),
 ]
 
 
@@ -86,6 +123,30 @@ def outcome_of(stage, reply):
 def test_a_reply_has_its_reason_and_signal(stage, reply, reason, signal):
     outcome = outcome_of(SmtpStage(stage), reply)
     assert (outcome.reason, slow_signal(outcome, stage=SmtpStage(stage))) == (reason, signal)
+    assert not outcome.retry_after
+
+
+@pytest.mark.parametrize("stage", [SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.MAIL, SmtpStage.RCPT, SmtpStage.DOT])
+def test_a_listing_of_the_sending_address_defers_for_four_hours(stage):
+    for reply, name in LISTINGS:
+        outcome = outcome_of(stage, reply)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, BLOCKED), reply
+        assert (outcome.listed_by, outcome.retry_after) == (name, LISTING_WAIT), reply
+        assert slow_signal(outcome, stage=stage) is (RATE if name == OWN_LIST else LISTED), reply
+
+
+def test_a_listing_of_the_content_the_domain_or_one_recipient_bounces():
+    for reply in OTHER_LISTS:
+        outcome = outcome_of(SmtpStage.DOT, reply)
+        assert (outcome.status, outcome.listed_by) == (DeliveryStatus.BOUNCED, ""), reply
+        assert slow_signal(outcome, stage=SmtpStage.DOT) is None, reply
+
+
+def test_a_report_about_a_listing_is_final():
+    for reply, _ in LISTINGS:
+        code, _, text = reply.partition(" ")
+        found = classify(Reply(int(code), text), stage=SmtpStage.REPORT)
+        assert (found.status, found.reason, found.listed_by) == (DeliveryStatus.BOUNCED, BLOCKED, ""), reply
 
 
 @pytest.mark.parametrize(("stage", "reply", "signal"), RELAYED, ids=[reply[:60] for _, reply, _ in RELAYED])

@@ -13,14 +13,18 @@ from delivery.transports.circuit_breaker import NEVER
 from delivery.transports.destinations import SPREAD_SECONDS, Destination, DestinationBusy, DestinationLimits
 from delivery.transports.direct import DIRECT_LIMITS
 from delivery.transports.relay import INBOX_LIMITS
+from delivery.transports.smtp.errors import LISTING_WAIT
 from tests.delivery.relaying import MESSAGE, SHORT, relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease, then_disconnect
 from tests.delivery.transports.test_destinations import FakeClock
 from tests.delivery.transports.test_direct import FIRST, SECOND, mail, transport_for, zones
 
 LEASE = StubLease()
-RATE, REPUTATION = SlowSignal
+RATE, REPUTATION, LISTED = SlowSignal
 SLOW_DOWN = b"421 4.7.28 Gmail has detected an unusual rate of mail originating from your IP address\r\n"
+S3150 = (
+    b"550 5.7.1 Messages from [127.0.0.1] weren't sent since part of their network is on our block list (S3150).\r\n"
+)
 # Jobs in flight of one workspace in a worker with 50 sessions.
 BATCH = 40
 # DELIVERY_RETRY_SECONDS.
@@ -80,6 +84,9 @@ class Queue:
 
     def made(self, *, since=0.0):
         return [outcome for made in self.attempts.values() for at, outcome in made if at >= since]
+
+    def delivered(self):
+        return sum(outcome.status is DeliveryStatus.DELIVERED for outcome in self.made())
 
 
 def reject_until_told(stage, reply):
@@ -144,6 +151,25 @@ class TestAReceiverThatAsksForLess:
 
         run(work())
 
+    def test_is_left_alone_for_half_an_hour_if_it_names_a_block_list(self):
+        async def work() -> None:
+            clock = FakeClock()
+            async with (
+                ScriptedServer({"mail": S3150}) as server,
+                transport_for(zones(FIRST), server.port, clock=clock, limits=DIRECT_LIMITS) as transport,
+            ):
+                queue = Queue(transport, clock, count=100)
+                await queue.run_until(clock.now + 3600)
+                # Two that were in flight, one after half an hour.
+                assert [one.reason for one in queue.made()] == [FailureReason.BLOCKLISTED] * 3
+                assert {one.retry_after for one in queue.made()} == {LISTING_WAIT}
+                assert len(server.said("MAIL")) == 3
+                server.script = {}
+                await queue.run_until(clock.now + 1800 + 2 * SPREAD_SECONDS)
+                assert queue.delivered() == 97
+
+        run(work())
+
     def test_is_read_on_a_kept_session_too(self):
         async def work() -> None:
             async with ScriptedServer({"mail": [b"250 Ok\r\n", then_disconnect(SLOW_DOWN)]}) as server:
@@ -185,6 +211,7 @@ EFFECTS = {
     "451 at RCPT": ("rcpt", b"451 4.7.500 Server busy\r\n", 4, 3),
     "a 550 that is about the rate": ("rcpt", b"550 Ip frequency limited\r\n", 4, 3),
     "reputation": ("mail", b"421 4.7.0 [TSS04] Messages temporarily deferred due to user complaints\r\n", 0, 1),
+    "a block list": ("dot", S3150, 0, 1),
     "greylisting": ("rcpt", b"451 4.7.1 Greylisted\r\n", 8, None),
     "a full mailbox": ("rcpt", b"452 4.2.2 Mailbox full\r\n", 8, None),
     "a busy recipient": ("rcpt", b"450 4.2.0 User busy\r\n", 8, None),
@@ -238,7 +265,7 @@ class TestPause:
 
     @pytest.mark.parametrize(
         ("signal", "seconds"),
-        [(RATE, [30, 60, 60, 60]), (REPUTATION, [30, 60, 120, 240])],
+        [(RATE, [30, 60, 60, 60]), (REPUTATION, [30, 60, 120, 240]), (LISTED, [1800, 1800])],
     )
     def test_lasts_as_long_as_its_kind_says(self, signal, seconds):
         async def work() -> None:

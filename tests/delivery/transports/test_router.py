@@ -166,7 +166,7 @@ ABOUT_THE_RECIPIENT = {
     "policy": ({"dot": b"550 5.7.1 Rejected by policy\r\n"}, DeliveryStatus.BOUNCED),
     "size": ({"mail": b"552 5.3.4 Message too big\r\n"}, DeliveryStatus.BOUNCED),
     "relaying": ({"rcpt": b"550 5.7.1 Relaying denied\r\n"}, DeliveryStatus.BOUNCED),
-    "blocklisted": ({"mail": b"554 5.7.1 Client host blocked using Spamhaus\r\n"}, DeliveryStatus.BOUNCED),
+    "blocklisted": ({"mail": b"554 5.7.1 Client host blocked using Spamhaus\r\n"}, DeliveryStatus.DEFERRED),
 }
 
 
