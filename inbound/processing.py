@@ -67,13 +67,27 @@ def _match_event(row: ProviderReport, recipient: ReportedRecipient | None) -> Ma
 
 
 def _process(kind: type[T], matcher: Matcher[T]) -> None:
-    while rows := queue.claim(kind):
-        failpoint("inbound.after_claim")
-        exhausted = {row.number: ReportStatus.POISON for row in rows if row.attempts > queue.MAX_ATTEMPTS}
-        if exhausted:
-            log.error("reports failed too often", extra={"data": {"numbers": list(exhausted)}})
-            queue.settle(kind, exhausted)
-        _settle_isolating_errors(kind, [row for row in rows if row.number not in exhausted], matcher)
+    queue.UNUSED[kind].give_back()
+    while _process_batch(kind, matcher):
+        pass
+
+
+def _process_batch(kind: type[T], matcher: Matcher[T]) -> bool:
+    """Claim rows and settle them; return whether there were any."""
+    with queue.UNUSED[kind].claiming() as claims:
+        claims.extend(queue.claim(kind))
+        if claims:
+            failpoint("inbound.after_claim")
+            _settle_claimed(kind, queue.load(kind, claims), matcher)
+    return bool(claims)
+
+
+def _settle_claimed(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
+    exhausted = {row.number: ReportStatus.POISON for row in rows if row.attempts > queue.MAX_ATTEMPTS}
+    if exhausted:
+        log.error("reports failed too often", extra={"data": {"numbers": list(exhausted)}})
+        queue.settle(kind, exhausted)
+    _settle_isolating_errors(kind, [row for row in rows if row.number not in exhausted], matcher)
 
 
 def _settle_isolating_errors(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:

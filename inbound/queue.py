@@ -1,6 +1,6 @@
 """The report queue: rows are claimed before processing, so that one which crashes the process is tried only 3 times."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from inbound.models import InboundReport, MailReport, ProviderReport
 from lib.sql import run
 from lib.worker.lease_queue import Claim, LeaseQueue
+from lib.worker.unused_claims import UnusedClaims
 
 T = TypeVar("T", bound=InboundReport)
 
@@ -30,6 +31,10 @@ QUEUES: dict[type[InboundReport], LeaseQueue] = {
     )
     for kind in (MailReport, ProviderReport)
 }
+# Claims during which the database stopped responding.
+UNUSED: dict[type[InboundReport], UnusedClaims[Claim]] = {
+    kind: UnusedClaims(queue.give_back) for kind, queue in QUEUES.items()
+}
 # {table} is the table name of a model, never user input.
 PURGE = """
 DELETE FROM {table} WHERE number IN (SELECT number FROM {table} WHERE processed_at < now() - make_interval(days => %s)
@@ -46,14 +51,19 @@ DELETE FROM inbound_providerreport
 """
 
 
-def claim(kind: type[T]) -> list[T]:
-    """Claim due rows, in order of arrival.
+def claim(kind: type[InboundReport]) -> list[Claim]:
+    """Claim due rows.
 
     A row claimed before and not settled is claimed alone: if it crashes the process, no other row is affected.
     """
     queue = QUEUES[kind]
     rows = queue.claim_due(CLAIM_BATCH_SIZE, condition="attempts = 0") or queue.claim_due(1, condition="attempts > 0")
-    return list(kind.objects.filter(number__in=[number for number, *_ in rows]).order_by("number"))
+    return [Claim(*row) for row in rows]
+
+
+def load(kind: type[T], claims: Sequence[Claim]) -> list[T]:
+    """Return claimed rows in order of arrival."""
+    return list(kind.objects.filter(number__in=[claim.key for claim in claims]).order_by("number"))
 
 
 def waiting_time(row: InboundReport) -> timedelta:

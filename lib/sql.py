@@ -13,9 +13,18 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 
 PLAN_SECONDS = 20
+# A serialization failure, a deadlock, and a lock that was not free within lock_timeout (PostgreSQL, appendix A).
+CONFLICTS = frozenset({"40001", "40P01", "55P03"})
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,16 @@ def run(sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tuple[
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return _rows(cursor)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether a transaction was rolled back because of another one, so that it may succeed when repeated."""
+    return getattr(error.__cause__, "sqlstate", None) in CONFLICTS
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether an error says that the database does not respond, or not for now."""
+    return isinstance(error, (OperationalError, InterfaceError)) and not is_conflict(error)
 
 
 def database_time() -> datetime:

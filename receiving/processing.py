@@ -12,14 +12,13 @@ from django.db.models.functions import Now
 
 from lib.sql import run
 from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Claim
 from receiving.arrival.routing import is_blocked
 from receiving.forwarding.forwards import forward_by_route
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.publishing import move_email, publish_email
 from receiving.reading.matching import match_reply
 from receiving.reading.message import Reading
-from receiving.reading.queue import QUEUE
+from receiving.reading.queue import QUEUE, MessageClaim
 from receiving.states import BlockedReason, ReceivedStatus
 
 log = logging.getLogger("postrider.receiving")
@@ -36,7 +35,7 @@ SELECT extract(epoch FROM now() - received_at)::float FROM receiving_message
 class ReadResult:
     """A message that was read. reading: None if not even its header could be. error: why it is unreadable."""
 
-    claim: Claim
+    claim: MessageClaim
     reading: Reading | None
     authentication: dict[str, Any] | None = None
     spam: dict[str, Any] | None = None
@@ -49,20 +48,23 @@ def oldest_stored_seconds() -> float:
     return float(rows[0][0]) if rows else 0.0
 
 
-def record_reading(result: ReadResult) -> None:
-    """Save a reading and publish its emails; of one that cannot be saved, that it is unreadable."""
+def record_reading(result: ReadResult) -> bool:
+    """Save a reading and publish its emails; of one that cannot be saved, that it is unreadable.
+
+    Returns False if the lease was lost.
+    """
     try:
-        _record(result)
+        return _record(result)
     except ValueError:
         # Django's wrapper of an error about data is none of these: a bug, which must not stop the queue.
         log.exception("a reading could not be saved")
-        _record(ReadResult(result.claim, None, error=NOT_READ))
+        return _record(ReadResult(result.claim, None, error=NOT_READ))
 
 
 @transaction.atomic
-def _record(result: ReadResult) -> None:
+def _record(result: ReadResult) -> bool:
     if not QUEUE.lock_claimed([result.claim]):
-        return
+        return False
     changes = _columns(result) if result.reading else {"parse_errors": [result.error or NOT_READ]}
     changes |= {"authentication": result.authentication, "spam": result.spam}
     Message.objects.filter(id=result.claim.key).update(read_at=Now(), **changes)
@@ -74,6 +76,7 @@ def _record(result: ReadResult) -> None:
             setattr(email.message, name, value)
         _finish_email(email, is_readable=not result.error)
     failpoint("receiving.before_record_commit")
+    return True
 
 
 def _columns(result: ReadResult) -> dict[str, Any]:

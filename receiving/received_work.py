@@ -17,6 +17,7 @@ from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
+from lib.worker.unused_claims import UnusedClaims
 from receiving import content
 from receiving.processing import MAX_ATTEMPTS, NOT_READ, ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
@@ -65,43 +66,47 @@ class ReceivedQueueWork:
 
     kind = KIND
     sessions = SESSIONS
+    is_repeatable = True
 
     def __init__(self) -> None:
+        self.unused: UnusedClaims[MessageClaim] = UnusedClaims(QUEUE.give_back)
         self._threads = ThreadPoolExecutor(SESSIONS, "receiving")
         self._in_flight: set[MessageClaim] = set()
         self._small: Cursor[MessageClaim] = Cursor()
         self._large: Cursor[MessageClaim] = Cursor()
 
     def claim(self, limit: int) -> ClaimResult[ReceivedJob]:
-        claims = self._claim_messages(limit)
-        if claims:
-            failpoint("receiving.after_claim")
-        jobs = [job for claim in claims if (job := self._load(claim))]
+        with self.unused.claiming() as claims:
+            self._claim_messages(limit, claims)
+            if claims:
+                failpoint("receiving.after_claim")
+            jobs = [job for claim in claims if (job := self._load(claim))]
         # Not before all are loaded: without an answer of the database, none is performed.
         self._in_flight.update(job.claim for job in jobs)
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=bool(self._in_flight))
 
-    def _claim_messages(self, limit: int) -> list[MessageClaim]:
+    def _claim_messages(self, limit: int, claims: list[MessageClaim]) -> None:
+        """Add claims: of a message that may end this process, or of shares."""
         if any(claim.is_alone for claim in self._in_flight):
-            return []
-        if has_alone():
+            return
+        if not has_alone():
+            self._claim_shares(limit, claims)
+        elif not self._in_flight:
             # It must not end the reading of others: they end first.
-            return [] if self._in_flight else claim_alone()
-        return self._claim_shares(limit)
+            claims += claim_alone()
 
-    def _claim_shares(self, limit: int) -> list[MessageClaim]:
-        """Return claims whose sources fit into memory: many small ones, and one large one."""
+    def _claim_shares(self, limit: int, claims: list[MessageClaim]) -> None:
+        """Add claims whose sources fit into memory: many small ones, and one large one."""
         free = MEMORY_BYTES - sum(claim.size for claim in self._in_flight)
         if free < SMALL_BYTES:
-            return []
+            return
         count = min(limit, free // SMALL_BYTES)
-        claims = self._small.claim(count, self._shares(CLAIM_SMALL))
+        claims += self._small.claim(count, self._shares(CLAIM_SMALL))
         # A message may be larger than the memory if the operator allows it: alone.
         is_idle = not self._in_flight and not claims
         most_bytes = 2**31 - 1 if is_idle else free - sum(claim.size for claim in claims)
         if len(claims) < limit and most_bytes > SMALL_BYTES:
             claims += self._large.claim(1, self._shares(CLAIM_LARGE, claims, most_bytes=most_bytes))
-        return claims
 
     def _shares(self, statement: str, claimed: Sequence[MessageClaim] = (), **options: int) -> ReadingShares:
         counts = Counter(claim.workspace for claim in (*self._in_flight, *claimed))
@@ -137,7 +142,8 @@ class ReceivedQueueWork:
         for result in results:
             # Also one that the database refuses is no longer in memory.
             self._in_flight.discard(result.claim)
-            record_reading(result)
+            if not record_reading(result):
+                self.unused.add([result.claim])
 
     def renew(self, claims: Collection[MessageClaim]) -> Collection[MessageClaim]:
         return QUEUE.renew(claims)

@@ -3,6 +3,7 @@
 A claim sets due_at to the end of the lease, so the system emails of a dead worker become due again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -26,9 +27,13 @@ class SystemMailClaim(Claim):
     handed_to: str | None = None
 
 
-def claim(limit: int) -> list[SystemMail]:
+def claim(limit: int) -> list[Claim]:
     """Lease up to limit due system emails."""
-    ids = [from_uuid(key, prefix="sysm_") for key, *_ in QUEUE.claim_due(limit)]
+    return [Claim(*row) for row in QUEUE.claim_due(limit)]
+
+
+def load(claims: Sequence[Claim]) -> list[SystemMail]:
+    ids = [from_uuid(claim.key, prefix="sysm_") for claim in claims]
     return list(SystemMail.objects.filter(id__in=ids).order_by("created_at"))
 
 

@@ -21,9 +21,11 @@ from emails.sending.retries import delay_after, max_age
 from emails.sending.transports import find_router
 from lib.email_addresses import Address, parse_address
 from lib.keyring import UnknownKey
+from lib.worker.lease_queue import Claim
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
+from lib.worker.unused_claims import UnusedClaims
 from system_mail import queue
 from system_mail.html import render_html
 from system_mail.models import SystemMail, SystemMailState
@@ -82,17 +84,22 @@ class SystemMailQueueWork:
     """The system email queue, as a lib.worker.processor.QueueWork."""
 
     kind = KIND
+    # A message in flight may be delivered.
+    is_repeatable = False
 
     def __init__(self, transport: Transport) -> None:
         self.sessions = SESSIONS
         self._transport = transport
         self._assignments = Assignments(find_router(transport))
+        self.unused: UnusedClaims[Claim] = UnusedClaims(queue.QUEUE.give_back)
 
     def claim(self, limit: int) -> ClaimResult[SystemMailJob]:
-        system_mails = queue.claim(limit)
-        key = find_signing_key() if system_mails else None
-        jobs = [job for mail in system_mails if (job := _build_job_or_fail(mail, key))]
-        return ClaimResult(jobs, has_leased=bool(system_mails))
+        with self.unused.claiming() as claims:
+            claims.extend(queue.claim(limit))
+            system_mails = queue.load(claims) if claims else []
+            key = find_signing_key() if system_mails else None
+            jobs = [job for mail in system_mails if (job := _build_job_or_fail(mail, key))]
+        return ClaimResult(jobs, has_leased=bool(claims))
 
     async def perform(self, job: SystemMailJob, lease: Lease) -> SystemMailResult:
         permit = _SystemMailPermit(lease, job.claim, self._assignments, [])

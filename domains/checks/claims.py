@@ -3,6 +3,7 @@
 Checks are numbered: a result that arrives after a newer one was recorded changes nothing.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,10 +29,10 @@ from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from lib.coded_texts import CodedText, escape_controls
-from lib.ids import from_uuid
+from lib.ids import from_uuid, to_uuid
 from lib.worker import wakeup
 from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import LeaseQueue
+from lib.worker.lease_queue import Claim, LeaseQueue
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import Workspace
 
@@ -88,6 +89,12 @@ def request_check(domain: Domain) -> int | None:
 def claim_due_checks(limit: int) -> list[CheckClaim]:
     """Claim due checks. Any number of processes may run this at once."""
     return [CheckClaim(from_uuid(key, prefix="dom_"), number) for key, number, _ in QUEUE.claim_due(limit)]
+
+
+def make_due(claims: Collection[CheckClaim]) -> None:
+    """Make the domains of checks that did not begin due again, unless they were claimed again."""
+    rows = [Claim(to_uuid(claim.domain_id, prefix="dom_"), claim.number, claim.number) for claim in claims]
+    QUEUE.update_leased(rows, "check_due_at = now()")
 
 
 @transaction.atomic

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from domains.checks.claims import CheckClaim, claim_due_checks, record_check
+from domains.checks.claims import CheckClaim, claim_due_checks, make_due, record_check
 from domains.models import Domain
 from domains.names import organizational_domain
 from domains.receiving.services import expected_mx
@@ -25,6 +25,7 @@ from lib.worker.failpoints import failpoint
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
+from lib.worker.unused_claims import UnusedClaims
 
 log = logging.getLogger("postrider.domains")
 
@@ -61,20 +62,18 @@ class DomainCheckQueueWork:
 
     kind = KIND
     sessions = SESSIONS
+    is_repeatable = True
+
+    def __init__(self) -> None:
+        self.unused: UnusedClaims[CheckClaim] = UnusedClaims(make_due)
 
     def claim(self, limit: int) -> ClaimResult[DomainCheckJob]:
-        claims = claim_due_checks(limit)
-        if not claims:
-            return ClaimResult([], has_leased=False)
-        failpoint("domains.after_claim")
-        rows = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
-        domains = rows.in_bulk([claim.domain_id for claim in claims])
-        jobs = [
-            DomainCheckJob(claim, expected_records(domain), expected_host(domain), expected_mx(domain))
-            for claim in claims
-            if (domain := domains.get(claim.domain_id))
-        ]
-        return ClaimResult(jobs, has_leased=True)
+        with self.unused.claiming() as claims:
+            claims.extend(claim_due_checks(limit))
+            if not claims:
+                return ClaimResult([], has_leased=False)
+            failpoint("domains.after_claim")
+            return ClaimResult(_load_jobs(claims), has_leased=True)
 
     async def perform(self, job: DomainCheckJob, lease: Lease) -> DomainCheckResult:
         resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=ANSWER_SECONDS, try_seconds=TRY_SECONDS)
@@ -95,6 +94,16 @@ class DomainCheckQueueWork:
     def renew(self, claims: Collection[CheckClaim]) -> Collection[CheckClaim]:
         """Renew nothing: a check takes 5 seconds, or 14 with a tracking host, and its claim is valid for 5 minutes."""
         return claims
+
+
+def _load_jobs(claims: Sequence[CheckClaim]) -> list[DomainCheckJob]:
+    rows = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
+    domains = rows.in_bulk([claim.domain_id for claim in claims])
+    return [
+        DomainCheckJob(claim, expected_records(domain), expected_host(domain), expected_mx(domain))
+        for claim in claims
+        if (domain := domains.get(claim.domain_id))
+    ]
 
 
 async def _check_host(host: ExpectedHost | None, resolver: Resolver) -> HostCheck | None:

@@ -30,6 +30,7 @@ from lib.worker.failpoints import failpoint
 from lib.worker.lease_queue import Cursor
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
+from lib.worker.unused_claims import UnusedClaims
 from suppressions.notices import SuppressionNotice
 from suppressions.services import Sending, find_suppressed_sendings
 
@@ -100,6 +101,8 @@ class EmailQueueWork:
     """The email queue, as a lib.worker.processor.QueueWork."""
 
     kind = "emails"
+    # A message in flight may be delivered.
+    is_repeatable = False
 
     def __init__(self, transport: Transport, *, sessions: int) -> None:
         self.sessions = sessions
@@ -110,23 +113,33 @@ class EmailQueueWork:
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
         self._in_flight: dict[EmailClaim, _JobInFlight] = {}
         self._promoted_at = self._refreshed_at = float("-inf")
+        self.unused: UnusedClaims[EmailClaim] = UnusedClaims(queue.give_back)
 
     def claim(self, limit: int) -> ClaimResult[SendJob]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
         self._refresh_router()
-        claims = self._cursor.claim(limit, self._shares())
-        if claims:
-            failpoint("emails.after_claim")
-        memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
-        loaded = load_jobs(claims, memory_bytes=memory_bytes) if claims else []
-        self._release_unloaded(claims, loaded)
-        sendable = hold_paused(loaded)
-        note_second_copies(sendable)
-        jobs = self._start(sendable)
+        with self.unused.claiming() as claims:
+            claims.extend(self._cursor.claim(limit, self._shares()))
+            if claims:
+                failpoint("emails.after_claim")
+            loaded = self._load(claims)
+            jobs = self._start(loaded)
         has_waiting = len(loaded) < len(claims) or self._shares().is_exhausted
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting)
+
+    def _load(self, claims: Sequence[EmailClaim]) -> list[SendJob]:
+        """Return the jobs of claims; release those whose attachments do not fit into memory now."""
+        if not claims:
+            return []
+        memory_bytes = MEMORY_BYTES - sum(job.attachment_bytes for job in self._in_flight.values())
+        loaded = load_jobs(claims, memory_bytes=memory_bytes)
+        if len(loaded) < len(claims):
+            unloaded = {*claims} - {job.claim for job in loaded}
+            with transaction.atomic():
+                counters.add(queue_stats.delayed_changes(queue.release(unloaded, seconds=MEMORY_WAIT_SECONDS)))
+        return loaded
 
     def _shares(self) -> WorkspaceShares:
         in_flight = Counter(claim.workspace_id for claim in self._in_flight)
@@ -134,10 +147,12 @@ class EmailQueueWork:
         return WorkspaceShares(self._cap, in_flight, last)
 
     def _start(self, loaded: Sequence[SendJob]) -> list[SendJob]:
-        """Return the jobs that may be sent; record the others.
+        """Return the jobs that may be sent; hold those of paused streams, and record the others.
 
         Jobs are in flight before the suppressions are read: one that is committed later comes with a notice.
         """
+        loaded = hold_paused(loaded)
+        note_second_copies(loaded)
         self._in_flight |= {
             job.claim: _JobInFlight(
                 job.claim.workspace_id,
@@ -201,6 +216,7 @@ class EmailQueueWork:
             recorded = record_results(results)
             apply_simulator_effects(recorded)
             failpoint("emails.before_record_commit")
+        self.unused.add({result.claim for result in results} - {result.claim for result in recorded})
         self._assignments.finish(recorded)
         failpoint("emails.after_record")
 
@@ -212,13 +228,6 @@ class EmailQueueWork:
 
     def renew(self, claims: Collection[EmailClaim]) -> list[EmailClaim]:
         return queue.renew(claims)
-
-    def _release_unloaded(self, claims: Sequence[EmailClaim], loaded: Sequence[SendJob]) -> None:
-        """Release claims whose attachments do not fit into memory now."""
-        if len(loaded) < len(claims):
-            unloaded = {*claims} - {job.claim for job in loaded}
-            with transaction.atomic():
-                counters.add(queue_stats.delayed_changes(queue.release(unloaded, seconds=MEMORY_WAIT_SECONDS)))
 
 
 def internal_error_outcome(error: BaseException) -> DeliveryOutcome:

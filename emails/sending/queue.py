@@ -36,6 +36,7 @@ QUEUE = SharedLeaseQueue(
     rank="rank",
     last_rank=LAST_RANK,
     columns=("workspace_id", "since", "lost", "handed_to", "rank"),
+    lost="lost",
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
     claim_changes=f"stage = {Stage.LEASED}, handed_to = coalesce(handed_to, %(unassigned)s), ",
 )
@@ -199,6 +200,12 @@ def park(waits: Mapping[EmailClaim, float]) -> list[str]:
 
 def _put_back(waits: Mapping[EmailClaim, float], *, changes: str) -> list[EmailClaim]:
     return QUEUE.put_back(waits.keys(), wait=PARK_WAIT, changes=changes, seconds=list(waits.values()))
+
+
+def give_back(claims: Collection[EmailClaim]) -> None:
+    """Make the entries of claims that were never performed ready again; of those that were lost, count no crash."""
+    QUEUE.give_back([claim for claim in claims if not claim.handed_to], changes=", handed_to = NULL")
+    QUEUE.give_back([claim for claim in claims if claim.handed_to])
 
 
 def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
+from django.db import Error, transaction
+
 from lib.sql import run, run_replanned
 from lib.worker.leases import LEASE_SECONDS
 from lib.worker.stages import Stage
@@ -38,6 +40,8 @@ class LeaseQueue:
     """A table whose rows are claimed once they are due; a claim moves due_at to the end of the lease.
 
     condition: true for the rows on the queue. columns: returned by a claim after key, fence and attempts.
+    lost: the column that counts claims without an outcome, by default attempts.
+    lease_seconds: a number, or SQL for the row `p` before its claim.
     """
 
     table: str
@@ -48,7 +52,8 @@ class LeaseQueue:
     attempts: str = "attempts"
     condition: str = "true"
     columns: tuple[str, ...] = ()
-    lease_seconds: float = LEASE_SECONDS
+    lost: str = "attempts"
+    lease_seconds: float | str = LEASE_SECONDS
 
     def claim_due(self, limit: int, *, condition: str = "true") -> list[tuple[Any, ...]]:
         """Lease up to limit due rows. Any number of processes may do this at once."""
@@ -60,13 +65,32 @@ class LeaseQueue:
 
     def renew(self, claims: Collection[C]) -> list[C]:
         """Renew the leases that this process still has, and return their claims."""
-        return self.update_leased(claims, f"{self.due_at} = now() + make_interval(secs => {self.lease_seconds})")
+        lease_end = f"now() + make_interval(secs => {self.lease_seconds})"
+        return self.update_leased(claims, f"{self.due_at} = greatest({self.due_at}, {lease_end})")
 
     def update_leased(self, claims: Collection[C], changes: str, **values: Any) -> list[C]:
         """Change the rows whose lease this process still has, and return their claims."""
         by_key_and_fence = _by_key_and_fence(claims)
         sql = f"UPDATE {self.table} p SET {changes} FROM {self._claimed} RETURNING claimed.key, claimed.fence"
         return [by_key_and_fence[row] for row in run(sql, {**values, **_keys_and_fences(claims)})]
+
+    @transaction.atomic
+    def give_back(self, claims: Collection[C], *, changes: str = "") -> None:
+        """Return the attempts of claims that ended without a crash by their rows (docs/decisions/0276).
+
+        A row that was not claimed again is due at once. Of one that was, only `lost` changes.
+        changes: further ones of the former, in SQL that begins with a comma.
+        """
+        fewer = f"{self.attempts} = greatest({self.attempts} - 1, 0)"
+        freed = {*self.update_leased(claims, f"{self._freed}, {fewer}{changes}")}
+        others = [claim for claim in claims if claim not in freed]
+        # A fence that is also the counter must not repeat.
+        if others and self.lost != self.fence:
+            sql = f"""
+UPDATE {self.table} p SET {self.lost} = greatest({self.lost} - 1, 0)
+  FROM unnest(%(keys)s::{self.key_type}[], %(fences)s::int[]) AS claimed (key, fence)
+ WHERE p.{self.key} = claimed.key AND {self._is_lost}"""
+            run(sql, _keys_and_fences(others))
 
     def lock_claimed(self, claims: Collection[C]) -> dict[C, datetime]:
         """Lock the rows whose lease this process still has; return the database's time for each claim."""
@@ -90,6 +114,14 @@ RETURNING {self.claim_columns}"""
     @property
     def claim_columns(self) -> str:
         return ", ".join(f"p.{column}" for column in (self.key, self.fence, self.attempts, *self.columns))
+
+    @property
+    def _freed(self) -> str:
+        return f"{self.due_at} = now()"
+
+    @property
+    def _is_lost(self) -> str:
+        return f"p.{self.fence} > claimed.fence AND {self.condition}"
 
     @property
     def _claimed(self) -> str:
@@ -173,6 +205,14 @@ class SharedLeaseQueue(LeaseQueue):
     def is_due(self) -> str:
         return f"stage IN ({', '.join(map(str, self.timed))}) AND due_at <= now()"
 
+    @property
+    def _freed(self) -> str:
+        return f"stage = {Stage.READY}, due_at = now()"
+
+    @property
+    def _is_lost(self) -> str:
+        return f"(p.fence > claimed.fence OR p.stage <> {Stage.LEASED})"
+
     def put_back(self, claims: Collection[C], *, wait: str, changes: str = "", **values: Any) -> list[C]:
         """Let rows wait without using an attempt; return the claims that were valid. wait: seconds, in SQL."""
         waiting = f"stage = {Stage.WAITING}, due_at = now() + make_interval(secs => {wait}), attempts = attempts - 1"
@@ -197,8 +237,14 @@ class Cursor(Generic[C]):
         began_after = self.after
         claims, self.after = rule.claim_turn(limit, after=began_after, claimed=())
         if len(claims) < limit and began_after != FIRST:
-            further, self.after = rule.claim_turn(limit - len(claims), after=FIRST, claimed=claims)
-            claims += further
+            try:
+                further, self.after = rule.claim_turn(limit - len(claims), after=FIRST, claimed=claims)
+            except Error:
+                # The caller must know of the first ones; its next statement shows whether the database responds.
+                if not claims:
+                    raise
+            else:
+                claims += further
         return claims
 
 

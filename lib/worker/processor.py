@@ -12,12 +12,14 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import Error, InterfaceError, OperationalError, connection
 
+from lib.sql import is_conflict, is_outage
 from lib.worker import wakeup
 from lib.worker.event_loop import submit_all
 from lib.worker.leases import RENEW_EVERY_SECONDS, Lease, boot_seconds
 from lib.worker.shutdown import grace_seconds_left, is_stopping
+from lib.worker.unused_claims import UnusedClaims
 
 log = logging.getLogger("postrider.worker")
 
@@ -59,10 +61,15 @@ class QueueWork(Protocol[J, R]):
     """The queue-specific part of a processor.
 
     `perform` and `crash_result` run in the network loop, all other methods in the processor's thread.
+    unused: claims that this queue found to be unused; the processor gives them back as soon as it can.
+    is_repeatable: whether a job may be performed twice unnoticed, so that those in flight at the end of a shutdown are
+    unused, too.
     """
 
     kind: str
     sessions: int
+    is_repeatable: bool
+    unused: UnusedClaims[Any]
 
     def claim(self, limit: int) -> ClaimResult[J]:
         """Lease up to `limit` jobs, in a committed transaction."""
@@ -74,7 +81,7 @@ class QueueWork(Protocol[J, R]):
         """Return the result of a job whose `perform` raised: an internal error."""
 
     def record(self, results: Sequence[R]) -> None:
-        """Record results in one transaction; called again with the results that were not recorded."""
+        """Record results; called again with the same ones, or with each alone, after an error of the database."""
 
     def renew(self, claims: Collection[Any]) -> Collection[Hashable]:
         """Renew the leases of jobs in flight; return the claims whose lease this process still has."""
@@ -130,25 +137,48 @@ class QueueProcessor(Generic[J, R]):
             try:
                 self._step()
             except (OperationalError, InterfaceError) as error:
-                # Nothing is claimed while the database is down; results stay in memory until it is back.
-                data = {"queue": self.work.kind, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
-                log.warning("the database does not respond", extra={"data": data})
-                connection.close()
-                time.sleep(DATABASE_RETRY_SECONDS)
+                self._wait_for_database(error)
+        if is_stopping() and self.work.is_repeatable:
+            self._end_repeatable()
+
+    def _wait_for_database(self, error: Exception) -> None:
+        """Wait before the next step. Nothing is claimed meanwhile; results and unused claims stay in memory."""
+        data = {"queue": self.work.kind, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
+        if is_conflict(error):
+            # PostgreSQL has waited for the locks: the next step begins at once, with the same connection.
+            log.warning("a transaction is repeated", extra={"data": data})
+            return
+        log.warning("the database does not respond", extra={"data": data})
+        connection.close()
+        time.sleep(DATABASE_RETRY_SECONDS)
+
+    def _end_repeatable(self) -> None:
+        """Give back the claims of jobs in flight at the end of the grace period: their workers did not crash."""
+        self.work.unused.add(self._in_flight)
+        try:
+            self.work.unused.give_back()
+        except (OperationalError, InterfaceError):
+            log.warning("claims could not be given back", extra={"data": {"queue": self.work.kind}})
 
     def _has_work(self) -> bool:
-        is_busy = bool(self._in_flight or self._unrecorded)
+        is_busy = bool(self._in_flight or self._unrecorded or self.work.unused)
         if is_stopping():
             return is_busy and grace_seconds_left() > 0
         return is_busy or self._wakeup.is_set()
 
     def _step(self) -> None:
+        self._give_back()
         # Claim first: the sessions work on new jobs while results are recorded.
         if self._may_claim():
             self._claim()
         self._record()
         self._collect()
         self._renew()
+
+    def _give_back(self) -> None:
+        if self.work.unused:
+            self.work.unused.give_back()
+            self._wakeup.set()
 
     def _may_claim(self) -> bool:
         seconds_since_claim = time.monotonic() - self._claimed_at
@@ -220,23 +250,29 @@ class QueueProcessor(Generic[J, R]):
             return
         try:
             self.work.record(self._unrecorded)
-        except (OperationalError, InterfaceError):
-            raise
-        except DatabaseError:
-            log.exception("a batch of results could not be recorded")
+            self._unrecorded = []
+        except Error as error:
+            if is_outage(error):
+                raise
+            log.warning("a batch of results could not be recorded", exc_info=error)
             self._record_each()
-        self._unrecorded = []
         if self._has_waiting:
             self._wakeup.set()
 
     def _record_each(self) -> None:
-        """Record results one by one and drop those that the database refuses; their leases expire."""
+        """Record results one by one and drop those that the database refuses; their leases expire.
+
+        One that conflicts with another transaction is recorded in a later step, behind the others.
+        """
         while self._unrecorded:
             try:
                 self.work.record(self._unrecorded[:1])
-            except (OperationalError, InterfaceError):
-                raise
-            except DatabaseError:
+            except Error as error:
+                if is_outage(error):
+                    raise
+                if is_conflict(error):
+                    self._unrecorded.append(self._unrecorded.pop(0))
+                    return
                 log.exception("a result could not be recorded")
             del self._unrecorded[0]
 

@@ -27,6 +27,7 @@ from lib.network.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
 from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
+from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.plans import plan_of
 from workspaces.models import Workspace
 
@@ -116,6 +117,18 @@ def test_a_claim_that_is_never_recorded_is_due_again_after_five_minutes(alice: A
     assert timedelta(minutes=4) < due_in(domain) <= timedelta(minutes=5)
     Domain.objects.update(check_due_at=F("check_due_at") - timedelta(minutes=5))
     assert [claim.number for claim in claim_due_checks(10)] == [2]
+
+
+@committed
+def test_an_outage_while_domains_are_loaded_does_not_delay_their_checks(alice: Account, monkeypatch):
+    make_domain(alice.workspace, "a.example")
+    work = DomainCheckQueueWork()
+    monkeypatch.setattr(processor, "failpoint", lose_connection)
+    with expect_outage():
+        work.claim(8)
+    work.unused.give_back()
+    monkeypatch.undo()
+    assert [job.claim.number for job in work.claim(8).jobs] == [2]
 
 
 def test_an_exception_for_one_domain_does_not_affect_the_others(alice: Account, dns: NameServer, monkeypatch, caplog):

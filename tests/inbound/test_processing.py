@@ -55,11 +55,11 @@ def test_a_row_is_tried_again_after_a_database_error(workspace, monkeypatch):
         with pytest.raises(OperationalError):
             process_reports()
     row.refresh_from_db()
-    assert (row.verdict, row.processed_at) == ("", None)
-    due_again()
+    assert (row.verdict, row.processed_at, row.attempts) == ("", None, 1)
     process_reports()
     row.refresh_from_db()
-    assert row.verdict == "recorded"
+    # The first try did not count.
+    assert (row.verdict, row.attempts) == ("recorded", 1)
 
 
 def test_a_row_that_breaks_processing_is_given_up_and_affects_no_other(workspace, monkeypatch):

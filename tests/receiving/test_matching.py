@@ -8,9 +8,10 @@ from emails.sending.reply_address import reply_address
 from emails.upkeep.retention import delete_emails
 from events.models import Event
 from lib.ids import to_uuid
+from lib.worker.lease_queue import Claim
 from receiving import content, publishing
 from receiving.models import Message, ReceivedEmail
-from receiving.processing import Claim, ReadResult, record_reading
+from receiving.processing import ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.message import read_received
 from tests.conftest import Api, make_domain, make_key

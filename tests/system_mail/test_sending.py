@@ -21,6 +21,7 @@ from system_mail.services import pretend_to_queue, queue_system_mail
 from system_mail.tasks import expire
 from tests.conftest import make_account, make_domain
 from tests.inbound.inbox.test_receiver import is_open
+from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.stack.stack import free_port, wait_for
 
 URL = "http://127.0.0.1/dashboard/reset/new/?token=very-private"
@@ -179,6 +180,19 @@ class TestQueue:
         mail.refresh_from_db()
         assert (mail.state, new.claim.fence) == ("waiting", 2)
 
+    def test_an_outage_while_system_emails_are_loaded_is_no_attempt(self, db, monkeypatch):
+        queue_reset()
+        work = SystemMailQueueWork(ScriptedTransport(DeliveryStatus.SENT))
+        load = queue.load
+        monkeypatch.setattr(queue, "load", lambda claims: (lose_connection(), load(claims)))
+        with expect_outage():
+            work.claim(5)
+        monkeypatch.undo()
+        QueueProcessor(work).run()
+
+        mail = SystemMail.objects.get()
+        assert (mail.state, mail.attempts) == ("sent", 1)
+
     def test_renewing_extends_a_lease(self, db):
         mail = queue_reset()
         (job,) = SystemMailQueueWork(ScriptedTransport()).claim(5).jobs
@@ -220,6 +234,6 @@ class TestQueue:
 def test_a_claim_has_the_attempt_number():
     queue_reset()
 
-    (mail,) = queue.claim(5)
+    (mail,) = queue.load(queue.claim(5))
 
     assert queue.claim_of(mail).attempt == 1

@@ -11,15 +11,17 @@ from django.utils import timezone
 from lib.worker.lease_queue import FIRST, Cursor
 from lib.worker.stages import Stage
 from tests.conftest import make_account
+from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.plans import plan_of, prefer_indexes
 from tests.webhooks.conftest import make_endpoint, pass_time, publish_event, publish_many
 from tests.webhooks.receiver import status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent
-from webhooks.sending import queue
+from webhooks.sending import queue, webhooks_work
 from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE
 from webhooks.sending.outcomes import FAILING_REASON, GONE_REASON, AttemptResult, record
 from webhooks.sending.post import PostAttempt
 from webhooks.sending.queue import EndpointShares
+from webhooks.sending.webhooks_work import WebhookQueueWork
 from webhooks.services import delete_webhook, replay_delivery, send_test, update_webhook
 from webhooks.tasks import expire
 from workspaces.models import Workspace
@@ -328,6 +330,23 @@ def test_a_worker_that_lost_its_lease_changes_nothing(alice, endpoint):
     delivery = endpoint.delivery()
     assert (delivery.status, delivery.attempt_count) == ("succeeded", 2)
     assert [attempt["error"] for attempt in delivery.attempts] == ["worker_lost", None]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_outage_while_deliveries_are_loaded_is_no_attempt(alice, endpoint, monkeypatch):
+    publish_event(alice)
+    work = WebhookQueueWork(None, sessions=8)
+    with monkeypatch.context() as patched:
+        patched.setattr(webhooks_work, "failpoint", lose_connection)
+        for _ in range(3):
+            with expect_outage():
+                work.claim(8)
+            work.unused.give_back()
+            assert list(PendingDelivery.objects.values_list("stage", "attempts")) == [(Stage.READY, 0)]
+    pass_time(minutes=2)
+    queue.promote()
+    assert endpoint.delivery().attempts == []
+    assert len(work.claim(8).jobs) == 1
 
 
 def test_a_renewed_lease_does_not_expire(alice, endpoint):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
+from django.db import Error
 from django.db.models.functions import Now
 
 from lib.keyring import UnknownKey
@@ -17,6 +18,7 @@ from lib.worker.lease_queue import Cursor
 from lib.worker.leases import Lease
 from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
+from lib.worker.unused_claims import UnusedClaims
 from webhooks.formats import RequestBody, deleted_body, find_format, find_large, format_headers, render_body
 from webhooks.models import WebhookDelivery, WebhookSecret, open_headers
 from webhooks.sending import queue
@@ -74,6 +76,8 @@ class WebhookQueueWork:
     """Webhook deliveries, as a lib.worker.processor.QueueWork."""
 
     kind = "webhooks"
+    # A POST in flight may have arrived.
+    is_repeatable = False
 
     def __init__(self, poster: Poster, *, sessions: int) -> None:
         self.sessions = sessions
@@ -82,17 +86,26 @@ class WebhookQueueWork:
         # In-flight deliveries of this process to slow endpoints.
         self._slow_in_flight: set[WebhookClaim] = set()
         self._large_bodies = LargeBodies()
+        self.unused: UnusedClaims[WebhookClaim] = UnusedClaims(queue.QUEUE.give_back)
 
     def claim(self, limit: int) -> ClaimResult[PostJob]:
         queue.promote()
         slow_limit = max(1, int(self.sessions * SLOW_SHARE)) - len(self._slow_in_flight)
-        claims = self._cursor.claim(limit, EndpointShares(slow_limit))
-        if claims:
-            failpoint("webhooks.after_claim")
-        jobs = [job for loaded in load_jobs(claims) if (job := self._with_large_body(loaded))]
+        with self.unused.claiming() as claims:
+            claims.extend(self._cursor.claim(limit, EndpointShares(slow_limit)))
+            if claims:
+                failpoint("webhooks.after_claim")
+            jobs = self._load(claims)
         self._slow_in_flight |= {job.claim for job in jobs if job.claim.is_slow}
         # Each recorded result frees a slot for deliveries that wait because their endpoint is at its pace.
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=True)
+
+    def _load(self, claims: Sequence[WebhookClaim]) -> list[PostJob]:
+        try:
+            return [job for loaded in load_jobs(claims) if (job := self._with_large_body(loaded))]
+        except Error:
+            self._large_bodies.release(claims)
+            raise
 
     async def perform(self, job: PostJob, lease: Lease) -> AttemptResult:
         if not lease.is_valid():
@@ -135,6 +148,8 @@ class WebhookQueueWork:
             return None
         try:
             body = body_format.render(event, job.keys[0], job.timestamp) or deleted_body(event)
+        except Error:
+            raise
         except Exception:
             log.exception("Cannot render a webhook", extra={"data": {"event": job.event_id}})
             return replace(job, failure="internal_error")

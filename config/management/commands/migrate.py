@@ -16,9 +16,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from events.former_sequencer import take_over_feed
 from lib.progress import ProgressBar
+from lib.sql import is_conflict
 
-# A deadlock with a request, and a lock that was not free within lock_timeout (PostgreSQL, appendix A).
-BUSY_STATES = frozenset({"40P01", "55P03"})
 ATTEMPTS = 10
 REFUSAL = """
 Reversing {migration} may drop tables and columns with their data, and so may each migration that depends on it. \
@@ -55,7 +54,7 @@ class Command(migrate.Command):
             try:
                 return super().handle(*args, **options)
             except OperationalError as error:
-                if getattr(error.__cause__, "sqlstate", None) not in BUSY_STATES:
+                if not is_conflict(error):
                     raise
             self.stderr.write("\nThe service holds a lock that this migration needs. It is repeated.")
             time.sleep(attempt)

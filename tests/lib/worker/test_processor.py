@@ -11,8 +11,11 @@ from django.db import OperationalError, connection
 
 from lib.sql import run
 from lib.worker import processor, shutdown, wakeup
+from lib.worker.event_loop import network_loop
 from lib.worker.leases import Lease
 from lib.worker.processor import ClaimResult, QueueProcessor
+from lib.worker.unused_claims import UnusedClaims
+from tests.lib.worker.outages import end_connection
 from tests.stack.stack import wait_for
 
 
@@ -30,6 +33,7 @@ class NumberWork:
     """A queue of numbers in memory; results are collected in `recorded`."""
 
     kind = "numbers"
+    is_repeatable = True
 
     def __init__(self, count, *, sessions=8, perform=None):
         self.sessions = sessions
@@ -37,6 +41,8 @@ class NumberWork:
         self.fences = Counter()
         self.lost = set()
         self.recorded, self.claims, self.renewed = [], [], []
+        self.given_back = []
+        self.unused = UnusedClaims(self.give_back)
         self.record_errors = 0
         self._perform = perform
 
@@ -46,6 +52,10 @@ class NumberWork:
         taken = [NumberJob(key, self.fences[key]) for key in keys]
         self.claims.append(len(taken))
         return ClaimResult(taken, has_leased=bool(taken))
+
+    def give_back(self, claims):
+        self.given_back.extend(claims)
+        self.waiting.extend(key for key, _ in claims)
 
     async def perform(self, job, lease):
         if self._perform:
@@ -105,6 +115,62 @@ def test_results_are_kept_while_the_database_is_down():
     assert sorted(work.recorded) == list(range(20))
 
 
+def test_claims_of_an_outage_are_given_back_before_the_next_claim():
+    class Interrupted(NumberWork):
+        def claim(self, limit):
+            with self.unused.claiming() as claims:
+                result = super().claim(limit)
+                claims.extend(job.claim for job in result.jobs)
+                if len(self.claims) == 1:
+                    raise OperationalError("gone")
+                return result
+
+    work = Interrupted(3)
+    QueueProcessor(work).run()
+    assert sorted(work.given_back) == [(0, 1), (1, 1), (2, 1)]
+    assert sorted(work.recorded) == [0, 1, 2]
+
+
+def conflict(sqlstate):
+    error = OperationalError("conflict")
+    error.__cause__ = psycopg.errors.lookup(sqlstate)()
+    return error
+
+
+@pytest.mark.parametrize("sqlstate", ["40001", "40P01", "55P03"])
+def test_a_conflict_of_one_result_delays_no_other_and_keeps_the_connection(monkeypatch, sqlstate):
+    class Conflicting(NumberWork):
+        conflicts = 3
+
+        def record(self, results):
+            if 3 in results and self.conflicts:
+                self.conflicts -= 1
+                raise conflict(sqlstate)
+            super().record(results)
+
+    closed = []
+    monkeypatch.setattr(connection, "close", lambda: closed.append(1))
+    work = Conflicting(5)
+    QueueProcessor(work).run()
+    assert sorted(work.recorded) == [0, 1, 2, 3, 4]
+    assert work.recorded[-1] == 3
+    assert not closed
+
+
+def test_a_claim_that_loses_a_conflict_is_repeated():
+    class Conflicting(NumberWork):
+        def claim(self, limit):
+            result = super().claim(limit)
+            if len(self.claims) == 1:
+                self.unused.add(job.claim for job in result.jobs)
+                raise conflict("40P01")
+            return result
+
+    work = Conflicting(2)
+    QueueProcessor(work).run()
+    assert sorted(work.recorded) == [0, 1]
+
+
 class DatabaseWork(NumberWork):
     """A queue whose claims and records use PostgreSQL; `perform` ends their connection at the first job."""
 
@@ -122,11 +188,6 @@ class DatabaseWork(NumberWork):
     def record(self, results):
         run("SELECT 1")
         super().record(results)
-
-
-def end_connection(backend_pid):
-    with psycopg.connect(**{**connection.get_connection_params(), "cursor_factory": psycopg.Cursor}) as other:
-        other.execute("SELECT pg_terminate_backend(%s, 30000)", [backend_pid])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -230,6 +291,23 @@ def test_a_shutdown_stops_claims_and_finishes_jobs_in_flight():
     QueueProcessor(work).run()
     assert sorted(work.recorded) == [0, 1, 2, 3]
     assert len(work.waiting) == 96
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_jobs_in_flight_at_the_end_of_a_shutdown_are_given_back_if_they_may_be_repeated(monkeypatch, is_repeatable):
+    import asyncio
+
+    async def perform(job, lease):
+        shutdown.stop()
+        await asyncio.wait_for(ended.wait(), 30)
+
+    ended = asyncio.Event()
+    monkeypatch.setattr(shutdown, "GRACE_SECONDS", 0.1)
+    work = NumberWork(2, perform=perform)
+    work.is_repeatable = is_repeatable
+    QueueProcessor(work).run()
+    network_loop().call_soon_threadsafe(ended.set)
+    assert sorted(work.given_back) == ([(0, 1), (1, 1)] if is_repeatable else [])
 
 
 def test_leases_of_jobs_in_flight_are_renewed(monkeypatch):
