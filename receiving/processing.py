@@ -23,7 +23,6 @@ from receiving.states import BlockedReason, ReceivedStatus
 
 log = logging.getLogger("postrider.receiving")
 
-MAX_ATTEMPTS = 3
 NOT_READ = "The message could not be read"
 OLDEST = """
 SELECT extract(epoch FROM now() - received_at)::float FROM receiving_message

@@ -19,13 +19,14 @@ from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from lib.worker.unused_claims import UnusedClaims
 from receiving import content
-from receiving.processing import MAX_ATTEMPTS, NOT_READ, ReadResult, record_reading
+from receiving.processing import NOT_READ, ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.dns_lookups import MessageLookups
 from receiving.reading.message import Reading, read_header, read_received
 from receiving.reading.queue import (
     CLAIM_LARGE,
     CLAIM_SMALL,
+    MAX_READINGS,
     QUEUE,
     SMALL_BYTES,
     MessageClaim,
@@ -74,6 +75,7 @@ class ReceivedQueueWork:
         self._in_flight: set[MessageClaim] = set()
         self._small: Cursor[MessageClaim] = Cursor()
         self._large: Cursor[MessageClaim] = Cursor()
+        self._is_turn_of_alone = False
 
     def claim(self, limit: int) -> ClaimResult[ReceivedJob]:
         with self.unused.claiming() as claims:
@@ -86,13 +88,14 @@ class ReceivedQueueWork:
         return ClaimResult(jobs, has_leased=bool(claims), has_waiting=bool(self._in_flight))
 
     def _claim_messages(self, limit: int, claims: list[MessageClaim]) -> None:
-        """Add claims: of a message that may end this process, or of shares."""
+        """Add claims: of shares, and between two of these of a message that may end this process."""
         if any(claim.is_alone for claim in self._in_flight):
             return
-        if not has_alone():
+        if not (self._is_turn_of_alone and has_alone()):
             self._claim_shares(limit, claims)
-        elif not self._in_flight:
-            # It must not end the reading of others: they end first.
+        self._is_turn_of_alone = bool(claims or self._in_flight)
+        # It must not end the reading of others: they end first.
+        if not self._is_turn_of_alone:
             claims += claim_alone()
 
     def _claim_shares(self, limit: int, claims: list[MessageClaim]) -> None:
@@ -113,7 +116,7 @@ class ReceivedQueueWork:
         return ReadingShares(statement, WORKSPACE_SESSIONS, counts, **options)
 
     def _load(self, claim: MessageClaim) -> ReceivedJob | None:
-        if claim.attempt > MAX_ATTEMPTS:
+        if claim.attempt > MAX_READINGS:
             log.error("a message could not be read", extra={"data": {"key": str(claim.key)}})
             record_reading(ReadResult(claim, None, error=NOT_READ))
             return None

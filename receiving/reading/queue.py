@@ -6,12 +6,13 @@ other only (docs/decisions/0234).
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from lib.sql import run, run_replanned
 from lib.worker.lease_queue import FIRST, Claim, LeaseQueue, SharedLeaseQueue, Turn
+from lib.worker.leases import LEASE_SECONDS
 
 TABLE = "receiving_message"
 UNREAD = "read_at IS NULL"
@@ -20,6 +21,12 @@ COLUMNS = ("size", "workspace_id")
 SMALL_BYTES = 256 * 1024
 # A message that was claimed that often without an outcome may end its workers: it is claimed alone from then on.
 MAX_JOINT_CLAIMS = 2
+# The time from each claim alone to the next one, in leases of LEASE_SECONDS: 11 minutes at least, nearly 3 hours by
+# default. Workers that die for other reasons for some minutes do not use up all of them, and one message does not end
+# workers for long (docs/decisions/0234).
+ALONE_LEASES = (2, 8, 32, 128, 1)
+# Then it is given up.
+MAX_READINGS = MAX_JOINT_CLAIMS + len(ALONE_LEASES)
 
 QUEUE = LeaseQueue(table=TABLE, condition=UNREAD, columns=COLUMNS)
 
@@ -56,6 +63,9 @@ CLAIM_SMALL = _claim(_shared(f"size <= {SMALL_BYTES}"))
 CLAIM_LARGE = _claim(_shared(f"size > {SMALL_BYTES} AND size <= %(most_bytes)s"))
 ALONE = f"attempts >= {MAX_JOINT_CLAIMS}"
 HAS_ALONE = f"SELECT 1 FROM {TABLE} WHERE {UNREAD} AND {ALONE} AND {DUE} LIMIT 1"  # noqa: S608 - constants
+# An array has the index 1 first.
+LEASES = f"coalesce((ARRAY{[*ALONE_LEASES]})[p.attempts - {MAX_JOINT_CLAIMS - 1}], 1)"
+ALONE_QUEUE = replace(QUEUE, condition=f"{UNREAD} AND {ALONE}", lease_seconds=f"{LEASE_SECONDS} * {LEASES}")
 
 
 @dataclass(frozen=True)
@@ -109,4 +119,4 @@ def has_alone() -> bool:
 
 
 def claim_alone() -> list[MessageClaim]:
-    return [MessageClaim(*row) for row in QUEUE.claim_due(1, condition=ALONE)]
+    return [MessageClaim(*row) for row in ALONE_QUEUE.claim_due(1)]

@@ -6,13 +6,15 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.db.models import F
+from django.utils import timezone
 
 from config.logs import JsonFormatter
 from events.models import Event
 from lib.ids import to_uuid
-from receiving import processing
+from lib.worker.leases import LEASE_SECONDS
 from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
+from receiving.reading.queue import ALONE_LEASES, MAX_READINGS
 from receiving.received_work import ReceivedQueueWork
 from tests.conftest import Api, make_key
 from tests.events.feed import publish_committed
@@ -195,12 +197,30 @@ def test_an_unreadable_message_is_published_with_its_header(key, route, webhook,
     assert WebhookDelivery.objects.count() == 1
 
 
-def test_a_message_that_crashes_its_worker_is_given_up_after_three_attempts(key, route, caplog):
+def crash_worker() -> timedelta:
+    """Claim the only message by a worker that dies; return the time to the next claim, and let it pass."""
+    assert len(ReceivedQueueWork().claim(16).jobs) == 1
+    assert not ReceivedQueueWork().claim(16).jobs
+    wait = Message.objects.get().due_at - timezone.now()
+    Message.objects.update(due_at=F("received_at"))
+    return wait
+
+
+def test_a_message_that_crashes_its_worker_alone_is_claimed_after_growing_pauses(key, route):
+    arrive()
+    leases = [crash_worker().total_seconds() / LEASE_SECONDS for _ in range(MAX_READINGS)]
+    assert [*map(round, leases)] == [1, 1, 2, 8, 32, 128, 1]
+
+
+def test_a_storm_of_ten_minutes_with_short_leases_gives_up_no_message():
+    shortest_lease_seconds = 4
+    assert sum(ALONE_LEASES[:-1]) * shortest_lease_seconds > 600
+
+
+def test_a_message_that_crashes_its_workers_is_given_up(key, route, caplog):
     email = arrive()
-    for _ in range(processing.MAX_ATTEMPTS):
-        assert len(ReceivedQueueWork().claim(16).jobs) == 1
-        assert not ReceivedQueueWork().claim(16).jobs
-        Message.objects.update(due_at=F("received_at"))
+    for _ in range(MAX_READINGS):
+        crash_worker()
     process_received()
     email.refresh_from_db()
     assert email.status == "unreadable"

@@ -85,6 +85,25 @@ def test_a_message_that_may_end_its_worker_is_read_alone(alice, bob):
     assert len(work.claim(4).jobs) == 4
 
 
+def test_messages_that_may_end_their_worker_take_turns_with_others(alice, bob):
+    add_messages(alice.workspace, 2, attempts=2)
+    add_messages(bob.workspace, 8)
+    work, attempts = ReceivedQueueWork(), []
+    while jobs := work.claim(4).jobs:
+        attempts.append([job.claim.attempt for job in jobs])
+        work.record([work.crash_result(job, ValueError()) for job in jobs])
+    assert attempts == [[1] * 4, [3], [1] * 4, [3]]
+
+
+def test_a_renewal_does_not_shorten_the_pause_after_a_claim_alone(alice):
+    add_messages(alice.workspace, 1, attempts=5)
+    work = ReceivedQueueWork()
+    (job,) = work.claim(4).jobs
+    due_at = Message.objects.get().due_at
+    assert work.renew([job.claim]) == [job.claim]
+    assert Message.objects.get().due_at == due_at
+
+
 def test_a_message_that_was_deleted_after_its_claim_is_left_out(alice, receiving, monkeypatch):
     make_route(alice.workspace)
     email = arrive()
