@@ -70,7 +70,8 @@ def _record(result: ReadResult) -> bool:
     rows = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace", "message")
     # Without what was just written: it is not read again.
     rows = rows.defer(*(f"message__{name}" for name in changes))
-    for email in rows.filter(message=result.claim.key).order_by("id"):
+    # Forwards take the quotas of the workspaces, whose rows stay locked: in one order, so that none waits for another.
+    for email in rows.filter(message=result.claim.key).order_by("workspace_id", "id"):
         for name, value in changes.items():
             setattr(email.message, name, value)
         _finish_email(email, is_readable=not result.error)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.models import Count
 from django.db.models.functions import Now, TruncDay
 
@@ -37,7 +37,8 @@ MAX_NAME_LENGTH = 100
 def forward_by_route(email: ReceivedEmail, route: InboundRoute | None) -> None:
     """Forward a published email to the targets of its route, in the transaction that publishes it.
 
-    A forward that fails is recorded with the code of the problem; nothing is sent to anybody about it.
+    A forward that fails is recorded with the code of the problem; nothing is sent to anybody about it. An error of the
+    database is raised.
     """
     if route is None or not route.forward_to or refusal(email):
         return
@@ -102,6 +103,9 @@ def _forward_or_record(email: ReceivedEmail, address: str, route: InboundRoute) 
                 _forward(email, address, route)
         except Problem as problem:
             error = problem.code
+        except Error:
+            # It says nothing about the forward: the whole recording is repeated.
+            raise
         except Exception:
             log.exception("a received email could not be forwarded", extra={"data": {"email": email.id}})
             error = "internal_error"

@@ -4,13 +4,21 @@ import asyncio
 import email as parser
 import email.policy
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import OperationalError, connection
+from django.db.models import Count
 from django.test import Client
 from django.utils import timezone
 
 from emails.models import Email
+from lib.sql import is_conflict, run
+from lib.worker import processor, wakeup
 from lib.worker.leases import Lease
+from lib.worker.processor import QueueProcessor
+from receiving.arrival.routing import decide_recipient
+from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import erase_received
 from receiving.forwarding import forwards, targets
 from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail
@@ -18,6 +26,7 @@ from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block
 from tests.conftest import Api, make_domain, make_key
 from tests.emails.api.test_attachments import messages_by_address
+from tests.lib.worker.outages import expect_outage, lose_connection, open_connection
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
 from workspaces.models import AuditEntry
@@ -243,6 +252,77 @@ def test_a_killed_worker_forwards_once(alice, route):
     # The worker that lost its lease records nothing.
     first.record([asyncio.run(first.perform(job, Lease(0))) for job in jobs])
     assert Email.objects.count() == Forward.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_conflict_about_the_quota_loses_no_forward(alice, route):
+    """The quota of a workspace is locked by each transaction that sends."""
+    receive()
+    Forward.objects.all().delete()
+    arrive(with_field("X-Other: 1"))
+    work = ReceivedQueueWork()
+    results = [asyncio.run(work.perform(job, Lease(0))) for job in work.claim(16).jobs]
+    run("SET lock_timeout = '50ms'")
+    with open_connection() as other:
+        other.execute("SELECT 1 FROM workspaces_usage FOR UPDATE")
+        with pytest.raises(OperationalError) as refused:
+            work.record(results)
+    assert is_conflict(refused.value)
+    run("RESET lock_timeout")
+    assert not Forward.objects.exists()
+    assert Message.objects.filter(read_at=None).count() == 1
+    work.record(results)
+    assert [*Forward.objects.values_list("error", flat=True)] == [""]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_outage_during_a_forward_loses_nothing(alice, route, monkeypatch):
+    received = arrive()
+    work = ReceivedQueueWork()
+    results = [asyncio.run(work.perform(job, Lease(0))) for job in work.claim(16).jobs]
+    with monkeypatch.context() as patched:
+        patched.setattr(forwards, "_draft", lambda *_: lose_connection())
+        with expect_outage():
+            work.record(results)
+    work.record(results)
+    received.refresh_from_db()
+    assert (received.status, [*Forward.objects.values_list("error", flat=True)]) == ("processed", [""])
+
+
+def test_another_error_of_a_forward_is_recorded(alice, route, monkeypatch):
+    monkeypatch.setattr(forwards, "_draft", lambda *_: 1 / 0)
+    assert receive().status == "processed"
+    assert [*Forward.objects.values_list("error", flat=True)] == ["internal_error"]
+
+
+def run_worker(_: int) -> None:
+    try:
+        QueueProcessor(ReceivedQueueWork()).run()
+    finally:
+        connection.close()
+
+
+@pytest.mark.full
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_forward_all_messages_to_two_workspaces(alice, bob, route, monkeypatch):
+    """Each message has recipients in both workspaces, stored in either order: no worker waits for the other in vain."""
+    receive_for(make_domain(bob.workspace, "bob.example"))
+    ForwardTarget.objects.create(workspace=bob.workspace, address=TARGET, confirmed_at=timezone.now())
+    make_route(bob.workspace, domain="bob.example", forward_to=[TARGET])
+    for number in range(120):
+        addresses = ["support@alice.example", "desk@bob.example"][:: 1 if number % 2 else -1]
+        recipients = [decide_recipient(address, sender="").recipient for address in addresses]
+        source = with_field(f"X-Number: {number}")
+        store_message(Arrival(source, envelope_from="ada@example.com"), recipients)
+    monkeypatch.setattr(wakeup, "notify", lambda _: None)
+    monkeypatch.setattr(wakeup, "notify_soon", lambda _: None)
+    conflicts = []
+    monkeypatch.setattr(processor.log, "warning", lambda *args, **_: conflicts.append(args))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(run_worker, range(2)))
+    assert [*Forward.objects.values_list("error").annotate(count=Count("id"))] == [("", 240)]
+    assert Email.objects.count() == 240
+    assert conflicts == []
 
 
 def test_a_simulated_email_is_forwarded_as_a_test(test_key, route):
