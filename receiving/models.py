@@ -11,7 +11,7 @@ from emails.models import Email
 from lib.model_fields import IdField
 from lib.translation import translated_choices
 from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
-from receiving.states import ReceivedStatus
+from receiving.states import NOT_READ, Automatic, ReceivedStatus
 from workspaces.api.scopes import Scope
 from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
@@ -34,7 +34,7 @@ def received_statuses() -> list[tuple[str, Any]]:
 
 
 def automatic_kinds() -> list[tuple[str, Any]]:
-    return translated_choices(Message.Automatic)
+    return translated_choices(Automatic)
 
 
 class InboundRoute(models.Model):
@@ -167,14 +167,7 @@ class Message(models.Model):
     sender: the address in From, in lower case.
     """
 
-    class Automatic(models.TextChoices):
-        """Whether a program sent it (RFC 3834)."""
-
-        NO = "no"
-        AUTO_GENERATED = "auto_generated"
-        AUTO_REPLIED = "auto_replied"
-        LIST = "list"
-        BULK = "bulk"
+    Automatic = Automatic
 
     id = IdField("msg_", primary_key=True)
     content_id = IdField("rcc_")
@@ -234,6 +227,11 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.subject
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether its content could not be read, or ended the workers that tried to."""
+        return NOT_READ in self.parse_errors
 
 
 # What a list does not show, up to 15 MiB of each message.

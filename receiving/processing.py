@@ -19,11 +19,10 @@ from receiving.publishing import move_email, publish_email
 from receiving.reading.matching import match_reply
 from receiving.reading.message import Reading
 from receiving.reading.queue import QUEUE, MessageClaim
-from receiving.states import BlockedReason, ReceivedStatus
+from receiving.states import NOT_READ, BlockedReason, ReceivedStatus
 
 log = logging.getLogger("postrider.receiving")
 
-NOT_READ = "The message could not be read"
 OLDEST = """
 SELECT extract(epoch FROM now() - received_at)::float FROM receiving_message
  WHERE read_at IS NULL ORDER BY due_at LIMIT 1
@@ -74,7 +73,7 @@ def _record(result: ReadResult) -> bool:
     for email in rows.filter(message=result.claim.key).order_by("workspace_id", "id"):
         for name, value in changes.items():
             setattr(email.message, name, value)
-        _finish_email(email, is_readable=not result.error)
+        _finish_email(email, result)
     failpoint("receiving.before_record_commit")
     return True
 
@@ -103,29 +102,33 @@ def _columns(result: ReadResult) -> dict[str, Any]:
     }
 
 
-def _finish_email(email: ReceivedEmail, *, is_readable: bool) -> None:
+def _finish_email(email: ReceivedEmail, result: ReadResult) -> None:
     """Match an email, and publish or block it."""
     message = email.message
     match = match_reply(email, message)
     changes = {"sender": message.sender, "subject": message.subject, **(match.columns(message) if match else {})}
     route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
-    if reason := _blocked_reason(email, route, is_reply=match is not None):
+    if reason := _blocked_reason(email, route, is_other=result.reading is not None and match is None):
         move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason, **changes)
         return
-    publish_email(email, status=ReceivedStatus.PROCESSED if is_readable else ReceivedStatus.UNREADABLE, **changes)
+    publish_email(email, status=ReceivedStatus.UNREADABLE if result.error else ReceivedStatus.PROCESSED, **changes)
     forward_by_route(email, route)
 
 
-def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_reply: bool) -> BlockedReason | None:
-    """Return why an email is kept back: by a block of its sender, or by a rule of its route."""
+def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_other: bool) -> BlockedReason | None:
+    """Return why an email is kept back: by a block of its sender, or by a rule of its route.
+
+    A rule about something that was not read, or not verified, keeps nothing back (docs/decisions/0230).
+    is_other: whether it is known to be no reply.
+    """
     message = email.message
     if is_blocked(email.workspace, [mailbox["email"] for mailbox in message.addresses.get("from", ())]):
         return BlockedReason.SENDER_BLOCKED
     if route is None:
         return None
-    if route.replies_only and not is_reply:
+    if route.replies_only and is_other:
         return BlockedReason.NOT_A_REPLY
-    if route.require_authenticated and (message.authentication or {}).get("result") != "pass":
+    if route.require_authenticated and message.authentication and message.authentication["result"] != "pass":
         return BlockedReason.NOT_AUTHENTICATED
     if route.spam_above is not None and message.spam and message.spam["score"] >= route.spam_above:
         return BlockedReason.SPAM

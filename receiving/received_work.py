@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -19,14 +20,15 @@ from lib.worker.once import once
 from lib.worker.processor import ClaimResult, QueueProcessor
 from lib.worker.unused_claims import UnusedClaims
 from receiving import content
-from receiving.processing import NOT_READ, ReadResult, record_reading
+from receiving.processing import ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.dns_lookups import MessageLookups
-from receiving.reading.message import Reading, read_header, read_received
+from receiving.reading.header_process import read_header_apart
+from receiving.reading.message import MAX_HEADER_BYTES, Reading, read_header, read_received
 from receiving.reading.queue import (
     CLAIM_LARGE,
     CLAIM_SMALL,
-    MAX_READINGS,
+    MAX_ATTEMPTS,
     QUEUE,
     SMALL_BYTES,
     MessageClaim,
@@ -36,6 +38,7 @@ from receiving.reading.queue import (
 )
 from receiving.reading.spam import check_spam
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
+from receiving.states import NOT_READ
 
 log = logging.getLogger("postrider.receiving")
 
@@ -54,7 +57,7 @@ SELECT content_id, envelope_from, helo, host(remote_ip),
 
 @dataclass(frozen=True)
 class ReceivedJob:
-    """A claimed message. recipient: one of its envelope, for the spam filter."""
+    """A claimed message. source: of one that is given up, its header. recipient: one, for the spam filter."""
 
     claim: MessageClaim
     source: bytes
@@ -116,20 +119,24 @@ class ReceivedQueueWork:
         return ReadingShares(statement, WORKSPACE_SESSIONS, counts, **options)
 
     def _load(self, claim: MessageClaim) -> ReceivedJob | None:
-        if claim.attempt > MAX_READINGS:
-            log.error("a message could not be read", extra={"data": {"key": str(claim.key)}})
-            record_reading(ReadResult(claim, None, error=NOT_READ))
+        if claim.attempt > MAX_ATTEMPTS:
+            record_reading(_give_up(claim, None))
             return None
         rows = run(LOAD, [claim.key])
         if not rows:
             # Deleted since the claim.
             return None
         ((content_id, mail_from, helo, remote_ip, recipient),) = rows
-        source = content.open_content(from_uuid(content_id, prefix=content.PREFIX))
+        content_id = from_uuid(content_id, prefix=content.PREFIX)
+        is_whole = not claim.is_given_up
+        source = content.open_content(content_id) if is_whole else content.open_range(content_id, 0, MAX_HEADER_BYTES)
         return ReceivedJob(claim, source, ReceivedEnvelope(mail_from, helo, remote_ip), recipient or "")
 
     async def perform(self, job: ReceivedJob, lease: Lease) -> ReadResult:
         loop = asyncio.get_running_loop()
+        if job.claim.is_given_up:
+            read = partial(read_header_apart, job.source, envelope_from=job.envelope.mail_from)
+            return _give_up(job.claim, await loop.run_in_executor(self._threads, read))
         lookups = MessageLookups(loop, settings.DNS_SERVERS)
         (reading, authentication, error), spam = await asyncio.gather(
             loop.run_in_executor(self._threads, read_and_verify, job, lookups),
@@ -150,6 +157,12 @@ class ReceivedQueueWork:
 
     def renew(self, claims: Collection[MessageClaim]) -> Collection[MessageClaim]:
         return QUEUE.renew(claims)
+
+
+def _give_up(claim: MessageClaim, reading: Reading | None) -> ReadResult:
+    """Return the result of a message that ended its workers. reading: of its header."""
+    log.error("a message could not be read", extra={"data": {"key": str(claim.key)}})
+    return ReadResult(claim, reading, error=NOT_READ)
 
 
 def read_and_verify(job: ReceivedJob, lookups: MessageLookups) -> tuple[Reading | None, dict[str, Any], str]:

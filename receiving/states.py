@@ -12,6 +12,19 @@ class ReceivedStatus(TextChoices):
     UNREADABLE = "unreadable"
 
 
+class Automatic(TextChoices):
+    """Whether a program sent a message (RFC 3834)."""
+
+    NO = "no"
+    AUTO_GENERATED = "auto_generated"
+    AUTO_REPLIED = "auto_replied"
+    LIST = "list"
+    BULK = "bulk"
+
+
+# In parseErrors of a message whose content was not read.
+NOT_READ = "The message could not be read"
+
 # By target state: the states before it.
 TRANSITIONS: dict[ReceivedStatus, frozenset[ReceivedStatus]] = {
     ReceivedStatus.PROCESSED: frozenset({ReceivedStatus.STORED, ReceivedStatus.BLOCKED}),

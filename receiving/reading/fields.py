@@ -13,7 +13,7 @@ from lib.mail.address_lists import AddressList, decode_address_list, printable, 
 from lib.mail.charsets import without_unencodable
 from lib.mail.encoded_words import decode_words
 from lib.mail.header_fields import MessageField
-from receiving.models import Message
+from receiving.states import Automatic
 
 # In all fields of a name.
 MAX_MAILBOXES = 250
@@ -23,7 +23,6 @@ MAX_SUBJECT_LENGTH = 2_000
 ADDRESS_FIELDS = frozenset({"from", "sender", "reply-to", "to", "cc", "bcc"})
 MAX_FIELD_LENGTH = 64 * 1024
 MESSAGE_ID = re.compile(rf"<[^<>\s]{{1,{MAX_ID_LENGTH}}}>")
-Automatic = Message.Automatic
 # RFC 3834, section 5; other values than `no` come from programs, too.
 AUTO_SUBMITTED = {"no": Automatic.NO, "auto-replied": Automatic.AUTO_REPLIED}
 PRECEDENCES = {
@@ -95,7 +94,7 @@ def read_references(values: Iterable[str]) -> list[str]:
     return [printable(text) for text in found[-MAX_REFERENCES:]]
 
 
-def classify_automatic(fields: HeaderFields, *, envelope_from: str) -> Message.Automatic:
+def classify_automatic(fields: HeaderFields, *, envelope_from: str) -> Automatic:
     """Return whether a program sent a message: by RFC 3834, List-Id, Precedence, and an empty MAIL FROM."""
     submitted = fields.first("auto-submitted").partition(";")[0].partition(" ")[0].strip().lower()
     if submitted and submitted != "no":

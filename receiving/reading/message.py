@@ -15,7 +15,6 @@ from lib.mail.address_lists import Mailbox
 from lib.mail.charsets import decode_tolerantly
 from lib.mail.header_fields import MessageField
 from lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
-from receiving.models import Message
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.fields import (
     HeaderFields,
@@ -29,6 +28,7 @@ from receiving.reading.fields import (
     read_subject,
 )
 from receiving.reading.quotes import find_reply
+from receiving.states import Automatic
 
 MAX_DEPTH = 20
 MAX_PARTS = 250
@@ -67,7 +67,6 @@ class Reading:
     mailboxes: by the names of the resource. senders: the addresses in From, none if programs may read others there.
     """
 
-    fields: HeaderFields
     headers: list[list[str]]
     subject: str
     senders: list[Mailbox]
@@ -76,7 +75,7 @@ class Reading:
     message_id: str
     in_reply_to: str
     references: list[str]
-    automatic: Message.Automatic
+    automatic: Automatic
     text: str = ""
     html: str = ""
     text_generated: bool = False
@@ -126,7 +125,6 @@ def _read_fields(fields: tuple[MessageField, ...], policy: ReceivedPolicy, envel
     if not lists["from"].is_exact:
         policy.refuse(AMBIGUOUS_SENDER)
     return Reading(
-        fields=named,
         headers=[[field.name, clean(decode_field(field))] for field in fields],
         subject=read_subject(named.first("subject")),
         senders=list(lists["from"].mailboxes) if lists["from"].is_exact else [],

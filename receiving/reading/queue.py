@@ -25,8 +25,10 @@ MAX_JOINT_CLAIMS = 2
 # default. Workers that die for other reasons for some minutes do not use up all of them, and one message does not end
 # workers for long (docs/decisions/0234).
 ALONE_LEASES = (2, 8, 32, 128, 1)
-# Then it is given up.
+# Then it is given up: its header alone is read, in a process of its own.
 MAX_READINGS = MAX_JOINT_CLAIMS + len(ALONE_LEASES)
+# If even that ends the workers, it is published without it.
+MAX_ATTEMPTS = MAX_READINGS + 2
 
 QUEUE = LeaseQueue(table=TABLE, condition=UNREAD, columns=COLUMNS)
 
@@ -78,6 +80,11 @@ class MessageClaim(Claim):
     @property
     def is_alone(self) -> bool:
         return self.attempt > MAX_JOINT_CLAIMS
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the header alone is read."""
+        return self.attempt > MAX_READINGS
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,16 @@ from django.db.models import F
 from django.utils import timezone
 
 from config.logs import JsonFormatter
+from emails.models import Recipient
 from events.models import Event
 from lib.ids import to_uuid
 from lib.worker.leases import LEASE_SECONDS
 from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
-from receiving.reading.queue import ALONE_LEASES, MAX_READINGS
+from receiving.reading.queue import ALONE_LEASES, MAX_ATTEMPTS, MAX_READINGS
 from receiving.received_work import ReceivedQueueWork
 from tests.conftest import Api, make_key
+from tests.emails.builders import send
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
 from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
@@ -217,9 +219,9 @@ def test_a_storm_of_ten_minutes_with_short_leases_gives_up_no_message():
     assert sum(ALONE_LEASES[:-1]) * shortest_lease_seconds > 600
 
 
-def test_a_message_that_crashes_its_workers_is_given_up(key, route, caplog):
+def test_a_message_that_crashes_its_worker_even_when_its_header_is_read_is_published_without_it(key, route, caplog):
     email = arrive()
-    for _ in range(MAX_READINGS):
+    for _ in range(MAX_ATTEMPTS):
         crash_worker()
     process_received()
     email.refresh_from_db()
@@ -230,6 +232,55 @@ def test_a_message_that_crashes_its_workers_is_given_up(key, route, caplog):
         "a message could not be read",
         str(to_uuid(email.message_id, prefix="msg_")),
     )
+
+
+def test_a_message_that_is_given_up_is_published_with_its_header(key, route, webhook, caplog):
+    email = arrive()
+    Message.objects.update(attempts=MAX_READINGS)
+    process_received()
+    shown = key.get(f"/inbound/emails/{email.id}").json()
+    assert (shown["status"], shown["subject"], shown["text"]) == ("unreadable", "Where is my order?", "")
+    assert (shown["from"]["email"], shown["messageId"]) == ("ada@example.com", "<one@example.com>")
+    assert shown["date"] == "2026-11-20T09:12:29.000Z"
+    assert (shown["authentication"], shown["spam"]) == (None, None)
+    assert shown["parseErrors"] == ["The message could not be read"]
+    assert Message.objects.get().is_unread
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == ["a message could not be read"]
+    publish_committed()
+    assert WebhookDelivery.objects.count() == 1
+
+
+@pytest.mark.parametrize("attempts", [MAX_READINGS, MAX_ATTEMPTS])
+@pytest.mark.parametrize(
+    ("rule", "statuses"),
+    [
+        # With its header, it is known to be no reply.
+        ({"replies_only": True}, {MAX_READINGS: "blocked", MAX_ATTEMPTS: "unreadable"}),
+        ({"require_authenticated": True}, {MAX_READINGS: "unreadable", MAX_ATTEMPTS: "unreadable"}),
+        ({"spam_above": 0.0}, {MAX_READINGS: "unreadable", MAX_ATTEMPTS: "unreadable"}),
+        ({}, {MAX_READINGS: "blocked", MAX_ATTEMPTS: "unreadable"}),
+    ],
+    ids=["replies_only", "require_authenticated", "spam_above", "blocked_sender"],
+)
+def test_a_rule_about_what_was_not_read_keeps_nothing_back(key, alice, receiving, rule, statuses, attempts):
+    make_route(alice.workspace, **rule)
+    if not rule:
+        key.post("/inbound/blocks", {"sender": "ada@example.com"})
+    email = arrive(envelope_from="other@example.com")
+    Message.objects.update(attempts=attempts)
+    process_received()
+    email.refresh_from_db()
+    assert email.status == statuses[attempts]
+
+
+def test_a_reply_that_is_given_up_is_published_by_a_route_of_replies(key, alice, receiving):
+    make_route(alice.workspace, replies_only=True)
+    sent_id = send(key)
+    email = arrive(with_field(f"In-Reply-To: <{Recipient.objects.get().id}@alice.example>"))
+    Message.objects.update(attempts=MAX_READINGS)
+    process_received()
+    email.refresh_from_db()
+    assert (email.status, email.reply_email_id) == ("unreadable", sent_id)
 
 
 def test_a_message_is_published_once_by_two_workers(key, route):
