@@ -26,7 +26,7 @@ from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block
 from tests.conftest import Api, make_domain, make_key
 from tests.emails.api.test_attachments import messages_by_address
-from tests.lib.worker.outages import expect_outage, lose_connection, open_connection
+from tests.lib.worker.outages import open_connection
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
 from workspaces.models import AuditEntry
@@ -273,20 +273,6 @@ def test_a_conflict_about_the_quota_loses_no_forward(alice, route):
     assert Message.objects.filter(read_at=None).count() == 1
     work.record(results)
     assert [*Forward.objects.values_list("error", flat=True)] == [""]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_outage_during_a_forward_loses_nothing(alice, route, monkeypatch):
-    received = arrive()
-    work = ReceivedQueueWork()
-    results = [asyncio.run(work.perform(job, Lease(0))) for job in work.claim(16).jobs]
-    with monkeypatch.context() as patched:
-        patched.setattr(forwards, "_draft", lambda *_: lose_connection())
-        with expect_outage():
-            work.record(results)
-    work.record(results)
-    received.refresh_from_db()
-    assert (received.status, [*Forward.objects.values_list("error", flat=True)]) == ("processed", [""])
 
 
 def test_another_error_of_a_forward_is_recorded(alice, route, monkeypatch):

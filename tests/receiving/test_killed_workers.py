@@ -13,11 +13,8 @@ from django.db import connection
 from django.db.models import F, Func, Value
 
 from emails.models import Recipient
-from lib.sql import run
-from lib.worker.failpoints import TERMINATE
 from receiving.models import Message, ReceivedEmail
 from receiving.reading.queue import MAX_READINGS
-from receiving.received_work import SESSIONS
 from tests.emails.builders import send
 from tests.receiving.builders import arrive, make_route, with_field
 
@@ -73,22 +70,6 @@ def test_workers_that_are_killed_while_they_read_make_no_message_unreadable(alic
         pass_seconds(128 * LEASE_SECONDS)
         assert run_worker() == 0
     assert (statuses(), kills > 2) == ({"processed": 60}, True)
-
-
-def test_connections_that_break_again_and_again_make_no_message_unreadable(alice, receiving):
-    make_route(alice.workspace)
-    for number in range(60):
-        arrive(with_field(f"X-Number: {number}", MULTIPART))
-    chance, breaks = random.Random(2), 0
-    while statuses()["stored"]:
-        pass_seconds(LEASE_SECONDS)
-        with start_worker() as process:
-            while breaks < 12 and process.poll() is None:
-                breaks += len(run(TERMINATE))
-                time.sleep(chance.uniform(0.01, 0.1))
-    assert (statuses(), breaks > 2) == ({"processed": 60}, True)
-    # Except for a claim whose answer was lost, no break has used an attempt.
-    assert Counter(Message.objects.values_list("attempts", flat=True))[1] >= 60 - SESSIONS
 
 
 @pytest.mark.parametrize(("kind", "has_header"), [("body", True), ("header", False)])
