@@ -26,9 +26,10 @@ LOCK = """
 SELECT m.id FROM receiving_message m
  WHERE m.id IN (SELECT message_id FROM receiving_receivedemail WHERE id = ANY(%s)) ORDER BY m.id FOR UPDATE
 """
-DELETE = """
-DELETE FROM receiving_receivedemail WHERE id = ANY(%s) RETURNING workspace_id, size, event_id
-"""
+EVENTS = "array_remove(ARRAY[event_id, unread_event_id], NULL)"
+DELETE = f"""
+DELETE FROM receiving_receivedemail WHERE id = ANY(%s) RETURNING workspace_id, size, {EVENTS}
+"""  # noqa: S608 - a constant
 DELETE_FORWARDS = "DELETE FROM receiving_forward WHERE email_id = ANY(%s)"
 DELETE_MESSAGES = """
 DELETE FROM receiving_message m WHERE id = ANY(%s)
@@ -46,10 +47,10 @@ SELECT id FROM receiving_receivedemail
  ORDER BY expires_at LIMIT %(limit)s
 """
 # A message that is being read is due again two minutes later at the most.
-NOT_KEPT = """
-SELECT id, event_id FROM receiving_receivedemail
+NOT_KEPT = f"""
+SELECT id, {EVENTS} FROM receiving_receivedemail
  WHERE store_days = 0 AND processed_at IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s
-"""
+"""  # noqa: S608 - a constant
 FIND_ADDRESS = r"""
 SELECT e.id FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
  WHERE lower(%(address)s) IN (lower(e.recipient), lower(m.envelope_from), m.sender, lower(e.reply_address))
@@ -78,8 +79,9 @@ def delete_delivered_emails() -> Iterator[None]:
     """Delete the emails of routes with storeDays 0 whose deliveries have all ended; yield after each batch."""
     after = UUID(int=0)
     while rows := run(NOT_KEPT, {"after": after, "limit": BATCH_SIZE}):
-        ended = find_ended_events([from_uuid(event, prefix="evt_") for _, event in rows if event])
-        ids = [id_ for id_, event in rows if event and from_uuid(event, prefix="evt_") in ended]
+        events = {id_: {from_uuid(event, prefix="evt_") for event in found} for id_, found in rows}
+        ended = find_ended_events(set().union(*events.values()))
+        ids = [id_ for id_, found in events.items() if found and found <= ended]
         _delete_with_bodies(ids)
         after = rows[-1][0]
         yield
@@ -127,4 +129,4 @@ def _delete(ids: Collection[UUID]) -> tuple[int, list[str]]:
     contents = run(DELETE_MESSAGES, [messages])
     run(MOVE_MESSAGES, [messages])
     content.delete([from_uuid(id_, prefix=content.PREFIX) for (id_,) in contents])
-    return len(deleted), [from_uuid(event, prefix="evt_") for *_, event in deleted if event]
+    return len(deleted), [from_uuid(event, prefix="evt_") for *_, found in deleted for event in found]

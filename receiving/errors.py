@@ -27,11 +27,33 @@ class NotPublished(Problem):
     added_members: ClassVar = {"emailStatus": Member("The status of the received email.", "stored")}
 
 
+class NotUnreadable(Problem):
+    """The message of this received email was read, or will be for the first time, so it is not reread.
+
+    Only a message that could not be read to its end is: its email is `unreadable`, `blocked`, or was released.
+    """
+
+    status, code, title = 409, "not_unreadable", "Not unreadable"
+    example = "This email is processed, and its message was read or will be read for the first time."
+    added_members: ClassVar = {"emailStatus": Member("The status of the received email.", "processed")}
+
+
+class RereadTooSoon(Problem):
+    """The message was reread within the last hour and could not be read again.
+
+    Wait for the number of seconds in `Retry-After`; it will be readable only if the service has changed since.
+    """
+
+    status, code, title = 409, "reread_too_soon", "Reread too soon"
+    example = "The message of this email was reread within the last hour. Try again in 3540 s; see Retry-After."
+    header_names = ("Retry-After",)
+
+
 class NotForwarded(Problem):
     """The received email is not forwarded, since a forward could cause a loop or spread spam.
 
-    `reason` is `not_processed`, `null_sender`, `automatic`, `forwarded` (it is a forward itself), `spam`, `too_large`,
-    or `own_domain` for a target that this service receives.
+    `reason` is `not_processed`, `unreadable` (released before it was read), `null_sender`, `automatic`, `forwarded` (it
+    is a forward itself), `spam`, `too_large`, or `own_domain` for a target that this service receives.
     """
 
     status, code, title = 409, "not_forwarded", "Not forwarded"

@@ -11,7 +11,7 @@ from emails.models import Email
 from lib.model_fields import IdField
 from lib.translation import translated_choices
 from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
-from receiving.states import NOT_READ, Automatic, ReceivedStatus
+from receiving.states import UNREAD_ERRORS, Automatic, ReceivedStatus
 from workspaces.api.scopes import Scope
 from workspaces.key_limits import KeyLimits, LimitedQuerySet
 from workspaces.models import Workspace
@@ -162,7 +162,8 @@ class Message(models.Model):
 
     The received emails of its recipients share it, so nothing here may name a recipient of the envelope.
     workspace_id, due_at, fence, attempts: of the queue of messages to read, until read_at; the workspace whose share it
-    uses is that of one of its recipients. trace: our Received field.
+    uses is that of one of its recipients. reread_at: when it was queued again because it could not be read.
+    trace: our Received field.
     authentication: the verdicts; None before them. spam: the result of RSPAMD_URL; None without one.
     sender: the address in From, in lower case.
     """
@@ -185,6 +186,7 @@ class Message(models.Model):
     fence = models.PositiveIntegerField(db_default=0, editable=False)
     attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
     read_at = models.DateTimeField(null=True, editable=False)
+    reread_at = models.DateTimeField(null=True, editable=False)
     # The reading.
     subject = models.TextField(blank=True, default="")
     sender = models.CharField(max_length=320, blank=True, default="")
@@ -230,8 +232,8 @@ class Message(models.Model):
 
     @property
     def is_unread(self) -> bool:
-        """Whether its content could not be read, or ended the workers that tried to."""
-        return NOT_READ in self.parse_errors
+        """Whether it could not be read to its end: it took too long, or ended the workers that tried to."""
+        return any(error in UNREAD_ERRORS for error in self.parse_errors)
 
 
 # What a list does not show, up to 15 MiB of each message.
@@ -268,6 +270,7 @@ class ReceivedEmail(models.Model):
     reply_*: the sent email that it answers (receiving.matching); the columns outlive the email.
     inlines_files, includes_raw: of its route, for webhooks with its content.
     store_days: 0 if it is deleted when its deliveries have ended. event_id: of its event `received` in the log.
+    unread_event_id: of the one before it, if the message could not be read then (docs/decisions/0277).
     """
 
     class MatchedBy(models.TextChoices):
@@ -298,6 +301,7 @@ class ReceivedEmail(models.Model):
     expires_at = models.DateTimeField()
     processed_at = models.DateTimeField(null=True)
     event_id = IdField("evt_", null=True)  # type: ignore[misc]
+    unread_event_id = IdField("evt_", null=True)  # type: ignore[misc]
 
     objects = ReceivedEmailQuerySet.as_manager()
 

@@ -24,7 +24,8 @@ from receiving.states import NOT_READ, BlockedReason, ReceivedStatus
 log = logging.getLogger("postrider.receiving")
 
 OLDEST = """
-SELECT extract(epoch FROM now() - received_at)::float FROM receiving_message
+SELECT extract(epoch FROM now() - CASE WHEN reread_at IS NULL THEN received_at ELSE greatest(reread_at, due_at) END)
+  FROM receiving_message
  WHERE read_at IS NULL ORDER BY due_at LIMIT 1
 """
 
@@ -41,9 +42,9 @@ class ReadResult:
 
 
 def oldest_stored_seconds() -> float:
-    """Return the age of the oldest message that is not read, 0 without one."""
+    """Return the age of the oldest message that is not read, 0 without one. A message to reread ages once it is due."""
     rows = run(OLDEST)
-    return float(rows[0][0]) if rows else 0.0
+    return max(float(rows[0][0]), 0.0) if rows else 0.0
 
 
 def record_reading(result: ReadResult) -> bool:
@@ -63,9 +64,13 @@ def record_reading(result: ReadResult) -> bool:
 def _record(result: ReadResult) -> bool:
     if not QUEUE.lock_claimed([result.claim]):
         return False
+    message = Message.objects.filter(id=result.claim.key)
+    if result.error and message.filter(reread_at__isnull=False).update(read_at=Now()):
+        # Reread, and no more is known of it than before (docs/decisions/0277).
+        return True
     changes = _columns(result) if result.reading else {"parse_errors": [result.error or NOT_READ]}
     changes |= {"authentication": result.authentication, "spam": result.spam}
-    Message.objects.filter(id=result.claim.key).update(read_at=Now(), **changes)
+    message.update(read_at=Now(), **changes)
     rows = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace", "message")
     # Without what was just written: it is not read again.
     rows = rows.defer(*(f"message__{name}" for name in changes))
@@ -108,11 +113,15 @@ def _finish_email(email: ReceivedEmail, result: ReadResult) -> None:
     match = match_reply(email, message)
     changes = {"sender": message.sender, "subject": message.subject, **(match.columns(message) if match else {})}
     route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
-    if reason := _blocked_reason(email, route, is_other=result.reading is not None and match is None):
+    is_other = result.reading is not None and match is None
+    # An email that was published before its message was reread stays published (docs/decisions/0277).
+    if not email.event_id and (reason := _blocked_reason(email, route, is_other=is_other)):
         move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason, **changes)
         return
+    is_released = email.status == ReceivedStatus.PROCESSED
     publish_email(email, status=ReceivedStatus.UNREADABLE if result.error else ReceivedStatus.PROCESSED, **changes)
-    forward_by_route(email, route)
+    if not is_released:
+        forward_by_route(email, route)
 
 
 def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_other: bool) -> BlockedReason | None:

@@ -38,20 +38,30 @@ def move_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) 
 
 
 def publish_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) -> None:
-    """Move an email to a published status and record its events, in the caller's transaction."""
+    """Move an email to a published status and record its events, in the caller's transaction.
+
+    An email that was published without its content gets a second event (docs/decisions/0277); it is counted once.
+    """
     event = NewEvent(EventKind.RECEIVED, workspace_id=email.workspace_id, details={"id": email.id})
-    if not move_email(email, status=status, event_id=from_uuid(event.id, prefix="evt_"), **changes):
+    earlier = email.event_id
+    ids = {"event_id": from_uuid(event.id, prefix="evt_"), "unread_event_id": earlier}
+    if not move_email(email, status=status, blocked_reason="", **ids, **changes):
         return
-    count_received(email)
+    if not earlier:
+        count_received(email)
     record_events([event, *_replied(email)])
 
 
 def _replied(email: ReceivedEmail) -> Iterator[NewEvent]:
-    """Yield the event of the sent email that was answered, at most MAX_REPLIED for each of its recipients."""
+    """Yield the event of the sent email that was answered, at most MAX_REPLIED for each of its recipients.
+
+    An answer has one, also if it is published twice.
+    """
     if not email.reply_recipient_id or email.message.automatic != Message.Automatic.NO:
         return
     earlier = Event.objects.filter(email=email.reply_email_id, recipient=email.reply_recipient_id)
-    if earlier.filter(kind=EventKind.REPLIED).count() < MAX_REPLIED:
+    answers = earlier.filter(kind=EventKind.REPLIED).values_list("payload__inboundId", flat=True)[:MAX_REPLIED]
+    if len(answers) < MAX_REPLIED and email.id not in answers:
         yield NewEvent(
             EventKind.REPLIED,
             email.reply_email_id,

@@ -22,13 +22,19 @@ class Automatic(TextChoices):
     BULK = "bulk"
 
 
-# In parseErrors of a message whose content was not read.
+# In parseErrors of a message that was not read to its end.
 NOT_READ = "The message could not be read"
+TOO_EXPENSIVE = "Reading the message took too long"
+UNREAD_ERRORS = (NOT_READ, TOO_EXPENSIVE)
 
 # By target state: the states before it.
 TRANSITIONS: dict[ReceivedStatus, frozenset[ReceivedStatus]] = {
-    ReceivedStatus.PROCESSED: frozenset({ReceivedStatus.STORED, ReceivedStatus.BLOCKED}),
-    ReceivedStatus.BLOCKED: frozenset({ReceivedStatus.STORED}),
+    # A published email is published again, and a blocked one judged again, when its message, which could not be read
+    # the first time, is reread (docs/decisions/0277).
+    ReceivedStatus.PROCESSED: frozenset(
+        {ReceivedStatus.STORED, ReceivedStatus.BLOCKED, ReceivedStatus.UNREADABLE, ReceivedStatus.PROCESSED}
+    ),
+    ReceivedStatus.BLOCKED: frozenset({ReceivedStatus.STORED, ReceivedStatus.BLOCKED}),
     ReceivedStatus.UNREADABLE: frozenset({ReceivedStatus.STORED}),
 }
 

@@ -285,6 +285,7 @@ class AuditEntry(models.Model):
         SENDER_BLOCKED = "sender_blocked", "Sender blocked"
         SENDER_UNBLOCKED = "sender_unblocked", "Sender unblocked"
         INBOUND_BYPASSED = "inbound_bypassed", "Received email released"
+        INBOUND_REREAD = "inbound_reread", "Received email read again"
         INBOUND_DELETED = "inbound_deleted", "Received email deleted"
         INBOUND_FORWARDED = "inbound_forwarded", "Received email forwarded"
         FORWARD_CONFIRMED = "forward_confirmed", "Forwarding confirmed"

@@ -15,6 +15,7 @@ from receiving.api.serializers import (
     RecipientInput,
     RedeliveredSerializer,
     RedeliverInput,
+    RereadSerializer,
     RouteChanges,
     RouteInput,
     RouteMatchSerializer,
@@ -22,7 +23,15 @@ from receiving.api.serializers import (
     SimulationInput,
     UnblockedSenderSerializer,
 )
-from receiving.errors import NotBlocked, NotForwarded, NotPublished, RecipientRefused, TestKeyRequired
+from receiving.errors import (
+    NotBlocked,
+    NotForwarded,
+    NotPublished,
+    NotUnreadable,
+    RecipientRefused,
+    RereadTooSoon,
+    TestKeyRequired,
+)
 from workspaces.api.schema import keyed_view
 from workspaces.errors import PlanLimitReached
 
@@ -299,6 +308,16 @@ received_schema = keyed_view(
         body=RedeliverInput,
         body_may_be_empty=True,
         bodies={"To one webhook": {"webhookIds": ["wh_0Uf7kXT4vB6nM8qWeRtYuI"]}},
+    ),
+    reread=Operation(
+        "rereadReceivedEmail",
+        "Read an unreadable email again",
+        "Queues the message of an email that could not be read to be read again. Until then, the email keeps its "
+        "status. Once the message is read, the email is `processed` and a second `received` event with its content is "
+        "posted; a blocked email is judged again by its route. If the message is unreadable again, nothing changes, "
+        "and it can be reread an hour later. The request has no body; a message that is queued already stays so.",
+        response(RereadSerializer, "The message is queued.", {"id": ID, "queuedAt": UNTIL}, status=202),
+        problems=[NotUnreadable, RereadTooSoon],
     ),
     destroy=Operation(
         "deleteReceivedEmail",

@@ -491,6 +491,11 @@ class RedeliveredSerializer(serializers.Serializer[Any]):
     deliveries = CountField(help_text="The number of deliveries that are made.")
 
 
+class RereadSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    queuedAt = UtcDateTimeField(help_text="The time when the message was queued to be read again.")
+
+
 class ForwardInput(StrictSerializer):
     to = TargetAddressField(max_length=MAX_ADDRESS, help_text="The address, which has to confirm it first.")
 

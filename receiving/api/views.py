@@ -27,6 +27,7 @@ from receiving.api.serializers import (
     RecipientInput,
     RedeliveredSerializer,
     RedeliverInput,
+    RereadSerializer,
     RouteChanges,
     RouteInput,
     RouteMatchSerializer,
@@ -41,6 +42,7 @@ from receiving.arrival.simulation import simulate_email
 from receiving.arrival.usage import read_usage
 from receiving.forwarding.forwards import forward_email
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
+from receiving.reading.rereading import reread_email
 from receiving.services import (
     block_sender,
     bypass_block,
@@ -168,3 +170,8 @@ class ReceivedViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Recei
         deliveries = redeliver_email(self.get_object(), webhook_ids=webhook_ids)
         body = RedeliveredSerializer({"id": pk, "deliveries": deliveries}).data
         return Response(body, status=status.HTTP_202_ACCEPTED)
+
+    @action(detail=True, methods=["post"])
+    def reread(self, request: Request, pk: str) -> Response:
+        queued_at = reread_email(self.get_object())
+        return Response(RereadSerializer({"id": pk, "queuedAt": queued_at}).data, status=status.HTTP_202_ACCEPTED)

@@ -70,6 +70,8 @@ def refusal(email: ReceivedEmail) -> str:
     message = email.message
     reasons = {
         "not_processed": email.status != ReceivedStatus.PROCESSED,
+        # Released before it was read: nothing is known of it that would stop a loop.
+        "unreadable": message.is_unread,
         "null_sender": not message.envelope_from,
         "automatic": message.automatic != Message.Automatic.NO,
         "forwarded": any(name.strip().lower() == MARK.lower() for name, _ in message.headers),

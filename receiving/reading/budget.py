@@ -2,6 +2,8 @@
 
 import time
 
+from receiving.states import TOO_EXPENSIVE
+
 READING_SECONDS = 2.0
 
 
@@ -22,4 +24,4 @@ class ProcessorBudget:
     def check(self) -> None:
         """Raise TooExpensive if nothing is left."""
         if self.seconds_left <= 0:
-            raise TooExpensive("Reading the message took too long")
+            raise TooExpensive(TOO_EXPENSIVE)

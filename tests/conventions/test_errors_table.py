@@ -19,6 +19,7 @@ from emails.api.views import EmailViewSet
 from emails.sending.outcomes import SendResult, record_results
 from lib.ids import to_uuid
 from receiving.models import Message, ReceivedEmail
+from receiving.states import NOT_READ
 from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.conventions.test_foreign_objects import call, received_by
@@ -316,6 +317,18 @@ def _(caller: Caller):
     return caller.api.post(f"/inbound/emails/{received.id}/redeliver")
 
 
+@row(409, "not_unreadable", "emailStatus")
+def _(caller: Caller):
+    return caller.api.post(f"/inbound/emails/{received_by(caller.workspace).id}/reread")
+
+
+@row(409, "reread_too_soon")
+def _(caller: Caller):
+    received = received_by(caller.workspace)
+    Message.objects.update(parse_errors=[NOT_READ], reread_at=Now(), read_at=Now())
+    return caller.api.post(f"/inbound/emails/{received.id}/reread")
+
+
 @row(409, "not_forwarded", "reason")
 def _(caller: Caller):
     received = received_by(caller.workspace)
@@ -488,6 +501,7 @@ HEADERS = {
     "Retry-After": {
         (409, "configuration_in_progress"),
         (409, "idempotency_in_progress"),
+        (409, "reread_too_soon"),
         (429, "rate_limit_exceeded"),
         (503, "overloaded"),
         (503, "service_unavailable"),

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from lib.ids import new_id
 from receiving import content
 from receiving.models import ForwardTarget, Message, ReceivedEmail
+from receiving.states import NOT_READ
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
@@ -65,6 +66,7 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("POST", "/inbound/emails/{}/bypass"): ("received", None),
     ("POST", "/inbound/emails/{}/forward"): ("received", {"to": "grace@example.org"}),
     ("POST", "/inbound/emails/{}/redeliver"): ("received", None),
+    ("POST", "/inbound/emails/{}/reread"): ("received", None),
 }
 PREFIXES = {
     "email": "",
@@ -222,6 +224,8 @@ def test_an_owner_has_access(api: Api, alice, owned, method, path, slash):
     id_type, body = TABLE[method, path]
     if path.endswith("/forward"):
         make_forwardable(alice.workspace)
+    if path.endswith("/reread"):
+        Message.objects.update(parse_errors=[NOT_READ])
     response = call(api, method, fill_path(path, owned[id_type], owned) + slash, body)
     assert response.status_code in {200, 202}, response
 

@@ -52,6 +52,7 @@ FULL = {
     ("POST", "/inbound/emails/{}/bypass"),
     ("POST", "/inbound/emails/{}/forward"),
     ("POST", "/inbound/emails/{}/redeliver"),
+    ("POST", "/inbound/emails/{}/reread"),
 }
 CALLS = sorted(calls_of_v1() - PUBLIC)
 

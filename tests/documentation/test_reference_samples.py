@@ -147,6 +147,13 @@ def new_blocked(stack: Stack) -> list[str]:
     return new_received(stack, requireAuthenticated=True)
 
 
+def new_unreadable(stack: Stack) -> list[str]:
+    """Receive an email, as if its message could not be read; return its id."""
+    (received,) = new_received(stack)
+    stack.manage("shell", "-c", MAKE_UNREADABLE.format(received=received))
+    return [received]
+
+
 def new_received_file(stack: Stack) -> list[str]:
     (received,) = new_received(stack)
     return [received, stack.call("GET", f"/inbound/emails/{received}").body["attachments"][0]["id"]]
@@ -179,6 +186,12 @@ ReceivingDomain.objects.get_or_create(domain=domain, defaults=values)
 target = dict(workspace_id="{workspace}", address="grace@example.org")
 ForwardTarget.objects.get_or_create(**target, defaults=dict(confirmed_at=now))
 """
+MAKE_UNREADABLE = """
+from receiving.models import Message, ReceivedEmail
+from receiving.states import NOT_READ
+ReceivedEmail.objects.filter(id="{received}").update(status="unreadable")
+Message.objects.filter(emails="{received}").update(parse_errors=[NOT_READ])
+"""
 MESSAGE = "From: ada@example.com\r\nContent-Disposition: attachment; filename=a.txt\r\nSubject: Hi\r\n\r\nHello\r\n"
 MANAGEMENT = "/v1/admin/"
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
@@ -197,6 +210,7 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/inbound/emails/{": new_received,
     "/v1/inbound/emails/{id}/bypass": new_blocked,
     "/v1/inbound/emails/{id}/forward": new_forwardable,
+    "/v1/inbound/emails/{id}/reread": new_unreadable,
     "/v1/inbound/emails/{id}/attachments/{": new_received_file,
     "/v1/admin/workspaces/{": new_workspace,
     "/v1/admin/workspaces/{workspace_id}/api-keys/{": new_key,

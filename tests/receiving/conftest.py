@@ -30,3 +30,10 @@ def key(alice, receiving) -> Api:
 @pytest.fixture
 def test_key(alice, receiving) -> Api:
     return Api(make_key(alice.workspace, "sending_access", limits=read_limits(is_test=True)))
+
+
+@pytest.fixture
+def webhook(key: Api) -> str:
+    """Return the id of an endpoint for the events of received email."""
+    created = key.post("/webhooks", {"url": "http://127.0.0.1:9/hook", "events": ["received", "replied"]})
+    return str(created.json()["id"])

@@ -32,12 +32,6 @@ def route(alice, receiving):
     return make_route(alice.workspace)
 
 
-@pytest.fixture
-def webhook(key) -> str:
-    created = key.post("/webhooks", {"url": "http://127.0.0.1:9/hook", "events": ["received", "replied"]})
-    return created.json()["id"]
-
-
 def test_a_message_is_read_and_shown(key, route):
     stored = arrive()
     before = key.get(f"/inbound/emails/{stored.id}").json()
