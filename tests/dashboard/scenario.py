@@ -14,6 +14,7 @@ from events.models import Event
 from lib.ids import new_id
 from receiving.models import InboundRoute, SenderBlock
 from receiving.services import block_sender
+from receiving.states import NOT_READ
 from streams.models import Stream
 from streams.services import create_stream
 from suppressions.models import Suppression
@@ -133,7 +134,7 @@ def make_receiving(workspace: Workspace, domain: Domain) -> dict[str, Any]:
     answered = Email.objects.filter(workspace=workspace).order_by("created_at").first()
     blocked = {"status": "blocked", "blocked_reason": "not_authenticated", "recipient": "support@alice.example"}
     make_received(workspace, subject="Your receipt", authentication=FORGED, **blocked)
-    make_received(workspace, subject="Your receipt", status="unreadable", authentication=None)
+    make_received(workspace, subject="Your receipt", status="unreadable", authentication=None, parse_errors=[NOT_READ])
     email = make_received(
         workspace,
         subject="Your receipt",

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from domains.models import ReceivingDomain
 from receiving.models import InboundRoute
+from receiving.states import NOT_READ
 from tests.conftest import make_account, make_domain
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import listener, sign_in
@@ -161,7 +162,8 @@ def test_the_pages_fit_every_screen(look, language):
     )
     unread = {"status": "stored", "authentication": None, "text": "", "html": "", "subject": "", "reply_text": None}
     stored = make_received(workspace, **unread, sender="", recipient=f"{'x' * 60}@in.alice.example")
-    make_received(workspace, subject="W" * 120, status="unreadable", is_test=True, sender=f"{'s' * 60}@example.com")
+    long = {"subject": "W" * 120, "sender": f"{'s' * 60}@example.com", "is_test": True}
+    unreadable = make_received(workspace, status="unreadable", parse_errors=[NOT_READ], **long)
     hook.save()
     sign_in(look, account.owner.email)
     User.objects.update(language=language)
@@ -174,6 +176,8 @@ def test_the_pages_fit_every_screen(look, language):
         "blocked": f"received/{blocked.id}/",
         "stored": f"received/{stored.id}/",
         "release": f"received/{blocked.id}/release/",
+        "unreadable": f"received/{unreadable.id}/",
+        "reread": f"received/{unreadable.id}/reread/",
         "routes": "routes/",
         "question": "routes/?recipient=support%2B4711@in.alice.example",
         "refused": "routes/?recipient=old@in.alice.example",

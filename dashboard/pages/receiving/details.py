@@ -14,6 +14,7 @@ from emails.models import Email
 from inbound.inbox.reading import read_headers
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
+from receiving.reading.rereading import reread_state
 from receiving.source import read_source
 from receiving.states import BlockedReason, ReceivedStatus
 from webhooks.models import WebhookDelivery
@@ -71,6 +72,8 @@ def describe_received(email: ReceivedEmail, deliveries: Sequence[WebhookDelivery
         "deliveries": deliveries,
         "forwards": [(forward, NOT_FORWARDED.get(forward.error, forward.error)) for forward in email.forwards.all()],
         "can_release": email.status == ReceivedStatus.BLOCKED,
+        "can_reread": message.is_unread and reread_state(email).is_allowed,
+        "is_being_reread": message.is_unread and message.read_at is None,
         "tones": RECEIVED_TONES,
         "delivery_tones": DELIVERY_TONES,
     }
@@ -80,7 +83,8 @@ def read_deliveries(email: ReceivedEmail) -> list[WebhookDelivery]:
     """Return the webhook deliveries of a received email, oldest first."""
     if not email.event_id:
         return []
-    rows = WebhookDelivery.objects.filter(workspace=email.workspace_id, event=email.event_id)
+    events = [event for event in (email.unread_event_id, email.event_id) if event]
+    rows = WebhookDelivery.objects.filter(workspace=email.workspace_id, event__in=events)
     return list(rows.select_related("webhook").defer("attempts").order_by("created_at", "id"))
 
 

@@ -1,4 +1,7 @@
-"""Received emails: list, message with its verdict and conversation, downloads, release, redelivery and deletion."""
+"""Received emails: list, message with its verdict and conversation, downloads, and the actions on one.
+
+Release, rereading, redelivery and deletion.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +31,7 @@ from dashboard.ui.scoping import ScopedAdmin
 from receiving.api.downloads import attachment_response, raw_response
 from receiving.arrival.shared_addresses import shared_address
 from receiving.models import InboundRoute, Message, ReceivedEmail
+from receiving.reading.rereading import reread_email
 from receiving.services import bypass_block, delete_email, redeliver_email
 from receiving.source import html_with_images
 from receiving.states import ReceivedStatus
@@ -58,6 +62,7 @@ class ReceivedSection(ScopedAdmin):
             self.route("<str:object_id>/source/", "source", self.source_view),
             self.route("<str:object_id>/attachment/", "attachment", self.attachment_view),
             self.route("<str:object_id>/release/", "release", self.release_view),
+            self.route("<str:object_id>/reread/", "reread", self.reread_view),
             self.post_route("<str:object_id>/redeliver/", "redeliver", self.redeliver_view),
             self.route("<str:object_id>/delete/", "delete", self.remove_view),
         ]
@@ -95,7 +100,7 @@ class ReceivedSection(ScopedAdmin):
         refresh = _refresh(email, deliveries)
         if unchanged := refresh.unchanged(request):
             return unchanged
-        names = ("preview", "message", "source", "attachment", "release", "redeliver", "delete")
+        names = ("preview", "message", "source", "attachment", "release", "reread", "redeliver", "delete")
         return self.page(
             request,
             "dashboard/received/detail.html",
@@ -139,6 +144,22 @@ class ReceivedSection(ScopedAdmin):
             messages.success(request, _("The email was released."))
         return redirect(back)
 
+    def reread_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        email = self.find(request, object_id)
+        back = self.url("change", email.id)
+        if request.method != "POST":
+            lead = _(
+                "The message is read again. If that succeeds, the email is shown and delivered to the webhooks with "
+                "its content, also if it was delivered without it before."
+            )
+            return self.confirm(
+                request, _("Read again"), Confirmation(lead, _("Read again"), back, about=email.subject)
+            )
+        if try_action(request, lambda: reread_email(email)):
+            self.log_change(request, email, "Queued to be read again.")
+            messages.success(request, _("The message will be read again."))
+        return redirect(back)
+
     def redeliver_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email, count = self.find(request, object_id), 0
 
@@ -167,7 +188,9 @@ class ReceivedSection(ScopedAdmin):
 
 def _refresh(email: ReceivedEmail, deliveries: Sequence[WebhookDelivery]) -> Refresh:
     statuses = [(delivery.id, delivery.status) for delivery in deliveries]
-    return refresh_of(email.status, statuses, regions=("received",) if email.status == ReceivedStatus.STORED else LIVE)
+    # Before a message is read, and before it is read again.
+    is_waiting = email.message.read_at is None
+    return refresh_of(email.status, is_waiting, statuses, regions=("received",) if is_waiting else LIVE)
 
 
 def _report_deliveries(request: HttpRequest, count: int) -> None:

@@ -15,11 +15,12 @@ from events.models import Event
 from lib.ids import new_id
 from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail, SenderBlock
 from receiving.services import create_route
+from receiving.states import NOT_READ
 from tests.conftest import make_domain
 from tests.dashboard.conftest import make_email, make_received, shown_text, signed_in, verdicts
 from tests.dashboard.scenario import answer_to
 from tests.events.feed import publish_committed
-from tests.receiving.builders import receive, receive_for
+from tests.receiving.builders import process_received, receive, receive_for
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
 from workspaces.models import AuditEntry
@@ -349,6 +350,27 @@ class TestActions:
         assert AuditEntry.objects.filter(act="inbound_bypassed").count() == 1
         assert Event.objects.filter(kind="received").count() == 1
 
+    def test_an_unreadable_email_is_read_again_after_a_confirmation(self, owner, alice, route):
+        email = receive(to="support@alice.example")
+        url = f"{RECEIVED}{email.id}/"
+        assert "Read again" not in owner.get(url).text
+        Message.objects.update(parse_errors=[NOT_READ])
+        ReceivedEmail.objects.update(status="unreadable")
+        assert f'href="{url}reread/"' in owner.get(url).text
+        assert "The message is read again." in owner.get(f"{url}reread/").text
+        assert Message.objects.get().read_at
+        page = owner.post(f"{url}reread/", follow=True).text
+        assert "The message will be read again." in page
+        assert "Its message is being read again." in page
+        assert ("Read again" in page, 'hx-select-oob="#refresh,#received"' in page) == (False, True)
+        process_received()
+        assert "could not be read" not in owner.get(url).text
+        assert "was read or will be read" in owner.post(f"{url}reread/", follow=True).text
+        assert AuditEntry.objects.filter(act="inbound_reread").count() == 1
+        # For an hour, the button is gone.
+        Message.objects.update(parse_errors=[NOT_READ])
+        assert "Read again" not in owner.get(url).text
+
     def test_deliveries_are_listed_and_made_again(self, owner, alice, route, hook):
         email = receive(to="support@alice.example")
         publish_committed()
@@ -392,6 +414,7 @@ class TestActions:
         version = re.search(r'"X-Page-Version": "(\w+)"', page.text)[1]
         assert owner.get(url, headers={"x-page-version": version}).status_code == 204
         ReceivedEmail.objects.update(status="processed")
+        Message.objects.update(read_at=email.received_at)
         page = owner.get(url, headers={"x-page-version": version})
         assert (page.status_code, 'hx-select-oob="#refresh,#state,#deliveries"' in page.text) == (200, True)
 
