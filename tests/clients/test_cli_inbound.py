@@ -49,6 +49,7 @@ def test_a_simulated_email_is_listed_shown_saved_and_deleted(cli, service, addre
     assert (saved, (cli.home / "a.txt").read_bytes()) == ({"file": "a.txt", "size": 5}, b"hello")
     assert cli.run("inbound", "redeliver", received_id).json["deliveries"] == 0
     assert cli.run("inbound", "bypass", received_id).code == 5
+    assert cli.run("inbound", "reread", received_id).code == 5
     assert cli.run("inbound", "delete", received_id).json["deleted"] is True
     assert cli.run("inbound", "show", received_id).code == 4
 

@@ -73,6 +73,8 @@ def test_a_simulated_email_is_read_found_and_deleted(client, test_client, addres
     assert httpx.get(attachment.url).content == b"hello"
     assert b"Authentication-Results: " in httpx.get(email.source.url).content
     assert client.inbound.emails.redeliver(email.id).deliveries == 0
+    with pytest.raises(postrider_client.NotUnreadable):
+        client.inbound.emails.reread(email.id)
     assert client.inbound.emails.delete(email.id).deleted
     with pytest.raises(postrider_client.NotFound):
         client.inbound.emails.get(email.id)

@@ -91,6 +91,12 @@ export class NotBlockedError extends ConflictError {}
 /** The received email is not forwarded: a forward could cause a loop or spread spam. */
 export class NotForwardedError extends ConflictError {}
 
+/** The message of the received email was read, or is new, so it is not read again. */
+export class NotUnreadableError extends ConflictError {}
+
+/** The message was read again within the last hour without success; `retryAfter` is the wait in seconds. */
+export class RereadTooSoonError extends ConflictError {}
+
 /** The received email has not been published yet, so nothing can be delivered again. */
 export class NotPublishedError extends ConflictError {}
 

@@ -634,6 +634,12 @@ export interface Redelivered {
   deliveries: number;
 }
 
+/** `queuedAt`: when the message was queued to be read again. */
+export interface Reread {
+  id: string;
+  queuedAt: string;
+}
+
 export interface NewRoute {
   name: string;
   /** A receiving domain, or `shared` for the workspace's address at the domain of the service. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { NotBlockedError, NotFoundError, Postrider, ReceivedEmailNotFoundError, RecipientRefusedError, TestKeyRequiredError } from "postrider";
+import { NotBlockedError, NotFoundError, NotUnreadableError, Postrider, ReceivedEmailNotFoundError, RecipientRefusedError, TestKeyRequiredError } from "postrider";
 import { FROM, postrider, until } from "./service.mjs";
 
 // Simulated emails need a test key.
@@ -64,6 +64,7 @@ test("a simulated email is read, found, downloaded and deleted", async () => {
   assert.equal(await (await fetch(file.url)).text(), "hello");
   assert.ok((await text(postrider.inbound.emails.raw(email.id))).endsWith(messageFor(to, subject)));
   assert.deepEqual(await postrider.inbound.emails.redeliver(email.id), { id: email.id, deliveries: 0 });
+  await assert.rejects(postrider.inbound.emails.reread(email.id), NotUnreadableError);
   assert.equal((await postrider.inbound.emails.delete(email.id)).deleted, true);
   await assert.rejects(postrider.inbound.emails.get(email.id), NotFoundError);
 });

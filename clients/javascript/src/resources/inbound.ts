@@ -9,6 +9,7 @@ import type {
   ReceivedFilters,
   ReceivedItem,
   Redelivered,
+  Reread,
   Route,
   RouteMatch,
   SenderBlock,
@@ -78,6 +79,14 @@ export class ReceivedEmails {
   /** Post the event of an email again: to the webhooks that got it, or to those of `webhookIds`. */
   redeliver(id: string, body: { webhookIds?: string[] } = {}, options?: RequestOptions): Promise<Redelivered> {
     return this.#transport.json({ method: "POST", path: pathOf(id, "redeliver"), body, options });
+  }
+
+  /**
+   * Queue the message of an email that could not be read to be read again; its status changes if that succeeds. Throws
+   * NotUnreadableError for another email, and RereadTooSoonError within an hour after it was read again.
+   */
+  reread(id: string, options?: RequestOptions): Promise<Reread> {
+    return this.#transport.json({ method: "POST", path: pathOf(id, "reread"), options });
   }
 
   delete(id: string, options?: RequestOptions): Promise<Deleted> {

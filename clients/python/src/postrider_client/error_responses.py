@@ -31,6 +31,8 @@ BY_CODE: dict[str, type[ApiError]] = {
     "not_blocked": errors.NotBlocked,
     "not_forwarded": errors.NotForwarded,
     "not_published": errors.NotPublished,
+    "not_unreadable": errors.NotUnreadable,
+    "reread_too_soon": errors.RereadTooSoon,
     "template_not_found": errors.TemplateNotFound,
     "template_syntax_error": errors.TemplateSyntaxError,
     "missing_template_variables": errors.MissingTemplateVariables,

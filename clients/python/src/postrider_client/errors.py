@@ -154,6 +154,14 @@ class NotForwarded(Conflict):
     """The received email is not forwarded: a forward could cause a loop or spread spam."""
 
 
+class NotUnreadable(Conflict):
+    """The message of the received email was read, or is new, so it is not read again."""
+
+
+class RereadTooSoon(Conflict):
+    """The message was read again within the last hour without success; `retry_after_seconds` is the wait."""
+
+
 class NotPublished(Conflict):
     """The received email has not been published yet, so nothing can be delivered again."""
 

@@ -204,6 +204,15 @@ class Redelivered:
 
 
 @dataclass(frozen=True)
+class Reread:
+    """`queued_at`: when the message was queued to be read again."""
+
+    id: str
+    queued_at: datetime
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Route:
     """The rule for recipient addresses of a receiving domain, or of "shared"."""
 

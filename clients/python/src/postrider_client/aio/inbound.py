@@ -14,6 +14,7 @@ from postrider_client.inbound_answers import (
     ReceivedEmail,
     ReceivedItem,
     Redelivered,
+    Reread,
     Route,
     RouteMatch,
     SenderBlock,
@@ -99,6 +100,13 @@ class AsyncReceivedEmails:
         body = body_of(webhook_ids=webhook_ids) or None
         call = Call("POST", ["inbound", "emails", received_id, "redeliver"], body=body)
         return read(Redelivered, await self._transport.json(call))
+
+    async def reread(self, received_id: str) -> Reread:
+        """Queue the message of an email that could not be read to be read again; its status changes if that succeeds.
+
+        Raises NotUnreadable for another email, and RereadTooSoon within an hour after it was read again.
+        """
+        return read(Reread, await self._transport.json(Call("POST", ["inbound", "emails", received_id, "reread"])))
 
     async def delete(self, received_id: str) -> Deleted:
         return read(Deleted, await self._transport.json(Call("DELETE", ["inbound", "emails", received_id])))

@@ -152,6 +152,16 @@ def redeliver(invocation: Invocation, received_id: str, webhook_ids: Sequence[st
     invocation.output.show_result(f"The event is posted to webhooks again: {done.deliveries}.", raw=done.raw)
 
 
+@inbound.command("reread")
+@click.argument("received_id", metavar="ID")
+@pass_invocation
+def reread(invocation: Invocation, received_id: str) -> None:
+    """Read the message of an unreadable email again."""
+    with invocation.client() as client:
+        done = client.inbound.emails.reread(received_id)
+    invocation.output.show_result(f"The message of {received_id} is queued to be read again.", raw=done.raw)
+
+
 @inbound.command("delete")
 @click.argument("received_id", metavar="ID")
 @pass_invocation
