@@ -87,8 +87,8 @@ PROVIDER_PHRASES = PhraseTable(
     # Apple, at support.apple.com/en-us/102322; the volume in Sisimai's lib/sisimai/rhost/apple.
     (FailureReason.RATE_LIMITED, ("deferred due to excessive volume",)),
     (FailureReason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
-    # Rackspace: its article "Common email bounce messages"; Orange, and NetEase's limits of connections and messages
-    # (Momentum's adaptive_rules.lua).
+    # Rackspace: the throttling in its article "Common email bounce messages", the amount of email as users quote it;
+    # Orange, and NetEase's limits of connections and messages (Momentum's adaptive_rules.lua).
     (FailureReason.RATE_LIMITED, (
         "client host rejected throttled", "received too much email", "trop de connexions", " hl icc ", " hl ifc ",
     )),
