@@ -88,7 +88,7 @@ class Token(NamedTuple):
 
 
 @dataclass
-class Member:
+class ListMember:
     """What is between two separators of a list. separator: the one behind it, empty at the end."""
 
     tokens: list[Token] = field(default_factory=list)
@@ -164,16 +164,16 @@ def _decoded_token(token: Token) -> str:
     return space + (f'"{ESCAPED_IN_QUOTES.sub(PAIR, decode_words(token.text))}"' if token.kind in "qm" else token.text)
 
 
-def _members(tokens: Iterable[Token]) -> Iterator[Member]:
+def _members(tokens: Iterable[Token]) -> Iterator[ListMember]:
     """Split a list at commas, and at the colon and semicolon of a group; some programs separate with semicolons."""
-    member, bracket = Member(), -1
+    member, bracket = ListMember(), -1
     for token in tokens:
         if token.kind == "(":
             member.comments.append(token.text)
         elif token.kind in ",;:" and not _is_in_brackets(token, member.tokens, bracket):
             member.separator = token.kind
             yield member
-            member, bracket = Member(), -1
+            member, bracket = ListMember(), -1
         else:
             bracket = {"<": len(member.tokens), ">": -1}.get(token.kind, bracket)
             member.tokens.append(token)
@@ -188,7 +188,7 @@ def _is_in_brackets(token: Token, tokens: Sequence[Token], bracket: int) -> bool
     return token.kind == ":" or len(tokens) == bracket + 1 or tokens[bracket + 1].kind in "@,"
 
 
-def _read_member(member: Member) -> tuple[str, Mailbox | None]:
+def _read_member(member: ListMember) -> tuple[str, Mailbox | None]:
     """Return the kind of a member for LIST, and its mailbox if it has one."""
     tokens, kinds = member.tokens, "".join(token.kind for token in member.tokens)
     found = _find_exactly(tokens, kinds)

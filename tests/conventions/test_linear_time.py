@@ -46,6 +46,9 @@ ANCHORED = {
     "inbound.reports.patterns.AFTER_ADDRESS",
     "inbound.reports.patterns.MESSAGE_FIELD",
     "inbound.reports.patterns.SENDER_FIELD",
+    "lib.mail.address_lists.LIST",
+    "lib.mail.address_lists.MAILBOX",
+    "lib.mail.address_lists.READABLE",
     "lib.mail.header_fields.FIELD",
     "lib.network.client_address.WITH_PORT",
     "lib.network.target_urls._URL",
@@ -59,8 +62,7 @@ UNCOMPILED = {
     "delivery.message.text": 2,
     "inbound.reports.dsn": 1,
     "lib.email_addresses": 1,
-    "receiving.reading.signatures": 1,
-    "receiving.source": 2,
+    "receiving.source": 1,
     "submission.content": 1,
 }
 # Functions with loops, and those that call libraries. Starts: in front of the repeated unit.
