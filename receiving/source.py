@@ -31,7 +31,7 @@ RESULTS = re.compile(
 FIRST_FIELD = re.compile(rb"(?<![^\r\n])(?<!\r(?=\n))(?![ \t\v\f\0]|\r(?!\n))")
 # RFC 8601, section 2.2: a token or a quoted string, behind white space and comments.
 AUTHSERV_ID = re.compile(r'(?: |\((?:[^()\\]|\\.)*\))*(?:"((?:[^"\\]|\\.)*)"|([^ ;"(]+))', re.DOTALL)
-# Of a field, in which its authserv-id is looked for.
+# Bytes of a field in which its authserv-id is looked for.
 MAX_CLAIM_BYTES = 1000
 # Images that a message shows in its text: of these types, as often as they appear in the HTML.
 INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

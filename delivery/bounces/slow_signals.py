@@ -22,7 +22,7 @@ class SlowSignal(Enum):
 
 
 CLOSING = 421
-# Of a relay: RFC 4954, section 6, and Amazon SES's "454 Throttling failure"; 451 counts with x.7.x.
+# Codes of a relay itself: RFC 4954, section 6, and Amazon SES's "454 Throttling failure"; 451 counts with x.7.x.
 RELAY_CODES = (CLOSING, 454)
 RELAY_POLICY = (451, "4.7.")
 SIGNALS: dict[str, SlowSignal | None] = {

@@ -45,7 +45,7 @@ UNASSIGNED = ""
 # Of an entry that returns before one was assigned.
 FORGET_UNASSIGNED = f", handed_to = nullif(handed_to, '{UNASSIGNED}')"
 renew = QUEUE.renew
-# Of the entry's place in the array; a batch has at most a hundred.
+# The element at the entry's place in the array; a batch has at most a hundred.
 PARK_SECONDS = "(%(seconds)s::float[])[array_position(%(keys)s::uuid[], claimed.key)]"
 PARK_WAIT = f"CASE WHEN {PARK_SECONDS} > 0 THEN {PARK_SECONDS} ELSE least(2 ^ (parked + 1), 60) END"
 PARK_CHANGES = f", parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END"
