@@ -32,8 +32,10 @@ domain = Domain.objects.get(name="demo.example")
 receive_for(domain)
 make_route(domain.workspace, domain=domain.name)
 ForwardTarget.objects.create(workspace=domain.workspace, address="{TARGET}", confirmed_at=timezone.now())
-for name in ("a field with a CR at the bound of a header", "nested comments", "forged results"):
-    print(receive(SIZED[name](MIB + MIB // 16), "support@demo.example").id)
+ordinary = b"From: ada@example.com\\r\\nSubject: Hi\\r\\n\\r\\n" + (b"x" * 62 + b"\\r\\n") * (MIB // 64 + MIB // 1024)
+hostile = ("a field with a CR at the bound of a header", "nested comments", "forged results")
+for source in (*[ordinary] * 3, *(SIZED[name](len(ordinary)) for name in hostile)):
+    print(receive(source, "support@demo.example").id)
 """
 
 
@@ -226,28 +228,34 @@ def test_too_many_requests_of_one_workspace_are_429(stack, other):
     assert {status for status, _ in responses} <= {200, 429}
 
 
-def test_a_hostile_received_message_delays_nobody_else(stack, other):
-    ids = itertools.cycle(stack.manage("shell", "--verbosity", "0", "-c", RECEIVE).split())
+def test_a_hostile_received_message_delays_others_no_more_than_an_ordinary_one(stack, other):
+    """Six clients that download and forward without a pause use what the machine has, whatever they read."""
+    ids = stack.manage("shell", "--verbosity", "0", "-c", RECEIVE).split()
 
-    def forward() -> int:
-        return stack.call("POST", f"/inbound/emails/{next(ids)}/forward", {"to": TARGET}).status
+    def beside(ids: list[str]) -> float:
+        chosen = itertools.cycle(ids)
 
-    def download() -> int:
-        with stack.connect() as client:
-            client.sendall(stack.request_head(f"GET /v1/inbound/emails/{next(ids)}/raw HTTP/1.1"))
-            response = http.client.HTTPResponse(client)
-            response.begin()
-            response.read()
-        return response.status
+        def forward() -> int:
+            return stack.call("POST", f"/inbound/emails/{next(chosen)}/forward", {"to": TARGET}).status
 
-    # Beside others, some are 429: they are more than the share of a workspace.
-    assert [download() for _ in range(3)] == [200] * 3
-    assert [forward() for _ in range(3)] == [202] * 3
-    alone = p99(other)
-    with repeated([download, download, download, forward, forward, forward]):
-        beside = p99(other)
+        def download() -> int:
+            with stack.connect() as client:
+                client.sendall(stack.request_head(f"GET /v1/inbound/emails/{next(chosen)}/raw HTTP/1.1"))
+                response = http.client.HTTPResponse(client)
+                response.begin()
+                response.read()
+            return response.status
+
+        # Beside others, some are 429: they are more than the share of a workspace.
+        assert [download() for _ in ids] == [200] * len(ids)
+        assert [forward() for _ in ids] == [202] * len(ids)
+        with repeated([download, download, download, forward, forward, forward]):
+            return p99(other)
+
+    ordinary, hostile = beside(ids[:3]), beside(ids[3:])
     # The former expression needed 30 s for one of them.
-    assert beside <= 3 * alone, (alone, beside)
+    assert hostile <= 3 * ordinary, (ordinary, hostile)
+    assert hostile < MAX_SECONDS
 
 
 def p99(stack: Stack, *, requests: int = 200) -> float:
