@@ -14,7 +14,7 @@ REASONS = {
     "too_many_recipients": "the server limits the number of recipients at a time",
     "host_trouble": "the server has an internal problem",
     "reputation": "the sending IP address or domain has a poor reputation at this server",
-    "blocklisted": "the sending IP address is on a blocklist",
+    "blocklisted": "the sending IP address is on a blocklist; the email is tried again after four hours",
     "reverse_dns": "the sending IP address has no reverse DNS name, or a wrong one",
     "authentication": "SPF, DKIM or DMARC failed: check the domain's records",
     "relay_denied": "the server does not accept email for this domain",
