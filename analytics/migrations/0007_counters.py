@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("analytics", "0006_slices"), ("counters", "0001_initial")]
+    dependencies = [("analytics", "0006_slices")]
 
     operations = [
         migrations.SeparateDatabaseAndState(

@@ -11,7 +11,7 @@ import lib.model_fields
 class Migration(migrations.Migration):
     # Emails are accepted and sent while the index is built; no row has a batch yet.
     atomic = False
-    dependencies = [("emails", "0017_bounce_numbers"), ("workspaces", "__first__")]
+    dependencies = [("emails", "0017_bounce_numbers"), ("workspaces", "0001_initial")]
 
     operations = [
         migrations.CreateModel(

@@ -4,6 +4,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("emails", "0022_test_batches"), ("events", "0002_log")]
+    dependencies = [("emails", "0022_test_batches")]
 
     operations = [migrations.SeparateDatabaseAndState(state_operations=[migrations.DeleteModel("Event")])]

@@ -35,8 +35,13 @@ DOCUMENTED = ("*.md", "docs/**/*.md", "deploy/**/*", "clients/**/*.md")
 PROJECT_APPS = {config.label for config in apps.get_app_configs() if not config.name.startswith(("django.", "unfold"))}
 
 
+def load_all(connection=None):
+    """Load the migrations that the baselines replace as well."""
+    return MigrationLoader(connection, ignore_no_migrations=True, replace_migrations=False)
+
+
 def migrations_after_the_first():
-    loader = MigrationLoader(None, ignore_no_migrations=True)
+    loader = load_all()
     return [
         migration
         for (app, _), migration in sorted(loader.disk_migrations.items())
@@ -123,7 +128,7 @@ def test_destructive_changes_are_detected():
 
 @pytest.mark.django_db
 def test_no_migration_blocks_writers_of_an_existing_table():
-    loader = MigrationLoader(None, ignore_no_migrations=True)
+    loader = load_all()
     changes = {}
     for migration in migrations_after_the_first():
         state = loader.project_state((migration.app_label, migration.name), at_end=False)
@@ -158,6 +163,7 @@ def test_blocking_changes_are_detected():
 def lost_by(app, target):
     """Yield the tables and columns that a migration to a target would drop."""
     executor = MigrationExecutor(connection)
+    executor.loader = load_all(connection)
     name = None if target == "zero" else executor.loader.get_migration_by_prefix(app, target).name
     for migration, is_backwards in executor.migration_plan([(app, name)]):
         for op in database_operations(migration) if is_backwards else ():
@@ -188,7 +194,7 @@ def test_no_documented_step_drops_tables_or_columns():
 @pytest.mark.django_db
 def test_tables_and_columns_that_a_step_would_drop_are_detected():
     assert TARGET.search("run `postrider-admin migrate events 0003`, so that").groups() == ("events", "0003")
-    dropped = {"receiving.ReceivedEmail", "streams.Stream", "webhooks.webhook.sealed_headers"}
+    dropped = {"webhooks.FeedCursor", "webhooks.webhook.sealed_headers"}
     assert dropped <= {*lost_by("events", "0003")}
 
 

@@ -185,7 +185,8 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    MigrationRecorder.Migration.objects.filter(app="emails").order_by("-id").first().delete()
+    newest = ("0001_squashed", "0032_transport_listings")
+    MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
 
 
 def stop_redis(installation):

@@ -20,7 +20,7 @@ END $$
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workspaces", "0014_language_and_time_zone"), ("events", "0004_former_events")]
+    dependencies = [("workspaces", "0014_language_and_time_zone")]
 
     operations = [
         migrations.RunSQL(

@@ -12,8 +12,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from config.apps import lift_statement_timeout
 from events.former_sequencer import take_over_feed
 from lib.progress import ProgressBar
 from lib.sql import is_conflict
@@ -52,12 +54,17 @@ class Command(migrate.Command):
         """Migrate; after a migration that was rolled back because of a lock, continue with it."""
         for attempt in range(1, ATTEMPTS):
             try:
-                return super().handle(*args, **options)
+                return self._migrate_once(*args, **options)
             except OperationalError as error:
                 if not is_conflict(error):
                     raise
             self.stderr.write("\nThe service holds a lock that this migration needs. It is repeated.")
             time.sleep(attempt)
+        return self._migrate_once(*args, **options)
+
+    def _migrate_once(self, *args: Any, **options: Any) -> Any:
+        if is_before_1_0() and not (options["plan"] or options["check_unapplied"]):
+            apply_replaced_migrations()
         return super().handle(*args, **options)
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:  # noqa: FBT001, FBT002 - Django's signature
@@ -80,3 +87,17 @@ def count_unapplied() -> int:
 
 def is_log_migrated() -> bool:
     return ("events", "0004_former_events") in MigrationRecorder(connection).applied_migrations()
+
+
+def is_before_1_0() -> bool:
+    """Return whether the app emails has made tables that belong to the app events since (docs/decisions/0280)."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return ("emails", "0001_initial") in applied and ("events", "0001_initial") not in applied
+
+
+def apply_replaced_migrations() -> None:
+    """Apply the migrations that the squashed ones replace, one after another."""
+    executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)
+    lift_statement_timeout(connection.alias)
+    executor.migrate([squashed.replaces[-1] for squashed in executor.loader.replacements.values()])
