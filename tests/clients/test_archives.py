@@ -49,9 +49,9 @@ def archives(checkout, tmp_path_factory):
     directory = tmp_path_factory.mktemp("archives")
     online("sh", str(checkout / "build"), str(directory), cwd=checkout)
     assert sorted(path.name for path in directory.glob("*postrider*")) == [
-        "postrider-1.0.0.tgz",
-        "postrider_client-1.0.0-py3-none-any.whl",
-        "postrider_client-1.0.0.tar.gz",
+        "postrider-1.1.0.tgz",
+        "postrider_client-1.1.0-py3-none-any.whl",
+        "postrider_client-1.1.0.tar.gz",
     ]
     return directory
 
@@ -75,8 +75,8 @@ def online(*command, cwd):
 @pytest.mark.parametrize("source", ["wheel", "sdist", "checkout"])
 def test_the_python_library_sends_an_email(source, archives, checkout, service, tmp_path):
     package = {
-        "wheel": archives / "postrider_client-1.0.0-py3-none-any.whl",
-        "sdist": archives / "postrider_client-1.0.0.tar.gz",
+        "wheel": archives / "postrider_client-1.1.0-py3-none-any.whl",
+        "sdist": archives / "postrider_client-1.1.0.tar.gz",
         "checkout": checkout / "python",
     }[source]
     python = install_python(package, tmp_path)
@@ -95,7 +95,7 @@ def install_python(package, home):
 @pytest.mark.parametrize("source", ["tarball", "checkout"])
 def test_the_javascript_library_sends_an_email(source, archives, checkout, service, tmp_path, node):
     # npm pack has built the library in the checkout, as `npm run build` does.
-    package = archives / "postrider-1.0.0.tgz" if source == "tarball" else checkout / "javascript"
+    package = archives / "postrider-1.1.0.tgz" if source == "tarball" else checkout / "javascript"
     (tmp_path / "package.json").write_text(json.dumps({"name": "shop", "private": True, "type": "module"}))
     (tmp_path / "send.js").write_text(SEND_JAVASCRIPT)
     run("npm", "install", "--no-audit", "--no-fund", "--offline", str(package), cwd=tmp_path)
@@ -106,13 +106,13 @@ def test_the_javascript_library_sends_an_email(source, archives, checkout, servi
 
 @pytest.mark.parametrize("example", ["send.py", "batch.py", "receive_webhooks.py"])
 def test_the_examples_of_the_python_library_run(archives, service, tmp_path, example):
-    python = install_python(archives / "postrider_client-1.0.0-py3-none-any.whl", tmp_path)
+    python = install_python(archives / "postrider_client-1.1.0-py3-none-any.whl", tmp_path)
     environment = {**clean(service), "FROM": "hello@demo.example"}
     assert "done" in run(python, str(SOURCE / "python" / "examples" / example), cwd=tmp_path, env=environment)
 
 
 def test_archives_contain_no_generated_or_foreign_files(archives):
-    listed = run("tar", "-tzf", str(archives / "postrider-1.0.0.tgz"), cwd=archives).split()
+    listed = run("tar", "-tzf", str(archives / "postrider-1.1.0.tgz"), cwd=archives).split()
     assert "package/dist/esm/index.js" in listed
     assert "package/dist/cjs/index.d.ts" in listed
     assert not [name for name in listed if "node_modules" in name or "/src/" in name or "/test/" in name]

@@ -9,12 +9,12 @@ version = runpy.run_path(str(REPOSITORY / "bin" / "version.py"))
 
 def test_every_package_has_the_same_version():
     versions = version["read_versions"]()
-    assert set(map(frozenset, versions.values())) == {frozenset({"1.0.0"})}, versions
+    assert set(map(frozenset, versions.values())) == {frozenset({"1.1.0"})}, versions
 
 
 def test_every_changelog_has_the_version():
     for name in ("", "clients/python/", "clients/javascript/", "clients/n8n/", "clients/zapier/"):
-        assert "## 1.0.0" in (REPOSITORY / name / "CHANGELOG.md").read_text(encoding="utf-8")
+        assert "## 1.1.0" in (REPOSITORY / name / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_one_command_changes_the_version_everywhere(tmp_path):
