@@ -1,10 +1,8 @@
-"""The documentation at /docs/: every page is listed, and every link works on the site and in the repository."""
+"""The documentation at /docs/ and its Markdown: every page is listed, and every link works on the site and in files."""
 
 import functools
 import re
-from pathlib import Path
 
-import pytest
 from django.test import Client
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
@@ -13,32 +11,30 @@ from documentation import pages as documentation_pages
 from documentation.language_models import reference_markdown
 from documentation.markdown import Anchors
 from documentation.navigation import navigation
-from documentation.pages import directory, page_file, page_names
+from documentation.pages import directory, documentation_page, markdown_page, page_file, page_names
 from documentation.reference import reference_pages
-from tests.dashboard import axe
-from tests.dashboard.browser import LOOKS, Visit, chromium
 from tests.stack.stack import REPOSITORY
 
 NAMES = sorted(page_names())
-REFERENCE = ["/docs/api", *(page.url for page in reference_pages()), "/docs/errors"]
-PATHS = ["/docs/", *(f"/docs/{name}" for name in NAMES), *REFERENCE]
+WITH_MARKDOWN = [*NAMES, "api", *(f"api/{page.name}" for page in reference_pages())]
+PATHS = ["/docs/", *(f"/docs/{name}" for name in WITH_MARKDOWN), "/docs/errors"]
+OTHER_PARTS = ("/docs/", "/v1/openapi.json", "/dashboard/", "/llms.txt")
 
 
 @functools.cache
-def content(path):
-    """Return the HTML of a page; each test process renders it once."""
-    response = Client().get(path)
-    assert response.status_code == 200, path
-    return response.content.decode()
+def response_to(path):
+    """Return the response with a page; each test process renders it once."""
+    return Client().get(path)
+
+
+@functools.cache
+def parsed(path):
+    return LexborHTMLParser(response_to(path).content.decode())
 
 
 @functools.cache
 def anchors(path):
     return frozenset(node.attributes["id"] for node in parsed(path).css("[id]"))
-
-
-def parsed(path):
-    return LexborHTMLParser(content(path))
 
 
 def test_the_index_lists_every_file():
@@ -50,61 +46,96 @@ def test_the_index_lists_every_file():
 
 def test_files_for_developers_are_not_served():
     assert "faults" not in NAMES
-    for name in ("faults", "README", "decisions", "decisions/README", "nothing", "migrate", "migrate/../faults"):
+    names = ("faults", "README", "../README", "decisions", "decisions/README", "nothing", "migrate", "api/nothing")
+    for name in (*names, "migrate/../faults"):
+        assert [Client().get(f"/docs/{name}{suffix}").status_code for suffix in ("", ".md")] == [404, 404], name
+
+
+def test_names_that_are_no_pages_take_no_memory():
+    for name in ("guides/nothing", "guides/nothing.md", "api/nothing", "api/nothing.md"):
         assert Client().get(f"/docs/{name}").status_code == 404
-
-
-@pytest.mark.parametrize("suffix", ["", ".md"])
-def test_names_that_are_no_pages_take_no_memory(suffix):
+    for number in range(200):
+        names = (f"guides/nothing-{number}", f"api/nothing-{number}")
+        assert not any(find(name) for find in (documentation_page, markdown_page, reference_markdown) for name in names)
     caches = (documentation_pages._render_page, documentation_pages._rewritten_page, reference_markdown)
-    for number in range(100):
-        assert Client().get(f"/docs/guides/nothing-{number}{suffix}").status_code == 404
-        assert Client().get(f"/docs/api/nothing-{number}{suffix}").status_code == 404
-
     assert all(cache.cache_info().currsize <= len(PATHS) for cache in caches)
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_each_page_has_a_title_one_heading_and_the_navigation(path):
+def test_each_page_has_a_title_one_heading_the_navigation_and_links_that_work():
+    assert [f"{path}: {problem}" for path in PATHS for problem in problems_of_page(path)] == []
+
+
+def problems_of_page(path):
     page = parsed(path)
-    (heading,) = page.css("h1")
-    assert page.css_first("title").text().startswith(heading.text())
-    assert len(page.css("nav#contents a")) >= len(NAMES)
-    current = page.css("nav#contents a[aria-current]")
-    assert [link.attributes["href"] for link in current] == ([] if path == "/docs/" else [path])
+    titles, (current, listed) = page.css("h1"), (page.css(f"nav#contents a{one}") for one in ("[aria-current]", ""))
+    if response_to(path).status_code != 200 or len(titles) != 1:
+        yield "status or headings"
+    if not page.css_first("title").text().startswith(titles[0].text()):
+        yield "title"
+    if len(listed) < len(NAMES) or [link.attributes["href"] for link in current] != [path][path == "/docs/" :]:
+        yield "navigation"
+    if re.search(r"\(\d{4}\)", page.css_first("main").text()):
+        yield "a decision"
+    links = [link.attributes["href"] for link in page.css("main a, nav a")]
+    yield from (href for href in links if not href.startswith("http") and not leads_to_a_section(href, path))
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_each_link_of_the_site_leads_to_a_page_and_its_section(path):
-    for link in parsed(path).css("main a, nav a"):
-        target, _, anchor = link.attributes["href"].partition("#")
-        if target.startswith("http"):
-            continue
-        assert (target or path).startswith(("/docs/", "/v1/openapi.json", "/dashboard/", "/llms.txt")), target
-        if target.startswith("/dashboard/"):
-            continue
-        assert content(target or path), target
-        assert not anchor or anchor in anchors(target or path), link.attributes["href"]
+def leads_to_a_section(href, path):
+    target, _, anchor = href.partition("#")
+    target = target or path
+    if target.startswith("/dashboard/"):
+        return True
+    is_page = target.startswith(OTHER_PARTS) and response_to(target).status_code == 200
+    return is_page and (not anchor or anchor in anchors(target))
 
 
-@pytest.mark.parametrize("name", ["README", *NAMES])
-def test_each_link_of_the_file_leads_to_a_file_and_its_section(name):
-    source = page_file(name)
+def test_every_page_has_markdown_whose_links_work():
+    assert [f"{name}: {problem}" for name in WITH_MARKDOWN for problem in problems_of_markdown(name)] == []
+    assert '<link rel="alternate" type="text/markdown" href="/docs/webhooks.md">' in parsed("/docs/webhooks").html
+
+
+def problems_of_markdown(name):
+    response = response_to(f"/docs/{name}.md")
+    text = response.content.decode()
+    if (response.status_code, response["Content-Type"], text[:2]) != (200, "text/markdown; charset=utf-8", "# "):
+        yield "no Markdown"
+    if re.search(r"\(\[\d{4}\]", text):
+        yield "a decision"
+    targets = re.findall(r"\]\((/[^)#]+)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    others = [target for target in targets if not target.startswith("/dashboard/")]
+    yield from (target for target in others if response_to(target).status_code != 200)
+
+
+def test_the_list_for_language_models_links_to_every_page():
+    response = response_to("/llms.txt")
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    text = response.content.decode()
+    assert text.startswith("# Postrider\n\n> ")
+    links = set(re.findall(r"\]\(https?://[^/)]+(/[^)]+\.md)\): \w", text))
+    assert links == {f"/docs/{name}.md" for name in WITH_MARKDOWN}
+
+
+def test_each_link_of_a_file_leads_to_a_file_and_its_section():
+    assert [f"{name}: {href}" for name in ("README", *NAMES) for href in broken_links(page_file(name))] == []
+
+
+def broken_links(source):
     for token in MarkdownIt("commonmark").enable("table").parse(source.read_text(encoding="utf-8")):
-        for child in token.children or []:
-            if child.type == "link_open" and not str(child.attrGet("href")).startswith(("http", "mailto:", "/")):
-                check_file_link(source, str(child.attrGet("href")))
+        hrefs = [str(child.attrGet("href")) for child in token.children or [] if child.type == "link_open"]
+        for href in hrefs:
+            path, _, anchor = href.partition("#")
+            target = (source.parent / path).resolve() if path else source
+            is_found = target.is_relative_to(REPOSITORY) and target.exists()
+            is_found = is_found and (not anchor or anchor in headings_of(target))
+            if not is_found and not href.startswith(("http", "mailto:", "/")):
+                yield href
 
 
-def check_file_link(source: Path, href: str) -> None:
-    path, _, anchor = href.partition("#")
-    target = (source.parent / path).resolve() if path else source
-    assert target.is_relative_to(REPOSITORY), href
-    assert target.exists(), f"{source.name}: {href}"
-    if anchor:
-        anchors = Anchors()
-        headings = re.findall(r"^#{1,6} (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
-        assert anchor in {anchors.add(heading.replace("`", "")) for heading in headings}, f"{source.name}: {href}"
+@functools.cache
+def headings_of(file):
+    found = Anchors()
+    headings = re.findall(r"^#{1,6} (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {found.add(heading.replace("`", "")) for heading in headings}
 
 
 def test_links_of_a_page_in_a_folder_are_relative_to_it():
@@ -113,19 +144,13 @@ def test_links_of_a_page_in_a_folder_are_relative_to_it():
     assert "/docs/webhooks#formats" in targets
 
 
-def test_pages_show_no_references_to_decisions():
-    for path in PATHS:
-        main = parsed(path).css_first("main")
-        assert not re.search(r"\(\d{4}\)", main.text()), path
-
-
-@pytest.mark.parametrize("path", ["/docs/operations", "/docs/api/emails", "/docs/operations.md", "/llms.txt"])
-def test_a_page_is_cached_and_not_sent_again_unchanged(path):
-    response = Client().get(path)
-    assert "max-age=300" in response["Cache-Control"]
-    assert "Cookie" not in response.get("Vary", "")
-    again = Client().get(path, headers={"if-none-match": response["ETag"]})
-    assert (again.status_code, again.content) == (304, b"")
+def test_a_page_is_cached_and_not_sent_again_unchanged():
+    for path in ("/docs/operations", "/docs/api/emails", "/docs/operations.md", "/llms.txt"):
+        response = Client().get(path)
+        assert "max-age=300" in response["Cache-Control"], path
+        assert "Cookie" not in response.get("Vary", ""), path
+        again = Client().get(path, headers={"if-none-match": response["ETag"]})
+        assert (again.status_code, again.content) == (304, b""), path
 
 
 def test_pages_need_no_database(django_assert_num_queries, db):
@@ -133,42 +158,11 @@ def test_pages_need_no_database(django_assert_num_queries, db):
         assert Client().get("/docs/").status_code == 200
 
 
-def test_the_root_leads_to_the_dashboard():
+def test_the_root_leads_to_the_dashboard_and_docs_to_their_index():
     assert Client().get("/")["Location"] == "/dashboard/"
+    assert Client().get("/docs")["Location"] == "/docs/"
 
 
 def test_the_navigation_has_sections():
     assert [section.title for section in navigation()][-1] != "Development"
     assert all(section.entries for section in navigation())
-
-
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("look", LOOKS)
-def test_the_pages_are_accessible_and_fit_the_screen(live_server, look):
-    width, scheme = look
-    with chromium() as browser:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
-        visit = Visit(context, live_server.url)
-        for path in PATHS:
-            page = visit.go(path)
-            assert axe.violations(page) == [], path
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-        visit.go("/docs/monitoring")
-        visit.keep_screenshot(f"documentation-{width}-{scheme}")
-        assert visit.complaints == []
-
-
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-def test_the_contents_open_on_a_narrow_screen_and_the_theme_of_the_dashboard_applies(live_server):
-    with chromium() as browser:
-        context = browser.new_context(viewport={"width": 390, "height": 900}, color_scheme="light")
-        context.add_init_script("localStorage.setItem('adminTheme', JSON.stringify('dark'))")
-        visit = Visit(context, live_server.url)
-        page = visit.go("/docs/")
-        page.get_by_role("button", name="Contents").click()
-        page.get_by_role("navigation", name="Contents").get_by_role("link", name="Settings").click()
-        page.get_by_role("heading", name="Settings", exact=True).wait_for()
-        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-        assert visit.complaints == []
