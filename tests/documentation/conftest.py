@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +47,18 @@ class SampleRunner:
     stack: Stack
     programs: Path
     libraries: Path
-    management_key: str
-    test_key: str
+
+    def with_key(self, variable: str) -> "SampleRunner":
+        """Return a runner with the key of a variable of the environment."""
+        return replace(self, stack=replace(self.stack, key=self.stack.environment[variable]))
 
     def environment(self, home: Path) -> dict[str, str]:
         return {
-            **os.environ,
+            **self.stack.environment,
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PYTHONPATH": f"{home}:{REPOSITORY / 'clients' / 'python' / 'src'}",
             "POSTRIDER_URL": self.stack.url,
             "POSTRIDER_API_KEY": self.stack.key,
-            "POSTRIDER_MANAGEMENT_KEY": self.management_key,
-            "POSTRIDER_TEST_API_KEY": self.test_key,
             "DJANGO_SETTINGS_MODULE": "settings",
         }
 
@@ -115,7 +115,10 @@ def runner(stack: Stack, libraries: Path, tmp_path_factory: Any) -> SampleRunner
     curl.write_text(f'#!/bin/sh\nexec {program("curl", package="curl")} --fail-with-body -sS "$@"\n')
     curl.chmod(0o755)
     program("jq", package="jq")
-    management_key = json.loads(stack.manage("create_management_key", "--name", "samples"))["key"]
-    options = ("--workspace", stack.call("GET", "/me").body["workspace"]["id"], "--name", "samples")
-    test_key = json.loads(stack.manage("create_api_key", *options, "--scope", "sending_access", "--test"))["key"]
-    return SampleRunner(stack, programs, libraries, management_key, test_key)
+    options = ("--workspace", stack.call("GET", "/me").body["workspace"]["id"], "--scope", "sending_access", "--test")
+    keys = {
+        "POSTRIDER_MANAGEMENT_KEY": stack.manage("create_management_key", "--name", "samples"),
+        "POSTRIDER_TEST_API_KEY": stack.manage("create_api_key", "--name", "samples", *options),
+    }
+    stack.environment.update({variable: json.loads(answer)["key"] for variable, answer in keys.items()})
+    return SampleRunner(stack, programs, libraries)

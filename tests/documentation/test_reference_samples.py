@@ -1,12 +1,18 @@
-"""Every sample of the API reference runs against a running service: each operation in each language."""
+"""Samples of the API reference, run against a running service.
+
+`--full` runs each operation with curl and in another language, and operations that together have every feature of a
+request in all languages. `--long` runs the others.
+"""
 
 import json
+import os
 import re
-import signal
 import subprocess
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +21,7 @@ from django.conf import settings
 
 from documentation.reference import ReferenceOperation, reference_pages
 from lib.code_samples import RENDERERS
+from tests.documentation.conftest import LANGUAGES as PROGRAMS
 from tests.stack.stack import Stack, wait_for
 
 pytestmark = pytest.mark.full
@@ -48,19 +55,27 @@ def new_sent_file(stack: Stack) -> list[str]:
     return [email, stack.call("GET", f"/emails/{email}/attachments").body["data"][0]["id"]]
 
 
+def creates(path: str, *, alone: bool = False, **body: Any) -> Callable[[Stack], list[str]]:
+    """Return a function that creates a resource and returns its id.
+
+    body: `{unique}` stands for a new name. alone: whether it deletes the others first, since their number is limited.
+    """
+
+    def create(stack: Stack) -> list[str]:
+        if alone:
+            delete_all(stack, path)
+        return [created(stack, path, **json.loads(json.dumps(body).replace("{unique}", uuid4().hex[:12])))]
+
+    return create
+
+
 def new_stream(stack: Stack) -> list[str]:
     delete_streams(stack)
-    return [created(stack, "/streams", id=f"s{uuid4().hex[:12]}", name="News")]
+    return creates("/streams", id="s{unique}", name="News")(stack)
 
 
-def new_template(stack: Stack) -> list[str]:
-    return [created(stack, "/templates", name="Welcome", subject="Hi", htmlContent="<p>Hi {{name}}</p>")]
-
-
-def new_webhook(stack: Stack) -> list[str]:
-    # A workspace has at most 20.
-    delete_all(stack, "/webhooks")
-    return [created(stack, "/webhooks", url="https://example.com/hooks", events=["delivered"])]
+new_webhook = creates("/webhooks", alone=True, url="https://example.com/hooks", events=["delivered"])
+new_workspace = creates("/admin/workspaces", name="Shop", plan="pro")
 
 
 def new_delivery(stack: Stack) -> list[str]:
@@ -72,26 +87,12 @@ def new_delivery(stack: Stack) -> list[str]:
     return [webhook, found[0]["id"]]
 
 
-def new_domain(stack: Stack) -> list[str]:
-    return [created(stack, "/domains", name=f"d{uuid4().hex}.example")]
+def in_workspace(collection: str, **body: Any) -> Callable[[Stack], list[str]]:
+    def create(stack: Stack) -> list[str]:
+        (workspace,) = new_workspace(stack)
+        return [workspace, created(stack, f"/admin/workspaces/{workspace}/{collection}", **body)]
 
-
-def new_suppression(stack: Stack) -> list[str]:
-    return [created(stack, "/suppressions", email=f"{uuid4().hex}@example.com")]
-
-
-def new_workspace(stack: Stack) -> list[str]:
-    return [created(stack, "/admin/workspaces", name="Shop", plan="pro")]
-
-
-def new_key(stack: Stack) -> list[str]:
-    (workspace,) = new_workspace(stack)
-    return [workspace, created(stack, f"/admin/workspaces/{workspace}/api-keys", name="Site", scope="sending_access")]
-
-
-def new_invitation(stack: Stack) -> list[str]:
-    (workspace,) = new_workspace(stack)
-    return [workspace, created(stack, f"/admin/workspaces/{workspace}/invitations", email="ada@example.com")]
+    return create
 
 
 def new_member(stack: Stack) -> list[str]:
@@ -114,20 +115,8 @@ def new_route(stack: Stack, **fields: Any) -> list[str]:
     return [created(stack, "/inbound/routes", **{"name": "All", "domain": "shared", "match": "*", **fields})]
 
 
-def new_alert(stack: Stack) -> list[str]:
-    delete_all(stack, "/alerts")
-    return [created(stack, "/alerts", metric="quota_used", threshold=90)]
-
-
-def new_block(stack: Stack) -> list[str]:
-    return [created(stack, "/inbound/blocks", sender=f"{uuid4().hex}.example")]
-
-
 def as_tester(stack: Stack) -> Stack:
-    """Return the stack with a test key of the workspace."""
-    options = ("--workspace", stack.call("GET", "/me").body["workspace"]["id"], "--name", "simulations")
-    answer = stack.manage("create_api_key", *options, "--scope", "sending_access", "--test")
-    return replace(stack, key=json.loads(answer)["key"])
+    return replace(stack, key=stack.environment["POSTRIDER_TEST_API_KEY"])
 
 
 def inbound_address(stack: Stack) -> str:
@@ -137,7 +126,11 @@ def inbound_address(stack: Stack) -> str:
 def new_received(stack: Stack, **route: Any) -> list[str]:
     """Receive an email with a file; return its id."""
     new_route(stack, **route)
-    received = created(as_tester(stack), "/inbound/emails", recipient=inbound_address(stack), raw=MESSAGE)
+    return read(stack, created(as_tester(stack), "/inbound/emails", recipient=inbound_address(stack), raw=MESSAGE))
+
+
+def read(stack: Stack, received: str) -> list[str]:
+    """Return the id when the email has been read."""
     is_read = lambda: stack.call("GET", f"/inbound/emails/{received}").body["status"] != "stored"  # noqa: E731
     wait_for(is_read, seconds=60, what="the reading")
     return [received]
@@ -170,10 +163,7 @@ def new_forwardable(stack: Stack) -> list[str]:
     # A domain is received within a second.
     is_stored = lambda: replies.append(tester.call("POST", "/inbound/emails", body)) or replies[-1].status == 202  # noqa: E731
     wait_for(is_stored, seconds=30, what="the domain is received")
-    received = str(replies[-1].body["id"])
-    is_read = lambda: stack.call("GET", f"/inbound/emails/{received}").body["status"] != "stored"  # noqa: E731
-    wait_for(is_read, seconds=60, what="the reading")
-    return [received]
+    return read(stack, str(replies[-1].body["id"]))
 
 
 LET_FORWARD = """
@@ -199,22 +189,22 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{": new_email,
     "/v1/emails/{id}/attachments/{": new_sent_file,
     "/v1/streams/{": new_stream,
-    "/v1/templates/{": new_template,
-    "/v1/alerts/{": new_alert,
+    "/v1/templates/{": creates("/templates", name="Welcome", subject="Hi", htmlContent="<p>Hi {{name}}</p>"),
+    "/v1/alerts/{": creates("/alerts", alone=True, metric="quota_used", threshold=90),
     "/v1/webhooks/{": new_webhook,
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
-    "/v1/domains/{": new_domain,
-    "/v1/suppressions/{": new_suppression,
+    "/v1/domains/{": creates("/domains", name="d{unique}.example"),
+    "/v1/suppressions/{": creates("/suppressions", email="{unique}@example.com"),
     "/v1/inbound/routes/{": new_route,
-    "/v1/inbound/blocks/{": new_block,
+    "/v1/inbound/blocks/{": creates("/inbound/blocks", sender="{unique}.example"),
     "/v1/inbound/emails/{": new_received,
     "/v1/inbound/emails/{id}/bypass": new_blocked,
     "/v1/inbound/emails/{id}/forward": new_forwardable,
     "/v1/inbound/emails/{id}/reread": new_unreadable,
     "/v1/inbound/emails/{id}/attachments/{": new_received_file,
     "/v1/admin/workspaces/{": new_workspace,
-    "/v1/admin/workspaces/{workspace_id}/api-keys/{": new_key,
-    "/v1/admin/workspaces/{workspace_id}/invitations/{": new_invitation,
+    "/v1/admin/workspaces/{workspace_id}/api-keys/{": in_workspace("api-keys", name="Site", scope="sending_access"),
+    "/v1/admin/workspaces/{workspace_id}/invitations/{": in_workspace("invitations", email="ada@example.com"),
     "/v1/admin/workspaces/{workspace_id}/members/{": new_member,
 }
 
@@ -253,37 +243,71 @@ def ids_for(stack: Stack, path: str) -> list[str]:
     return IDS[max(beginnings, key=len)](stack)
 
 
+def sample_of(operation: ReferenceOperation, language: str) -> str:
+    return next(sample.text for sample in operation.samples if sample.language == language)
+
+
 def runnable(operation: ReferenceOperation, language: str, stack: Stack) -> str:
     """Return the sample for the running service: with its URL, existing ids and a time in the future."""
-    (sample,) = [sample for sample in operation.samples if sample.language == language]
+    sample = sample_of(operation, language)
     url = settings.PUBLIC_URL + operation.path
     pattern = re.sub(r"\\\{\w+\\\}", r"""[^/"'\\s]+""", re.escape(url))
-    assert re.search(f"{pattern}\\b", sample.text), sample.text
+    assert re.search(f"{pattern}\\b", sample), sample
     ids = iter(ids_for(stack, operation.path))
     real = stack.url + re.sub(r"\{\w+\}", lambda _: next(ids), operation.path)
-    text = TIMESTAMP.sub(tomorrow(), re.sub(f"""{pattern}(?=["'\\s]|$)""", real, sample.text))
+    text = TIMESTAMP.sub(tomorrow(), re.sub(f"""{pattern}(?=["'\\s]|$)""", real, sample))
     if operation.id == "redeliverReceivedEmail":
         return re.sub(r"wh_\w{22}", new_webhook(stack)[0], text)
     return text.replace("support+4711@in.demo.example", inbound_address(stack)) if operation.id in SIMULATING else text
 
 
-@pytest.fixture(scope="module")
-def manager(runner):
-    """Return a runner with a key of the management API."""
-    key = json.loads(runner.stack.manage("create_management_key", "--name", "platform"))["key"]
-    return replace(runner, stack=replace(runner.stack, key=key))
+def features(operation: ReferenceOperation) -> set[str]:
+    """Return the properties of a request for which samples have other code."""
+    found = {operation.method, f"key {operation.has_key}"}
+    return found | set(kinds(json.loads(operation.example))) if operation.example else found
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.id not in STREAMS], ids=lambda one: one.id)
-def test_a_sample_returns_a_success(operation, language, runner, manager, tmp_path):
+def kinds(value: Any, parent: str = "body") -> Iterator[str]:
+    """Yield the kinds of values in a body, such as `dict in list`, and the characters that a language may escape."""
+    kind = type(value).__name__ if value or value is False else f"empty {type(value).__name__}"
+    yield f"{kind} in {parent}"
+    if isinstance(value, str):
+        yield from set("'\"\\$#{\n") & set(value)
+    for name in value if isinstance(value, dict) else ():
+        yield "name" if name.isidentifier() else "name in quotes"
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from kinds(member, kind)
+
+
+def representatives() -> set[str]:
+    """Return the ids of a few operations that together have every feature."""
+    chosen, seen = set(), set()
+    for operation in sorted(OPERATIONS, key=lambda one: len(features(one)), reverse=True):
+        if features(operation) - seen:
+            chosen.add(operation.id)
+            seen |= features(operation)
+    return chosen
+
+
+def rows() -> Iterator[Any]:
+    """Yield an operation and a language; those that only `--long` runs are marked."""
+    everywhere = representatives()
+    for operation in (one for one in OPERATIONS if one.id not in STREAMS):
+        chosen = {"sh", LANGUAGES[1 + zlib.crc32(operation.id.encode()) % (len(LANGUAGES) - 1)]}
+        for language in LANGUAGES:
+            marks = [] if operation.id in everywhere or language in chosen else pytest.mark.long
+            yield pytest.param(operation, language, id=f"{operation.id}-{language}", marks=marks)
+
+
+@pytest.mark.parametrize(("operation", "language"), list(rows()))
+def test_a_sample_returns_a_success(operation, language, runner, tmp_path):
     if operation.path.startswith(MANAGEMENT):
-        runner = manager
+        runner = runner.with_key("POSTRIDER_MANAGEMENT_KEY")
     elif operation.method == "POST" and "{" not in operation.path:
         restore(runner.stack, operation.id)
     sample = runnable(operation, language, runner.stack)
     if operation.id in SIMULATING:
-        runner = replace(runner, stack=as_tester(runner.stack))
+        runner = runner.with_key("POSTRIDER_TEST_API_KEY")
     output = runner.run(language, sample, home=tmp_path)
     assert output.strip()
     # The type is the first member of an error. The OpenAPI document names all types.
@@ -291,23 +315,53 @@ def test_a_sample_returns_a_success(operation, language, runner, manager, tmp_pa
     assert not is_error, output
 
 
+# Programs that print the name of each file, until one has an error in its syntax.
+SYNTAX_CHECKS = {
+    "sh": 'for file; do echo "$file"; bash -n "$file"; done',
+    "javascript": """for (const file of process.argv.slice(2)) {
+  console.log(file);
+  new (require("vm").SourceTextModule)(require("fs").readFileSync(file, "utf8"));
+}""",
+    "python": "import sys\nfor file in sys.argv[1:]: print(file); compile(open(file).read(), file, 'exec')",
+    "php": """<?php foreach (array_slice($argv, 1) as $file) {
+  echo "$file\n";
+  token_get_all(file_get_contents($file), TOKEN_PARSE);
+}""",
+    "ruby": "ARGV.each { |file| puts file; RubyVM::InstructionSequence.compile(File.read(file)) }",
+}
+MODULES = {"NODE_OPTIONS": "--experimental-vm-modules --no-warnings"}
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_the_syntax_of_every_sample_is_correct(language, tmp_path):
+    samples = {operation.id: sample_of(operation, language) for operation in OPERATIONS} | {"wrong": "<?php if ("}
+    for name, text in {**samples, "check.cjs": SYNTAX_CHECKS[language]}.items():
+        (tmp_path / name).write_text(text)
+    command = [*PROGRAMS[language].arguments(tmp_path / "check.cjs"), *samples]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **MODULES}, capture_output=True, text=True, check=False
+    )
+    found = [line for line in done.stdout.splitlines() if line in samples]
+    assert (found, done.returncode != 0) == ([*samples], True), done.stderr
+
+
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.id in STREAMS], ids=lambda one: one.id)
-def test_a_sample_of_a_stream_shows_new_events(operation, language, runner, tmp_path):
-    command = runner.command(language, runnable(operation, language, runner.stack), home=tmp_path)
-    output = tmp_path / "output"
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            command, cwd=tmp_path, env=runner.environment(tmp_path), stdout=file, stderr=file, start_new_session=True
-        )
+def test_the_samples_of_a_stream_show_new_events(operation, runner, tmp_path):
+    processes, outputs = [], [tmp_path / f"{language}.txt" for language in LANGUAGES]
     try:
-        wait_for(lambda: shows_an_event(runner.stack, output), seconds=120, what=f"an event in {output.read_text()}")
+        for language, output in zip(LANGUAGES, outputs, strict=True):
+            command = runner.command(language, runnable(operation, language, runner.stack), home=tmp_path)
+            environment = runner.environment(tmp_path)
+            with output.open("wb") as file:
+                processes.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=file, stderr=file))
+        wait_for(lambda: show_an_event(runner.stack, outputs), seconds=120, what="an event in each language")
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
+        for process in processes:
+            process.terminate()
+            process.wait()
 
 
-def shows_an_event(stack: Stack, output: Any) -> bool:
-    """Send an email, until the stream that is being opened shows one of its events."""
+def show_an_event(stack: Stack, outputs: list[Path]) -> bool:
+    """Send an email, until each of the streams that are being opened shows an event."""
     stack.send(to="delivered@simulator.test")
-    return "emailId" in output.read_text()
+    return all("emailId" in output.read_text() for output in outputs)
