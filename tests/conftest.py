@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth.hashers import make_password
 from django.core.cache import cache as django_cache
-from django.test import Client
+from django.test import Client, TransactionTestCase
 
 from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
@@ -21,6 +21,7 @@ from lib.worker.write_buffer import WriteBuffer
 from request_log.recording import recorder as request_recorder
 from streams.services import streams_cache
 from tests.collected import collected_files
+from tests.empty_tables import empty_tables
 from tests.lib.nameserver import NameServer
 from tracking.hosts import tracking_hosts
 from tracking.recorder import recorder
@@ -170,6 +171,13 @@ def _listed_static_files(django_test_environment: None) -> Iterator[None]:
     files = StaticFilesMiddleware().files
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StaticFilesMiddleware, "add_files_from_finders", lambda self: self.files.update(files))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quickly_emptied_tables() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
         yield
 
 
