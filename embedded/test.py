@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,15 @@ from embedded.servers.binaries import find_postgres
 from embedded.servers.cluster import cluster_in
 from embedded.servers.server_directories import make_temporary_directory
 from embedded.servers.startup import supervise_server
+from embedded.test_results import (
+    RESULTS,
+    clean_commit,
+    durations,
+    failed_tests,
+    junit_options,
+    read_cases,
+    record_proof,
+)
 
 OPTIONS = {"--full", "--long"}
 # A file runs in one process, which shares its services among the tests. Files keep their order, so that both processes
@@ -28,6 +37,8 @@ OPTIONS = {"--full", "--long"}
 TWO_PROCESSES = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The exit code of pytest when tests failed.
 TESTS_FAILED = 1
+# Tests that failed and passed when run again, alone. More are a fault of the change or of the tests.
+MAX_REPEATED = 5
 
 
 def test(arguments: list[str]) -> int:
@@ -86,39 +97,62 @@ def _run_all(arguments: list[str], environment: dict[str, str], watchdog: Watchd
         environment = {**environment, "POSTRIDER_TEST_FULL": "1"}
     run = partial(run_in_foreground, environment=environment, watchdog=watchdog)
     if paths:
-        return run_tests(run, [*([] if "--long" in options else ["-m", "not long"]), *paths])
-    return run([str(REPOSITORY / "bin" / "check")]) or run_all_tests(run, pytest_runs(options))
+        selection = [] if "--long" in options else ["-m", "not long"]
+        return run_tests(run, [*selection, *paths], RESULTS / "paths.xml")
+    commit = clean_commit()
+    code = run([str(REPOSITORY / "bin" / "check")]) or run_all_tests(run, pytest_runs(options))
+    if options:
+        record_proof(before=commit, after=clean_commit(), has_passed=code == 0)
+    return code
 
 
-def run_all_tests(run: Callable[[list[str]], int], arguments: list[list[str]]) -> int:
-    """Run pytest with each list of arguments; return the first exit code that is not 0.
+def run_all_tests(
+    run: Callable[[list[str]], int], arguments: Mapping[str, list[str]], *, results: Path = RESULTS
+) -> int:
+    """Run pytest with each list of arguments, print the durations, and return the first exit code that is not 0.
 
+    arguments: by the name of the run. results: the directory of the result files; those of the last run are removed.
     Tests that failed run once more, alone, since some wait for processes that share the machine with other tests
-    (docs/decisions/0114). The run fails if one of them fails again.
+    (docs/decisions/0114). The run fails if one of them fails again, or if more than MAX_REPEATED ran again.
     """
-    for options in arguments:
-        code = run_tests(run, options)
+    for file in (*results.glob("*.xml"), results / "repeated.txt"):
+        file.unlink(missing_ok=True)
+    repeated: list[str] = []
+    code = 0
+    for name, options in arguments.items():
+        code = run_tests(run, options, results / f"{name}.xml")
         if code == TESTS_FAILED:
             print("Running the failed tests again, alone:", flush=True)
-            code = run_tests(run, [*options, "-n", "0", "--last-failed", "--exitfirst", "--verbose"])
+            repeated += [f"{name}: {test}" for test in failed_tests(read_cases(results / f"{name}.xml"))]
+            again = [*options, "-n", "0", "--last-failed", "--exitfirst", "--verbose"]
+            code = run_tests(run, again, results / f"{name}-repeated.xml")
         if code:
-            return code
-    return 0
+            break
+    print(durations({file.stem: file for file in sorted(results.glob("*.xml"), key=lambda file: file.stat().st_mtime)}))
+    _report_repeated(repeated, results / "repeated.txt")
+    return code or (TESTS_FAILED if len(repeated) > MAX_REPEATED else 0)
 
 
-def run_tests(run: Callable[[list[str]], int], options: list[str]) -> int:
-    return run([sys.executable, "-m", "pytest", *options])
+def _report_repeated(repeated: list[str], file: Path) -> None:
+    if repeated:
+        file.write_text("".join(f"{line}\n" for line in repeated))
+        print(f"\n{len(repeated)} tests failed and ran again (at most {MAX_REPEATED} may):", *repeated, sep="\n")
 
 
-def pytest_runs(options: set[str]) -> list[list[str]]:
+def run_tests(run: Callable[[list[str]], int], options: list[str], results: Path) -> int:
+    # The caller's options come last, and so count if they name another file.
+    return run([sys.executable, "-m", "pytest", *junit_options(results), *options])
+
+
+def pytest_runs(options: set[str]) -> dict[str, list[str]]:
     """Return the arguments of each pytest run; runs of several processes come first (docs/decisions/0146).
 
     Only --long includes the long tests.
     """
-    runs = [["-n", str((os.cpu_count() or 1) + 1), "-m", "not full and not long"]]
+    runs = {"quick": ["-n", str((os.cpu_count() or 1) + 1), "-m", "not full and not long"]}
     if options:
-        runs.append([*TWO_PROCESSES, "-m", "full and not alone and not long"])
-        runs.append(["-m", "full and alone and not long"])
+        runs["full"] = [*TWO_PROCESSES, "-m", "full and not alone and not long"]
+        runs["alone"] = ["-m", "full and alone and not long"]
     if "--long" in options:
-        runs.append(["-m", "long"])
+        runs["long"] = ["-m", "long"]
     return runs

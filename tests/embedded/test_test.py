@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.test import run_all_tests
+from embedded.test import MAX_REPEATED, run_all_tests
 from tests.embedded.conftest import FakeProject, processes_in, wait_until
 
 # Ignore the pytest settings of the repository.
@@ -74,10 +74,8 @@ def test_fails():
 """
 
 
-@pytest.mark.parametrize(("source", "code"), [(FAILS_ONCE, 0), (FAILS_ALWAYS, 1)])
-def test_a_failed_test_runs_again_alone_and_fails_the_run_if_it_fails_again(
-    tmp_path: Path, source: str, code: int
-) -> None:
+def run_file(tmp_path: Path, source: str, runs: dict[str, list[str]]) -> tuple[int, list[str]]:
+    """Return the exit code of all runs of a test file, and the output of each."""
     (tmp_path / "test_it.py").write_text(source)
     outputs: list[str] = []
 
@@ -87,7 +85,51 @@ def test_a_failed_test_runs_again_alone_and_fails_the_run_if_it_fails_again(
         outputs.append(done.stdout)
         return done.returncode
 
-    assert run_all_tests(run, [["-n", "2"], ["-n", "1"]]) == code
+    return run_all_tests(run, runs, results=tmp_path / "results"), outputs
+
+
+def test_a_failed_test_runs_again_alone_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "long.xml").write_text("of the last run")
+    code, outputs = run_file(tmp_path, FAILS_ONCE, {"quick": ["-n", "2"], "full": ["-n", "1"]})
+    assert code == 0
     assert "1 failed, 1 passed" in outputs[0]
     assert "test_passes" not in outputs[1]
-    assert len(outputs) == (3 if code == 0 else 2)
+    assert len(outputs) == 3
+    names = ["full.xml", "quick-repeated.xml", "quick.xml", "repeated.txt"]
+    assert sorted(path.name for path in results.iterdir()) == names
+    assert (results / "repeated.txt").read_text() == "quick: test_it.py::test_fails\n"
+    printed = capsys.readouterr().out
+    assert "\nquick: test_it.py::test_fails\n" in printed
+    # Both runs, and the repetition.
+    assert "       5  test_it.py\n" in printed
+
+
+def test_a_test_that_fails_again_fails_the_run_and_the_durations_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, outputs = run_file(tmp_path, FAILS_ALWAYS, {"quick": ["-n", "2"], "full": ["-n", "1"]})
+    assert (code, len(outputs)) == (1, 2)
+    assert "       3  test_it.py\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("failures", "code"), [(MAX_REPEATED, 0), (MAX_REPEATED + 1, 1)])
+def test_many_repeated_tests_fail_the_run(tmp_path: Path, failures: int, code: int) -> None:
+    source = f"""
+import pathlib, pytest
+
+@pytest.mark.parametrize("n", range({failures}))
+def test_fails(n):
+    earlier_run = pathlib.Path(f"earlier_run{{n}}")
+    assert earlier_run.exists(), earlier_run.touch()
+"""
+    assert run_file(tmp_path, source, {"quick": []})[0] == code
+
+
+def test_nothing_is_said_about_repetitions_if_no_test_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_file(tmp_path, "def test_passes(): pass", {"quick": []})[0] == 0
+    assert "again" not in capsys.readouterr().out
+    assert not (tmp_path / "results" / "repeated.txt").exists()
