@@ -44,7 +44,8 @@ MAX_REPEATED = 5
 def test(arguments: list[str]) -> int:
     """Run bin/check, then pytest; return the exit code of the first that fails, else 0.
 
-    --full adds the tests that need the whole stack, a browser or other programs; --long adds those that take minutes.
+    --full adds the tests that need the whole stack, a browser or other programs; --long adds those that take minutes,
+    and all examples of Hypothesis.
     """
     enter_environment("requirements-dev.txt")
     install_redis()
@@ -95,6 +96,8 @@ def _run_all(arguments: list[str], environment: dict[str, str], watchdog: Watchd
     paths = [argument for argument in arguments if argument not in OPTIONS]
     if options:
         environment = {**environment, "POSTRIDER_TEST_FULL": "1"}
+    if "--long" in options:
+        environment = {**environment, "POSTRIDER_TEST_LONG": "1"}
     run = partial(run_in_foreground, environment=environment, watchdog=watchdog)
     if paths:
         selection = [] if "--long" in options else ["-m", "not long"]

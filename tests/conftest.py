@@ -31,11 +31,12 @@ from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
 
 IS_FULL_RUN = "POSTRIDER_TEST_FULL" in os.environ
+IS_LONG_RUN = "POSTRIDER_TEST_LONG" in os.environ
 QUICK_EXAMPLES = 25
 # CI runs the same examples every time, developers get new ones; a busy machine must not fail an example.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("suite"), max_examples=QUICK_EXAMPLES)
-hypothesis.settings.load_profile("suite" if IS_FULL_RUN else "quick")
+hypothesis.settings.load_profile("suite" if IS_LONG_RUN else "quick")
 
 # Directories whose tests start the launcher, other programs or the whole stack.
 FULL_DIRECTORIES = (
@@ -57,8 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def examples(full: int) -> int:
-    """Return the number of Hypothesis examples: all of them only with --full or --long."""
-    return full if IS_FULL_RUN else min(full, QUICK_EXAMPLES)
+    """Return the number of Hypothesis examples: all of them only with --long."""
+    return full if IS_LONG_RUN else min(full, QUICK_EXAMPLES)
 
 
 PASSWORD = "correct horse battery"
