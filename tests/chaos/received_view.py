@@ -66,4 +66,5 @@ def _read_source(scenario: Scenario, tenant: Tenant, email_id: str) -> bytes:
             # The rate limit of a workspace, since all of its emails are read.
             if error.code != 429 or time.monotonic() > deadline:
                 raise
+            error.close()
             time.sleep(0.2)

@@ -19,7 +19,7 @@ import yaml
 
 from embedded.servers.accounts import SystemAccount, account_for
 from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
-from tests.stack.stack import REPOSITORY, free_port, wait_for
+from tests.stack.stack import REPOSITORY, answers_200, free_port, wait_for
 from tests.standards import tools
 
 CONFIGURATION = REPOSITORY / "deploy" / "patroni" / "config.yml"
@@ -81,9 +81,7 @@ class DatabaseServer:
             )  # fmt: skip
 
     def is_primary(self) -> bool:
-        with suppress(OSError):
-            return urllib.request.urlopen(f"http://127.0.0.1:{self.api_port}/primary", timeout=2).status == 200
-        return False
+        return answers_200(f"http://127.0.0.1:{self.api_port}/primary")
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement as the superuser; return its rows."""
@@ -99,7 +97,9 @@ class DatabaseServer:
         token = base64.b64encode(f"{login['username']}:{login['password']}".encode()).decode()
         headers = {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
         url = f"http://127.0.0.1:{self.api_port}/config"
-        urllib.request.urlopen(urllib.request.Request(url, json.dumps(settings).encode(), headers, method="PATCH"))
+        urllib.request.urlopen(
+            urllib.request.Request(url, json.dumps(settings).encode(), headers, method="PATCH")
+        ).close()
 
     def lose_power(self) -> None:
         """Kill Patroni and all processes of PostgreSQL, which have its directory as their own."""

@@ -131,7 +131,8 @@ class Scenario:
             with urllib.request.urlopen(request, timeout=20) as response:
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read() or b"{}")
+            with error:
+                return error.code, json.loads(error.read() or b"{}")
 
     def address(self, domain: str = "example.com", local: str = "r") -> str:
         return f"{local}+{next(self.numbers)}@{domain}"

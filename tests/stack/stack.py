@@ -22,6 +22,7 @@ from uuid import uuid4
 import psycopg
 
 from embedded.servers import redis
+from embedded.servers.ports import choose_ports
 from lib.worker.failpoints import TERMINATE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -42,10 +43,27 @@ COMMANDS = {
 }
 
 
+# Chosen ports, some of which are not used yet.
+_chosen: set[int] = set()
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port below those that the kernel gives to connections, and another one each time."""
+    while (port := choose_ports(1)[0]) in _chosen:
+        pass
+    _chosen.add(port)
+    return port
+
+
+def answers_200(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:
+            return bool(response.status == 200)
+    except urllib.error.HTTPError as error:
+        error.close()
+    except OSError:
+        pass
+    return False
 
 
 def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
@@ -122,15 +140,10 @@ class Stack:
             wait_for(condition, seconds=START_SECONDS, what=f"{kind} is ready")
 
     def is_healthy(self) -> bool:
-        return self._answers_200("/healthz")
+        return answers_200(f"{self.url}/healthz")
 
     def is_ready(self) -> bool:
-        return self._answers_200("/readyz")
-
-    def _answers_200(self, path: str) -> bool:
-        with suppress(OSError):
-            return urllib.request.urlopen(self.url + path, timeout=2).status == 200  # type: ignore[no-any-return]
-        return False
+        return answers_200(f"{self.url}/readyz")
 
     def listens(self, setting: str) -> bool:
         """Return whether a server listens on the port of a setting."""
@@ -162,7 +175,8 @@ class Stack:
             with urllib.request.urlopen(request, timeout=START_SECONDS) as response:
                 status, content = response.status, response.read()
         except urllib.error.HTTPError as error:
-            status, content = error.code, error.read()
+            with error:
+                status, content = error.code, error.read()
         return Reply(status, json.loads(content), time.monotonic() - started)
 
     def send(self, **fields: Any) -> Reply:
@@ -274,6 +288,8 @@ def running_stack(
         "SUBMISSION_CONCURRENCY": "1",
         "WEB_CONCURRENCY": "3",
         "RATE_LIMIT": "off",
+        # A busy machine refuses no request.
+        "WEB_MAX_WAIT_MS": "60000",
         **variables,
     }
     stack = Stack(logs=logs, environment=environment, redis=redis_server, repository=repository)
