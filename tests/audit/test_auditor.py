@@ -6,8 +6,6 @@ from collections import namedtuple
 from dataclasses import replace
 from uuid import UUID
 
-import pytest
-
 from tests.audit.auditor import DatabaseSnapshot, find_violations, wire_id
 from tests.audit.ledger import (
     AcceptedEmail,
@@ -42,8 +40,7 @@ def build_request(number=11, status=200, body="aardvark", off=0.0):
     return WebhookRequest(PATH, wire_id(UUID(int=number), "evt_"), json.dumps(body).encode(), status, off)
 
 
-@pytest.fixture
-def snapshot():
+def make_snapshot():
     return DatabaseSnapshot(
         emails=[Email(EMAIL, OURS, "sent")],
         recipients=[Recipient(RECIPIENT, EMAIL, OURS, "ada@example.com", "sent", time.time(), "sent", False)],
@@ -53,8 +50,7 @@ def snapshot():
     )
 
 
-@pytest.fixture
-def ledger():
+def make_ledger():
     return Ledger(
         accepted=[AcceptedEmail(wire_id(EMAIL), WORKSPACE, ("ada@example.com",))],
         endpoints=[RegisteredEndpoint(WORKSPACE, PATH, frozenset({"sent"}))],
@@ -68,8 +64,8 @@ def violations(snapshot, ledger):
     return list(find_violations(snapshot, ledger, grace_seconds=5))
 
 
-def test_a_consistent_snapshot_has_no_violations(snapshot, ledger):
-    assert violations(snapshot, ledger) == []
+def test_a_consistent_snapshot_has_no_violations():
+    assert violations(make_snapshot(), make_ledger()) == []
 
 
 def with_recipient(snapshot, **changes):
@@ -93,10 +89,9 @@ BROKEN_SNAPSHOT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BROKEN_SNAPSHOT)
-def test_a_violation_in_the_database_is_found(snapshot, ledger, case):
-    change, expected = BROKEN_SNAPSHOT[case]
-    assert any(expected in sentence for sentence in violations(change(snapshot), ledger))
+def test_a_violation_in_the_database_is_found():
+    for case, (change, expected) in BROKEN_SNAPSHOT.items():
+        assert expected in "\n".join(violations(change(make_snapshot()), make_ledger())), case
 
 
 def cancel(ledger):
@@ -124,19 +119,21 @@ BROKEN_LEDGER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BROKEN_LEDGER)
-def test_a_violation_in_the_ledger_is_found(snapshot, ledger, case):
-    change, expected = BROKEN_LEDGER[case]
-    change(ledger)
-    assert any(expected in sentence for sentence in violations(snapshot, ledger))
+def test_a_violation_in_the_ledger_is_found():
+    for case, (change, expected) in BROKEN_LEDGER.items():
+        ledger = make_ledger()
+        change(ledger)
+        assert expected in "\n".join(violations(make_snapshot(), ledger)), case
 
 
-def test_a_second_message_after_an_ambiguous_attempt_is_allowed(snapshot, ledger):
+def test_a_second_message_after_an_ambiguous_attempt_is_allowed():
+    snapshot, ledger = make_snapshot(), make_ledger()
     ledger.messages.append(build_message())
     ambiguous = event(12, "deferred", reason="worker_lost")
     assert violations(replace(snapshot, events=[snapshot.events[0], ambiguous, snapshot.events[1]]), ledger) == []
 
 
-def test_a_delivery_that_began_before_the_suppression_is_allowed(snapshot, ledger):
+def test_a_delivery_that_began_before_the_suppression_is_allowed():
+    ledger = make_ledger()
     ledger.suppressions.append(SuppressedAddress(WORKSPACE, "ada@example.com", 97.0))
-    assert violations(snapshot, ledger) == []
+    assert violations(make_snapshot(), ledger) == []

@@ -18,6 +18,7 @@ from tests.standards import tools
 pytestmark = pytest.mark.full
 
 DEPLOY = REPOSITORY / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
 PROGRAMS = Path(sys.executable).parent
 SERVICES = [f"postrider-{name}.service" for name in ("web", "worker@1", "beat", "inbound", "submission")]
 JOBS = ("backup", "doctor", "tracking-hosts")
@@ -33,11 +34,27 @@ def test_the_compose_file_follows_its_schema():
     run(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
 
 
-def test_every_process_of_the_image_has_a_service_in_compose():
-    processes = re.findall(r"[a-z]+", re.search(r"Usage: entrypoint (\S+)", (DEPLOY / "entrypoint").read_text())[1])
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    commands = [service["command"] for service in services.values() if "env_file" in service]
-    assert sorted(commands) == sorted([name] for name in processes if name not in {"doctor", "manage"})
+def test_compose_runs_every_process_of_the_image_with_limits():
+    names = re.findall(r"[a-z]+", re.search(r"Usage: entrypoint (\S+)", (DEPLOY / "entrypoint").read_text())[1])
+    processes = [service for service in COMPOSE.values() if "env_file" in service]
+    commands = [service["command"] for service in processes]
+    assert sorted(commands) == sorted([name] for name in names if name not in {"doctor", "manage"})
+    # The database has the rest of the machine.
+    assert {name for name, service in COMPOSE.items() if "mem_limit" in service} == {*COMPOSE} - {"postgres"}
+    assert all("ulimits" in service for service in processes)
+    # The certificate that is copied from Caddy.
+    assert "tls:/tls" in COMPOSE["certificate"]["volumes"]
+    assert [COMPOSE[name]["volumes"] for name in ("inbound", "submission")] == [["${TLS_FILES:-tls}:/tls:ro"]] * 2
+
+
+def test_workers_reach_the_receiver_in_compose():
+    worker = COMPOSE["worker"]
+    host, _, port = worker["environment"]["RECEIVING_SERVER"].partition(":")
+    assert COMPOSE[host]["command"] == ["inbound"]
+    assert COMPOSE[host]["environment"]["INBOUND_PORT"] == port
+    assert {*COMPOSE[host]["networks"]} & {*worker["networks"]}
+    # The rest of the environment stays.
+    assert COMPOSE["migrate"]["environment"].items() <= worker["environment"].items()
 
 
 @pytest.fixture(scope="module")
@@ -68,27 +85,21 @@ def test_systemd_accepts_the_units(units):
     assert [line for line in shown.splitlines() if "postrider" in line] == []
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_a_service_has_limits(service):
-    unit = (DEPLOY / "systemd" / service.replace("@1", "@")).read_text()
-    assert re.search(r"^MemoryMax=\d+[%M]$", unit, re.MULTILINE)
+def test_a_service_has_limits_and_is_hardly_exposed(units):
     assert "\nLimitNOFILE=65536\n" in (DEPLOY / "systemd/postrider-.service.d/process.conf").read_text()
+    for service in SERVICES:
+        unit = (DEPLOY / "systemd" / service.replace("@1", "@")).read_text()
+        assert re.search(r"^MemoryMax=\d+[%M]$", unit, re.MULTILINE), service
+        shown = run("systemd-analyze", "security", "--offline=true", f"--root={units}", "--no-pager", service)
+        assert float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)[1]) <= MOST_EXPOSURE, service
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_a_job_replaces_the_settings_of_processes(units, job):
+def test_a_job_replaces_the_settings_of_processes(units):
     """systemd-analyze refuses a job that would be started again, as the processes are."""
-    directory = units / f"etc/systemd/system/postrider-{job}.service.d"
-    assert (directory / "process.conf").read_text().count("\nType=oneshot\n") == 1
-    assert (units / f"etc/systemd/system/postrider-{job}.timer").exists()
-
-
-def test_every_container_has_limits():
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    limited = {name for name, service in services.items() if "mem_limit" in service}
-    # The database has the rest of the machine.
-    assert limited == {*services} - {"postgres"}
-    assert all("ulimits" in service for service in services.values() if "env_file" in service)
+    for job in JOBS:
+        directory = units / f"etc/systemd/system/postrider-{job}.service.d"
+        assert (directory / "process.conf").read_text().count("\nType=oneshot\n") == 1, job
+        assert (units / f"etc/systemd/system/postrider-{job}.timer").exists(), job
 
 
 def test_the_certificate_of_caddy_is_copied_once_it_exists_and_again_when_it_changes(tmp_path):
@@ -109,13 +120,6 @@ def test_the_certificate_of_caddy_is_copied_once_it_exists_and_again_when_it_cha
         }
 
 
-def test_a_process_of_compose_reads_the_copied_certificate():
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    assert "tls:/tls" in services["certificate"]["volumes"]
-    for name in ("inbound", "submission"):
-        assert services[name]["volumes"] == ["${TLS_FILES:-tls}:/tls:ro"]
-
-
 def test_nftables_accepts_the_firewall():
     nft = tools.program("nft", package="nftables")
     text = (DEPLOY / "nftables.conf").read_text()
@@ -124,12 +128,6 @@ def test_nftables_accepts_the_firewall():
     run("unshare", "--net", nft, "--check", "--file", "-", input=rules)
     ports = set(map(int, re.findall(r"\d+", " ".join(re.findall(r"tcp dport (\{.*?\}|\d+) accept", text)))))
     assert {25, 80, 443, 465, 587} <= ports
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_a_service_is_hardly_exposed(units, service):
-    shown = run("systemd-analyze", "security", "--offline=true", f"--root={units}", "--no-pager", service)
-    assert float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)[1]) <= MOST_EXPOSURE
 
 
 @pytest.fixture(scope="module")
@@ -157,10 +155,6 @@ def production(manifests):
     kubectl = tools.program("kubectl", package="kubernetes-client")
     rendered.write_text(run(kubectl, "kustomize", manifests.parent.parent / "overlays" / "production"))
     return rendered
-
-
-def test_kubernetes_accepts_the_overlay(production):
-    run(PROGRAMS / "kubernetes-validate", "--strict", production)
 
 
 def test_autoscalers_decide_the_number_of_pods(manifests, production):
@@ -202,13 +196,18 @@ def by_kind(manifests, kind):
     return {document["metadata"]["name"]: document for document in documents if document["kind"] == kind}
 
 
-def test_kubernetes_accepts_the_manifests(manifests):
-    run(PROGRAMS / "kubernetes-validate", "--strict", manifests)
+def test_kubernetes_accepts_the_manifests(manifests, production):
+    run(
+        PROGRAMS / "kubernetes-validate",
+        "--strict",
+        manifests,
+        production,
+        DEPLOY / "kubernetes" / "tracking-host.yaml",
+    )
 
 
 def test_the_ingress_of_a_tracking_host_is_that_of_web_with_another_name(manifests):
     file = DEPLOY / "kubernetes" / "tracking-host.yaml"
-    run(PROGRAMS / "kubernetes-validate", "--strict", file)
     documented = yaml.safe_load(file.read_text())
     web = by_kind(manifests, "Ingress")["web"]
     assert documented["metadata"]["namespace"] == web["metadata"]["namespace"]
@@ -231,8 +230,7 @@ def test_cert_manager_reaches_its_pods(manifests):
 
 
 def test_every_process_of_the_image_has_a_workload_in_kubernetes(manifests):
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    processes = {name for name, service in services.items() if "env_file" in service}
+    processes = {name for name, service in COMPOSE.items() if "env_file" in service}
     assert {*by_kind(manifests, "Deployment"), *by_kind(manifests, "Job")} == processes
 
 
@@ -254,16 +252,6 @@ def test_values_reach_kubernetes_without_their_quotes(manifests):
     (config,) = by_kind(manifests, "ConfigMap").values()
     assert config["data"]["SYSTEM_FROM"] == "Postrider <no-reply@mail.example.com>"
     assert config["data"]["RATE_LIMIT"] == "50/s burst 100"
-
-
-def test_workers_reach_the_receiver_in_compose():
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    host, _, port = services["worker"]["environment"]["RECEIVING_SERVER"].partition(":")
-    assert services[host]["command"] == ["inbound"]
-    assert services[host]["environment"]["INBOUND_PORT"] == port
-    assert {*services[host]["networks"]} & {*services["worker"]["networks"]}
-    # The rest of the environment stays.
-    assert services["migrate"]["environment"].items() <= services["worker"]["environment"].items()
 
 
 def test_workers_reach_the_receiver_in_kubernetes(manifests):

@@ -37,10 +37,10 @@ def test_the_database_is_utf8_and_orders_by_code_point(server: ManagedServer) ->
     assert query(server.url, "SELECT upper('ä')") == "Ä"
 
 
-@pytest.mark.parametrize(("user", "password"), [("postrider", ""), ("postrider", "wrong"), ("postgres", "any")])
-def test_a_login_without_the_password_is_refused(server: ManagedServer, user: str, password: str) -> None:
-    with pytest.raises(psycopg.OperationalError):
-        psycopg.connect(f"postgresql://{user}:{password}@127.0.0.1:{server.port}/postrider")
+def test_a_login_without_the_password_is_refused(server: ManagedServer) -> None:
+    for login in ("postrider:", "postrider:wrong", "postgres:any"):
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(f"postgresql://{login}@127.0.0.1:{server.port}/postrider")
 
 
 def test_the_role_may_create_databases_and_is_no_superuser(server: ManagedServer) -> None:
@@ -85,7 +85,7 @@ def make_cluster_files(open_directory: Path, *, version: str = "18", without: st
     """Write the files that the launcher checks, owned by the servers' account."""
     account = account_for(cluster_in(open_directory))
     cluster = cluster_in(open_directory)
-    (cluster / "global").mkdir(parents=True)
+    (cluster / "global").mkdir(parents=True, exist_ok=True)
     for name in ("PG_VERSION", "global/pg_control", "postrider.password"):
         (cluster / name).write_text(f"{version}\n")
     if without:
@@ -94,13 +94,13 @@ def make_cluster_files(open_directory: Path, *, version: str = "18", without: st
     return cluster
 
 
-@pytest.mark.parametrize("name", ["PG_VERSION", "global/pg_control", "postrider.password"])
-def test_an_incomplete_cluster_is_not_changed(open_directory: Path, name: str) -> None:
-    cluster = make_cluster_files(open_directory, without=name)
-    before = sorted(cluster.rglob("*"))
-    with pytest.raises(CannotStart, match=f"is not a complete database .missing {name}"):
-        postgres.start(open_directory)
-    assert sorted(cluster.rglob("*")) == before
+def test_an_incomplete_cluster_is_not_changed(open_directory: Path) -> None:
+    for name in ("PG_VERSION", "global/pg_control", "postrider.password"):
+        cluster = make_cluster_files(open_directory, without=name)
+        before = sorted(cluster.rglob("*"))
+        with pytest.raises(CannotStart, match=f"is not a complete database .missing {name}"):
+            postgres.start(open_directory)
+        assert sorted(cluster.rglob("*")) == before
 
 
 def test_a_cluster_of_another_version_is_explained(open_directory: Path) -> None:

@@ -2,7 +2,9 @@ import pytest
 
 from tests.stack.stack import running_stack
 
-CLEAR = "TRUNCATE emails_email, webhooks_webhook, webhooks_webhookevent, inbox_caughtmail CASCADE"
+CLEAR = """
+TRUNCATE emails_email, webhooks_webhook, webhooks_webhookevent, inbox_caughtmail, suppressions_suppression CASCADE
+"""
 
 
 @pytest.fixture
@@ -12,24 +14,24 @@ def stack(tmp_path):
         yield stack
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def full_stack(tmp_path_factory):
-    """The full service, shared by tests that do not break it."""
+    """The full service, shared by tests that do not break it; each looks at its own emails only."""
     with running_stack(tmp_path_factory.mktemp("stack")) as stack:
         stack.start("inbox", "worker", "beat", "web")
         yield stack
 
 
-@pytest.fixture(scope="module")
-def _module_stack(tmp_path_factory):
+@pytest.fixture(scope="package")
+def _shared_stack(tmp_path_factory):
     with running_stack(tmp_path_factory.mktemp("stack")) as stack:
         stack.start("inbox", "web")
         yield stack
 
 
 @pytest.fixture
-def web_stack(_module_stack):
+def web_stack(_shared_stack):
     """Web and inbox without emails, shared by tests that start and kill only other processes."""
-    yield _module_stack
-    _module_stack.stop(_module_stack.processes.keys() - {"inbox", "web"})
-    _module_stack.execute(CLEAR)
+    yield _shared_stack
+    _shared_stack.stop(_shared_stack.processes.keys() - {"inbox", "web"})
+    _shared_stack.execute(CLEAR)

@@ -1,5 +1,6 @@
-"""Processes have names, which `ps` shows."""
+"""Processes have names, which `ps` shows, and log one line when they are ready."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,25 +22,34 @@ def process_names(session):
     return sorted(filter(None, names))
 
 
-@pytest.mark.parametrize(
-    ("program", "names"),
-    [
-        ("web", ["postrider: web", "postrider: web", "postrider: web supervisor"]),
-        ("workers", ["postrider: supervisor", "postrider: worker0", "postrider: worker1"]),
-        ("beat", ["postrider: beat"]),
-        ("inbound", ["postrider: inbound"]),
-        ("submission", ["postrider: submission0", "postrider: submission1", "postrider: supervisor"]),
-    ],
-)
-def test_each_process_of_production_has_a_name(stack, program, names):
-    two = {"WEB_CONCURRENCY": "2", "WORKER_CONCURRENCY": "2", "SUBMISSION_CONCURRENCY": "2"}
-    stack.start(program, **two)
-    session = stack.processes[program].pid
-    wait_for(lambda: process_names(session) == names, seconds=60, what=f"{names} instead of {process_names(session)}")
+NAMES = {
+    "web": ["web", "web", "web supervisor"],
+    "workers": ["supervisor", "worker0", "worker1"],
+    "beat": ["beat"],
+    "inbound": ["inbound"],
+    "submission": ["submission0", "submission1", "supervisor"],
+}
+TWO = {"WEB_CONCURRENCY": "2", "WORKER_CONCURRENCY": "2", "SUBMISSION_CONCURRENCY": "2"}
 
 
-def test_each_process_of_the_embedded_mode_has_a_name(stack):
-    stack.start("service", MODE="embedded", WEB_CONCURRENCY="1", WORKER_CONCURRENCY="1")
-    names = ["inbound", "inbox", "submission", "supervisor", "web", "web supervisor", "worker0"]
-    session, named = stack.processes["service"].pid, [f"postrider: {name}" for name in names]
+def wait_for_names(stack, program, names):
+    session, named = stack.processes[program].pid, [f"postrider: {name}" for name in names]
     wait_for(lambda: process_names(session) == named, seconds=60, what=f"{named}, not {process_names(session)}")
+
+
+def test_each_process_has_a_name(stack):
+    stack.start(*NAMES, **TWO)
+    for program, names in NAMES.items():
+        wait_for_names(stack, program, names)
+    stack.stop([*NAMES])
+    stack.start("service", MODE="embedded", WEB_CONCURRENCY="1", WORKER_CONCURRENCY="1")
+    embedded = ["inbound", "inbox", "submission", "supervisor", "web", "web supervisor", "worker0"]
+    wait_for_names(stack, "service", embedded)
+
+
+def test_one_line_reports_that_the_process_is_ready(full_stack):
+    for name in ("web", "worker", "beat"):
+        log = full_stack.logs / f"{name}.log"
+        wait_for(lambda log=log: "is ready" in log.read_text(), seconds=60, what=f"{name} is ready")
+        (line,) = [json.loads(line) for line in log.read_text().splitlines() if "is ready" in line]
+        assert (line["level"], line["message"]) == ("info", f"{name} is ready")
