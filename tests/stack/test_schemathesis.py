@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -21,30 +22,53 @@ EXAMPLES = "20"
 REPEATABLE = ["--generation-deterministic", "--seed", "1"]
 # Replaced by refused_only_by_a_known_rule, which allows the rules that JSON Schema cannot express.
 EXCLUDED = "positive_data_acceptance"
+# The coverage phase takes most of the time. A full run has it for a fifth of the operations, which depends on the
+# commit; a long one for all.
+IN_TURN = 5
+RUNS = pytest.mark.parametrize(
+    ("phases", "in_turn"),
+    [("examples,fuzzing,stateful", 1), ("coverage", IN_TURN), pytest.param("coverage", 1, marks=pytest.mark.long)],
+)
 
 
-def test_the_service_matches_its_openapi_document(full_stack, tmp_path):
+@RUNS
+def test_the_service_matches_its_openapi_document(full_stack, tmp_path, phases, in_turn):
     full_stack.call(
         "POST", "/templates", {"name": "Hello", "subject": "Hi", "htmlContent": "<p>Hi</p>", "alias": "hello"}
     )
-    # An event stream does not end.
-    excluded = (
-        *("--exclude-path", "/v1/events/stream", "--exclude-path-regex", "^/v1/admin"),
-        *("--exclude-checks", EXCLUDED),
-    )
-    run_schemathesis(full_stack, tmp_path, *excluded, key=full_stack.key)
+    operations = choose_operations(full_stack, in_turn=in_turn, is_management=False)
+    chosen = ("--exclude-checks", EXCLUDED, "--phases", phases)
+    run_schemathesis(full_stack, tmp_path, *chosen, key=full_stack.key, operations=operations)
 
 
-def test_the_management_api_matches_its_openapi_document(full_stack, tmp_path):
+@RUNS
+def test_the_management_api_matches_its_openapi_document(full_stack, tmp_path, phases, in_turn):
     made = json.loads(full_stack.manage("create_management_key", "--name", "test", "--group", "schemathesis"))
     # A deleted workspace is still there until it is erased, and so is a revoked key.
-    chosen = ("--include-path-regex", "^/v1/admin", "--exclude-checks", f"{EXCLUDED},use_after_free")
-    run_schemathesis(full_stack, tmp_path, *chosen, key=made["key"])
+    operations = choose_operations(full_stack, in_turn=in_turn, is_management=True)
+    chosen = ("--exclude-checks", f"{EXCLUDED},use_after_free", "--phases", phases)
+    run_schemathesis(full_stack, tmp_path, *chosen, key=made["key"], operations=operations)
 
 
-def run_schemathesis(stack: Stack, folder: Path, *chosen: str, key: str) -> None:
+def choose_operations(stack: Stack, *, in_turn: int, is_management: bool) -> list[str]:
+    """Return the ids of one of `in_turn` equal parts of the operations, another one after each commit."""
+    shown = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    # An archive has no commit.
+    turn = int(shown.stdout or "0", 16) % in_turn
+    ids = [
+        operation["operationId"]
+        for path, operations in stack.call("GET", "/openapi.json").body["paths"].items()
+        # An event stream does not end.
+        if path.startswith("/v1/admin") == is_management and path != "/v1/events/stream"
+        for operation in operations.values()
+    ]
+    return [one for one in ids if crc32(one.encode()) % in_turn == turn]
+
+
+def run_schemathesis(stack: Stack, folder: Path, *chosen: str, key: str, operations: list[str]) -> None:
     options = [
         *chosen,
+        *(f"--include-operation-id={operation}" for operation in operations),
         *("--header", f"Authorization: Bearer {key}"),
         *("--checks", "all"),
         # Two workers sometimes meet https://github.com/python/cpython/issues/106905 in Python 3.11.
