@@ -107,7 +107,7 @@ class FaultInjector:
     def restart_database(self) -> None:
         """Crash or stop PostgreSQL, and start it on the same cluster and port."""
         os.kill(self.database.pid, self.random.choice([signal.SIGQUIT, signal.SIGINT]))
-        self.database.process.wait(30)
+        self.database.process.wait(90)
         time.sleep(self.random.uniform(0, 1))
         self._start_database()
 

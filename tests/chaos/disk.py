@@ -31,7 +31,7 @@ class Disk:
 
     def fill(self, *, spare_bytes: int) -> None:
         """Leave only this much space; retried, because other processes write at the same time."""
-        wait_for(lambda: self._resize(str(self._used_bytes() + spare_bytes)), seconds=10, what="a full disk")
+        wait_for(lambda: self._resize(str(self._used_bytes() + spare_bytes)), seconds=60, what="a full disk")
 
     def _used_bytes(self) -> int:
         space = os.statvfs(self.directory)

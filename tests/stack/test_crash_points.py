@@ -12,12 +12,12 @@ from tests.stack.stack import REPOSITORY, wait_for
 
 # A process that sleeps for longer than its lease loses its claimed entries to another worker.
 ACTIONS = ("kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop_redis")
-# The most critical points of each app run every time, the others with --long.
+# A kill of each kind of process, an error and a lost connection run every time, the others with --long.
 ALWAYS = {
-    "emails.before_accept_commit", "emails.after_accept_commit", "emails.after_cancel_commit", "emails.after_claim",
-    "delivery.after_dot", "emails.before_record", "webhooks.after_post", "inbound.after_store",
-    "submission.before_reply", "receiving.after_commit", "receiving.before_record_commit",
-}  # fmt: skip
+    "kill": {"emails.after_accept_commit", "delivery.after_dot", "submission.before_reply", "receiving.after_commit"},
+    "raise": {"emails.after_claim"},
+    "drop_database": {"emails.before_record_commit"},
+}
 CALL = re.compile(r"\bfailpoint\(\"([a-z_.]+)\"\)")
 PACKAGES = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
 
@@ -28,11 +28,10 @@ CANNOT_RAISE = {"emails.after_hand_over"}
 
 def cases():
     for action in ACTIONS:
-        always = {"kill": ALWAYS, "raise": {"emails.after_claim"}}.get(action, set())
         for point in POINTS:
             if action == "raise" and point in CANNOT_RAISE:
                 continue
-            marks = [] if point in always else pytest.mark.long
+            marks = [] if point in ALWAYS.get(action, set()) else pytest.mark.long
             yield pytest.param(point, action, id=f"{point}-{action.partition('=')[0]}", marks=marks)
 
 

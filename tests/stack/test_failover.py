@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.alone]
 # Programs that send over HTTP, and over SMTP.
 CLIENTS = 6, 2
 # Emails before the loss, and after the first one that the new primary accepts.
-BEFORE, AFTER = 300, 300
+BEFORE, AFTER = 150, 150
 ROUNDS = 10
 # Of PgBouncer.
 POOL_SIZE = 20

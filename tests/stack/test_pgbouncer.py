@@ -59,11 +59,11 @@ def test_all_ways_in_and_out_work(pooled):
     scenario = pooled.scenario
 
     def use(tenant: Tenant) -> None:
-        for _ in range(20):
+        for _ in range(5):
             scenario.send(tenant, scenario.address())
             scenario.submit(tenant, scenario.address())
             scenario.receive(tenant)
-        scenario.batch(tenant, *(scenario.address() for _ in range(100)), template=tenant.long_template)
+        scenario.batch(tenant, *(scenario.address() for _ in range(50)), template=tenant.long_template)
         scenario.send(tenant, scenario.address(), seconds=1)
         scenario.cancel(scenario.send(tenant, scenario.address(), seconds=3600))
 
