@@ -7,7 +7,6 @@ import signal
 import socket
 import stat
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from tests.embedded.conftest import FakeProject, build_fake_project, processes_i
 def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> str:
     """Send the signal and return the standard error."""
     process.send_signal(number)
-    return process.communicate(timeout=60)[1]
+    return process.communicate(timeout=120)[1]
 
 
 def kill_with_watchdog(fake_project: FakeProject, process: subprocess.Popen[str]) -> None:
@@ -84,13 +83,6 @@ def test_the_curl_command_is_valid_shell() -> None:
     assert json.loads(words[8])["from"] == "Ann O'Hara <ann@demo.example>"
 
 
-def test_a_closed_terminal_stops_everything(fake_project: FakeProject) -> None:
-    process = fake_project.start_service()
-    stop(process, signal.SIGHUP)
-    assert process.returncode == 0
-    assert fake_project.has_stopped()
-
-
 def test_a_second_signal_kills_a_slow_process(fake_project: FakeProject) -> None:
     process = fake_project.start_service(STUBBORN="yes")
     process.send_signal(signal.SIGINT)
@@ -121,16 +113,19 @@ def test_killing_launcher_and_watchdog_stops_their_children(fake_project: FakePr
     assert all(line.endswith("sleep 1000 ") for line in processes_in(fake_project.path))
 
 
-@pytest.mark.alone
 def test_a_start_waits_for_the_last_requests_of_a_killed_launcher(fake_project: FakeProject) -> None:
-    process = fake_project.start_service()
+    process, answered = fake_project.start_service(), fake_project.path / "answered"
     with socket.create_connection(("127.0.0.1", fake_project.port)) as caller:
-        caller.sendall(b"GET /?seconds=6 HTTP/1.0\r\n\r\n")
-        time.sleep(0.5)
+        caller.sendall(f"GET /?after={answered} HTTP/1.0\r\n\r\n".encode())
+        assert wait_until(answered.with_suffix(".waiting").exists)
         kill_with_watchdog(fake_project, process)
-        second = fake_project.start_service()
+        second = fake_project.start("run")
+        assert second.stderr
+        assert any(line.startswith(f"Waiting for port {fake_project.port}: ") for line in second.stderr)
+        answered.touch()
         assert caller.recv(100).startswith(b"HTTP/1.0 200 OK")
-    assert f"Waiting for port {fake_project.port}: " in stop(second)
+    assert wait_until(fake_project.is_ready)
+    stop(second)
 
 
 def test_a_killed_process_is_restarted(fake_project: FakeProject) -> None:
@@ -158,38 +153,30 @@ def test_a_busy_port_is_explained_before_anything_starts(fake_project: FakeProje
     assert not (fake_project.data / "servers").exists()
 
 
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_is_answered_before_anything_starts(fake_project: FakeProject, option: str) -> None:
-    done = fake_project.run("run", option)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Usage: [NAME=value …] bin/run")
-    assert not fake_project.data.exists()
-
-
-def test_unknown_arguments_are_refused(fake_project: FakeProject) -> None:
+def test_arguments_are_checked_before_anything_starts(fake_project: FakeProject) -> None:
+    for option in ("--help", "-h"):
+        done = fake_project.run("run", option)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("Usage: [NAME=value …] bin/run")
+        assert not fake_project.data.exists()
     done = fake_project.run("run", "--port=1")
     assert done.returncode == 1
     assert done.stderr == "bin/run takes no arguments. Set environment variables instead: see bin/run --help.\n"
 
 
-def test_secrets_from_files_replace_the_generated_ones(fake_project: FakeProject) -> None:
+def test_secrets_and_urls_from_files_replace_the_generated_ones(fake_project: FakeProject) -> None:
     """Also for commands that join: SECRET_KEY and SECRET_KEY_FILE together are an error of the settings."""
     for name in ("SECRET_KEY", "APP_KEYS"):
         (fake_project.path / name).write_text("of a file\n")
     # A relative path is relative to the working directory of the caller.
     files = {f"{name}_FILE": os.path.relpath(fake_project.path / name) for name in ("SECRET_KEY", "APP_KEYS")}
-    process = fake_project.start_service(**files)
+    url = fake_project.path / "redis"
+    url.write_text("redis://elsewhere.example/0")
+    process = fake_project.start_service(**files, REDIS_URL_FILE=str(url))
     shown = json.loads(fake_project.run("manage", "show_secrets").stdout)
     assert shown == {f"{name}_FILE": str(fake_project.path / name) for name in ("SECRET_KEY", "APP_KEYS")}
     given = json.loads(fake_project.run("manage", "show_secrets", SECRET_KEY="of the caller").stdout)
     assert given == {"SECRET_KEY": "of the caller", "APP_KEYS_FILE": str(fake_project.path / "APP_KEYS")}
-    stop(process)
-
-
-def test_a_url_from_a_file_replaces_the_server(fake_project: FakeProject) -> None:
-    url = fake_project.path / "redis"
-    url.write_text("redis://elsewhere.example/0")
-    process = fake_project.start_service(REDIS_URL_FILE=str(url))
     servers = fake_project.runtime()["servers"]
     assert isinstance(servers, dict)
     assert "redis" not in servers
@@ -198,21 +185,23 @@ def test_a_url_from_a_file_replaces_the_server(fake_project: FakeProject) -> Non
     stop(process)
 
 
-@pytest.mark.parametrize("port", ["http", "0", "65536", "-1"])
-def test_an_invalid_port_is_explained(fake_project: FakeProject, port: str) -> None:
-    done = fake_project.run("run", PORT=port)
-    assert done.returncode == 1
-    assert done.stderr == f"PORT={port} is invalid. Use a number from 1 to 65535.\n"
+def test_an_invalid_port_is_explained(fake_project: FakeProject) -> None:
+    for port in ("http", "0", "65536", "-1"):
+        done = fake_project.run("run", PORT=port)
+        assert done.returncode == 1
+        assert done.stderr == f"PORT={port} is invalid. Use a number from 1 to 65535.\n"
 
 
-def test_a_second_launcher_on_the_same_data_is_refused(fake_project: FakeProject) -> None:
+def test_a_second_launcher_is_refused_and_a_closed_terminal_stops_the_first(fake_project: FakeProject) -> None:
     process = fake_project.start_service()
     done = fake_project.run("run")
     assert done.returncode == 1
     assert done.stderr.startswith(f"Postrider is already running on {fake_project.data} at")
     assert done.stderr.count("\n") == 1
     assert fake_project.is_ready()
-    stop(process)
+    stop(process, signal.SIGHUP)
+    assert process.returncode == 0
+    assert fake_project.has_stopped()
 
 
 def test_a_program_that_cannot_start_is_shown_with_its_log(fake_project: FakeProject) -> None:
