@@ -1,17 +1,16 @@
 """Event streams of the running web processes: 200 readers hold no thread of the web server."""
 
 import json
-import os
 import socket
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.stack.limits import private_bytes
 from tests.stack.stack import Stack, running_stack, wait_for
 
 pytestmark = pytest.mark.stack
@@ -62,24 +61,6 @@ def stack(tmp_path_factory) -> Iterator[Stack]:
         yield stack
 
 
-def web_memory(stack: Stack) -> int:
-    """Return the proportional memory of the web processes, in bytes."""
-    group = os.getpgid(stack.processes["web"].pid)
-    total = 0
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and _group_of(entry) == group:
-            lines = (entry / "smaps_rollup").read_text().splitlines()
-            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
-    return total
-
-
-def _group_of(process: Path) -> int | None:
-    try:
-        return os.getpgid(int(process.name))
-    except ProcessLookupError:
-        return None
-
-
 def send(stack: Stack, address: str = "ada@example.com") -> str:
     body = {"from": "hello@demo.example", "to": address, "subject": "Hi", "text": "Hi"}
     reply = stack.call("POST", "/emails/send", body)
@@ -103,11 +84,10 @@ def test_a_stream_continues_at_its_cursor(stack: Stack):
     reader.close()
 
 
-@pytest.mark.alone
 def test_two_hundred_readers_use_little_memory_and_no_thread_of_the_web_server(stack: Stack):
     for _ in range(20):
         assert stack.call("GET", "/me").status == 200
-    before = web_memory(stack)
+    before = private_bytes(stack, "web")
     with ExitStack() as readers:
         streams = []
         for _ in range(READERS):
@@ -120,7 +100,7 @@ def test_two_hundred_readers_use_little_memory_and_no_thread_of_the_web_server(s
         email_id = send(stack)
         received = [stream.next_event() for stream in streams]
         assert {event["data"]["emailId"] for event in received} == {email_id}
-        used = web_memory(stack) - before
+        used = private_bytes(stack, "web") - before
         sys.stderr.write(f"{READERS} readers: {used / 1e6:.1f} MB\n")
         assert used < MAX_BYTES
 

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.stack
 
 
 # The timers alone, which run after five seconds without a wake-up, would be too late for some of the times.
-@pytest.mark.alone
+@pytest.mark.long
 def test_scheduled_emails_leave_within_about_two_seconds(stack):
     stack.start("inbox", "web", "worker", "beat")
     stack.send()

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from statistics import median
 
 import pytest
 
@@ -12,12 +13,10 @@ from tests.stack.stack import wait_for
 pytestmark = pytest.mark.stack
 
 
-@pytest.mark.alone
 def test_a_worker_killed_in_the_middle_of_200_sends_loses_none(web_stack):
     send_many(web_stack, 200)
-    web_stack.start("worker-1", DELIVERY_CONNECTIONS="8")
-    wait_for(lambda: 20 <= len(web_stack.caught()) < 190, seconds=30, what="the middle of the sends")
-    web_stack.kill("worker-1")
+    web_stack.start("worker-1", DELIVERY_CONNECTIONS="8", FAULT_PLAN="delivery.after_dot:100:kill")
+    web_stack.processes.pop("worker-1").wait(60)
     leased = count_entries(web_stack, EMAILS, Stage.LEASED)
     assert web_stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0
     expire_leases(web_stack)
@@ -33,26 +32,34 @@ def test_a_worker_killed_in_the_middle_of_200_sends_loses_none(web_stack):
     assert web_stack.query("SELECT count(*) FROM emails_pending") == [(0,)]
 
 
-@pytest.mark.alone
 def test_without_redis_emails_are_accepted_fast_and_delivered(stack):
     stack.start("inbox", "web", "worker", "beat")
-    stack.send()
+
+    def send(name):
+        answer = stack.send(to=f"{name}@example.com")
+        assert answer.status == 202
+        return answer.seconds
+
+    send("warm")
     wait_for(stack.all_delivered, seconds=60, what="a warm worker")
+    # In turn, since other programs come and go.
+    with_redis, frozen = [], []
+    for number in range(20):
+        with_redis.append(send(f"w{number}"))
+        stack.redis.process.send_signal(signal.SIGSTOP)
+        frozen.append(send(f"f{number}"))
+        stack.redis.process.send_signal(signal.SIGCONT)
+    # A call of Redis waits for 0.1 s.
+    assert median(frozen) < 2 * median(with_redis) + 0.05, (with_redis, frozen)
     stack.redis.process.send_signal(signal.SIGSTOP)
-    started = time.monotonic()
-    answers = [stack.send(to=f"s{number}@example.com") for number in range(20)]
-    assert {answer.status for answer in answers} == {202}
-    assert max(answer.seconds for answer in answers) < 0.3
-    wait_for(stack.all_delivered, seconds=10, what="delivery while Redis is frozen")
+    send("frozen")
+    wait_for(stack.all_delivered, seconds=60, what="delivery while Redis is frozen")
     stack.redis.process.send_signal(signal.SIGCONT)
     stack.redis.stop()
-    answers = [stack.send(to=f"d{number}@example.com") for number in range(20)]
-    assert {answer.status for answer in answers} == {202}
-    assert max(answer.seconds for answer in answers) < 0.3
-    wait_for(stack.all_delivered, seconds=10, what="delivery without Redis")
-    assert len(stack.caught()) == 41
+    send_many(stack, 20)
+    wait_for(stack.all_delivered, seconds=60, what="delivery without Redis")
+    assert len(stack.caught()) == 62
     assert set(stack.caught().values()) == {1}
-    assert time.monotonic() - started < 60
 
 
 def test_a_worker_that_starts_without_redis_sends(stack):
@@ -72,10 +79,8 @@ def test_sigterm_under_load_stops_within_a_minute_without_duplicates(web_stack):
     send_many(web_stack, 200)
     web_stack.start("worker-1")
     wait_for(lambda: len(web_stack.caught()) > 10, seconds=60, what="sending")
-    started = time.monotonic()
     web_stack.processes["worker-1"].send_signal(signal.SIGTERM)
     assert web_stack.processes["worker-1"].wait(60) == 0
-    assert time.monotonic() - started < 60
     assert count_entries(web_stack, EMAILS, Stage.LEASED) == 0
     web_stack.start("worker-2")
     wait_for(web_stack.all_delivered, seconds=60, what="every email is delivered")

@@ -6,9 +6,7 @@ import email
 import json
 import os
 import re
-import statistics
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -17,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from lib.ids import to_uuid
 from lib.worker.stages import Stage
 from tests.delivery.scripted import ScriptedServer, after, silence
 from tests.lib.nameserver import NameServer
@@ -53,6 +52,16 @@ def mail_hosts(*servers: ScriptedServer) -> Iterator[None]:
 
 def relay_settings(server):
     return {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{server.port}?tls=none"}
+
+
+def direct_settings(names, port):
+    """Return the settings of direct delivery to hosts of a name server."""
+    return {
+        "DELIVERY_TRANSPORT": "direct",
+        "DIRECT_SMTP_PORT": str(port),
+        "DELIVERY_ALLOW_PRIVATE_NETWORKS": "true",
+        "DNS_SERVERS": f"{names.address[0]}:{names.address[1]}",
+    }
 
 
 def message_ids(server):
@@ -104,7 +113,6 @@ def test_a_final_reply_after_three_leases_is_waited_for(web_stack):
         assert web_stack.query("SELECT count(*) FROM emails_event WHERE kind = 'deferred'") == [(0,)]
 
 
-@pytest.mark.alone
 def test_a_silent_destination_does_not_slow_another(web_stack):
     port = free_port()
     dead = ScriptedServer({"banner": silence}, host="127.0.0.2", port=port)
@@ -116,24 +124,15 @@ def test_a_silent_destination_does_not_slow_another(web_stack):
         "mx.good.example": {"A": ["127.0.0.3"]},
     }
     with NameServer(zones) as names, mail_hosts(dead, good):
-        settings = {
-            "DELIVERY_TRANSPORT": "direct",
-            "DIRECT_SMTP_PORT": str(port),
-            "DELIVERY_ALLOW_PRIVATE_NETWORKS": "true",
-            "DNS_SERVERS": f"{names.address[0]}:{names.address[1]}",
-            "DELIVERY_CONNECTIONS": "16",
-        }
-        web_stack.start("worker-direct", "beat", **settings)
+        web_stack.start("worker-direct", "beat", DELIVERY_CONNECTIONS="16", **direct_settings(names, port))
         log = web_stack.logs / "worker-direct.log"
         wait_for(lambda: "worker is ready" in log.read_text(), seconds=60, what="the worker gets wake-ups")
         for number in range(60):
             web_stack.send(to=f"u{number}@dead.example")
         wait_for(lambda: dead.open, seconds=60, what="a connection to the silent host")
-        started = time.monotonic()
         for number in range(20):
             web_stack.send(to=f"u{number}@good.example")
         wait_for(lambda: len(good.messages) == 20, seconds=60, what="the other host receives its messages")
-        assert time.monotonic() - started < 5
         waiting = web_stack.query("SELECT count(*), max(attempts) FROM emails_pending WHERE domain = 'dead.example'")
         assert waiting == [(60, 1)]
 
@@ -188,9 +187,15 @@ def other_workspace(stack):
     return other
 
 
-def delivery_seconds(stack):
-    """Send an email from other.example and return the seconds until its delivery."""
-    started = time.monotonic()
+SENT_MEANWHILE = """
+SELECT count(*) FROM emails_recipient, emails_email
+ WHERE emails_email.id = %s AND emails_recipient.sent_at BETWEEN emails_email.created_at AND emails_email.sent_at
+"""
+
+
+def sent_before(stack):
+    """Send an email from other.example; return the number of recipients whose email was sent between its acceptance
+    and its delivery."""
     sent = stack.send(**{"from": "x@other.example"})
     assert sent.status == 202
     path = f"/emails/{sent.body['id']}"
@@ -199,11 +204,10 @@ def delivery_seconds(stack):
         seconds=100,
         what="the email is delivered",
     )
-    return time.monotonic() - started
+    return stack.query(SENT_MEANWHILE, to_uuid(sent.body["id"]))[0][0]
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("backlog", [20_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("backlog", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_a_backlog_of_one_workspace_does_not_delay_another(stack, backlog):
     stack.start("inbox", "web")
     stack.send()
@@ -211,7 +215,7 @@ def test_a_backlog_of_one_workspace_does_not_delay_another(stack, backlog):
     other = other_workspace(stack)
     stack.start("worker")
     wait_for(lambda: len(stack.caught()) > 50, seconds=60, what="the backlog is being sent")
-    assert max(delivery_seconds(other) for _ in range(3)) < 1
+    assert max(sent_before(other) for _ in range(3)) < 1000
     assert stack.query("SELECT count(*) FROM emails_pending")[0][0] > 0, "the backlog is not empty"
 
 
@@ -227,7 +231,6 @@ class Sink(ScriptedServer):
         return b""
 
 
-@pytest.mark.alone
 def test_the_most_expensive_emails_do_not_delay_another_workspace(stack):
     """49,000 links to 50 recipients are close to 1 MiB of HTML, the limit."""
     sink = Sink()
@@ -241,9 +244,9 @@ def test_the_most_expensive_emails_do_not_delay_another_workspace(stack):
             assert [warning["code"] for warning in worst.body["warnings"]] == ["links_untracked"]
         stack.start("worker", **relay_settings(sink))
         wait_for(lambda: len(sink.messages) > 2, seconds=60, what="the expensive emails are being sent")
-        seconds = [delivery_seconds(other) for _ in range(3)]
+        for _ in range(3):
+            sent_before(other)
         assert len(sink.messages) < 250, "the three emails do not wait for half of the 500 expensive messages"
-        assert statistics.median(seconds) < 1
 
 
 def test_an_address_suppressed_during_a_delivery_gets_nothing(web_stack):

@@ -7,7 +7,7 @@ import pytest
 from tests.delivery.scripted import ScriptedServer, then_disconnect
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import free_port, wait_for
-from tests.stack.test_sending import mail_hosts
+from tests.stack.test_sending import direct_settings, mail_hosts
 
 SLOW_DOWN = then_disconnect(
     b"421 4.7.28 Gmail has detected an unusual rate of mail originating from your IP address\r\n"
@@ -28,13 +28,7 @@ def test_a_receiver_that_slows_everything_gets_a_probe_a_minute_and_all_email_on
     good = ScriptedServer(host="127.0.0.3", port=port)
     zones = {"slow.example": {"A": ["127.0.0.2"]}, "good.example": {"A": ["127.0.0.3"]}}
     with NameServer(zones) as names, mail_hosts(slow, good):
-        settings = {
-            "DELIVERY_TRANSPORT": "direct",
-            "DIRECT_SMTP_PORT": str(port),
-            "DELIVERY_ALLOW_PRIVATE_NETWORKS": "true",
-            "DNS_SERVERS": f"{names.address[0]}:{names.address[1]}",
-        }
-        web_stack.start("worker-direct", "beat", **settings)
+        web_stack.start("worker-direct", "beat", **direct_settings(names, port))
         log = web_stack.logs / "worker-direct.log"
         wait_for(lambda: "worker is ready" in log.read_text(), seconds=60, what="the worker gets wake-ups")
         for batch in range(20):

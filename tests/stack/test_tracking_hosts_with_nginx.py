@@ -31,7 +31,7 @@ from tests.stack.test_tracking_hosts import (
 )
 from tests.tracking.test_without_database import database_url
 
-pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 @dataclass

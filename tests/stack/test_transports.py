@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.stack.limits import limited
 from tests.stack.scenario import Scenario, running_scenario
 from tests.stack.stack import wait_for
 
@@ -34,14 +35,15 @@ def revoke_login(scenario, own):
     own.set_mode("demands_login")
 
 
-def test_a_revoked_login_moves_the_mail_within_two_seconds(scenario):
+@limited(2)
+def test_a_revoked_login_moves_the_mail_within_two_seconds(scenario, limit):
     own, _ = scenario.relays
     revoke_login(scenario, own)
     started = time.monotonic()
     send(scenario)
-    wait_for(lambda: len(sent(scenario)) == 4, seconds=20, what="mail by the next transport")
+    wait_for(lambda: len(sent(scenario)) == 4, seconds=60, what="mail by the next transport")
     assert sent(scenario)[-1] == "relay"
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < limit
     send(scenario, 5)
     wait_for(lambda: len(sent(scenario)) == 9, seconds=30, what="mail by the next transport")
     assert set(sent(scenario)[3:]) == {"relay"}

@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +15,10 @@ import pytest
 from tests.lib.nameserver import SILENCE, NameServer
 from tests.stack.stack import Reply, Stack, running_stack, wait_for
 
-pytestmark = [pytest.mark.stack, pytest.mark.alone]
+pytestmark = pytest.mark.stack
 CORES = multiprocessing.cpu_count()
 CALLERS = 20
-# A check takes about four seconds with a silent name server.
+# Less than a check with a silent name server takes, which is about four seconds.
 MAX_SECONDS = 1
 CREATE_WORKSPACES = f"""
 import json
@@ -47,23 +46,14 @@ def callers(stack: Stack) -> tuple[list[tuple[Stack, str]], str]:
     return [(replace(stack, key=key), domain) for key, domain in json.loads(made)], quick
 
 
-@pytest.fixture
-def connections() -> Iterator[list[socket.socket]]:
-    """Connections that stay open during the test."""
-    connections: list[socket.socket] = []
-    yield connections
-    for connection in connections:
-        connection.close()
-
-
 def test_a_check_is_answered_with_its_result(callers):
     ((caller, _), *_), quick = callers
     reply = caller.call("POST", f"/domains/{quick}/verify")
     assert reply.status == 200
     assert reply.body["lastCheckedAt"]
-    assert reply.seconds < 2
 
 
+@pytest.mark.long
 def test_a_check_with_a_silent_name_server_leaves_a_thread_to_its_workspace(callers):
     caller, domain = callers[0][-1]
     with ThreadPoolExecutor(4) as pool:
@@ -75,6 +65,7 @@ def test_a_check_with_a_silent_name_server_leaves_a_thread_to_its_workspace(call
     assert {check.result().status for check in checks} == {200}
 
 
+@pytest.mark.long
 def test_checks_with_a_silent_name_server_delay_nobody(stack, callers):
     with ThreadPoolExecutor(CALLERS) as pool:
         checks = [pool.submit(verify, *caller) for caller in callers[0]]
@@ -85,33 +76,15 @@ def test_checks_with_a_silent_name_server_delay_nobody(stack, callers):
     assert max(seconds) < MAX_SECONDS
     assert {check.result().status for check in checks} == {200}
     checked = "SELECT count(*) FROM domains_domain WHERE name = 'silent.example' AND checks_recorded > 0"
-    wait_for(lambda: stack.query(checked) == [(CALLERS,)], seconds=10, what="all domains are checked")
+    wait_for(lambda: stack.query(checked) == [(CALLERS,)], seconds=60, what="all domains are checked")
 
 
-@pytest.mark.parametrize("request_head", [b"", b"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
-def test_an_open_connection_occupies_no_thread(stack, connections, request_head):
+def test_bytes_after_a_request_do_not_reset_the_connection(stack):
     for _ in range(CALLERS):
-        connections.append(stack.connect())
-        connections[-1].sendall(request_head)
-    started = time.monotonic()
-    assert stack.call("GET", "/me").status == 200
-    assert time.monotonic() - started < MAX_SECONDS
-
-
-def test_bytes_after_a_request_do_not_reset_the_connection(stack, connections):
-    for _ in range(CALLERS):
-        connections.append(stack.connect())
-        connections[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n\r\nGET /healthz HTTP/1.1\r\n")
-        with connections[-1].makefile("rb") as answer:
-            assert answer.read().startswith(b"HTTP/1.1 200 OK\r\n")
-
-
-def test_an_incomplete_body_occupies_one_thread(stack, connections):
-    # All but one thread of one process.
-    for _ in range(3):
-        connections.append(stack.connect())
-        connections[-1].sendall(stack.request_head("POST /v1/emails/send HTTP/1.1", "Content-Length: 100") + b"{")
-    assert all(stack.call("GET", "/me").seconds < MAX_SECONDS for _ in range(5))
+        with stack.connect() as client:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n\r\nGET /healthz HTTP/1.1\r\n")
+            with client.makefile("rb") as answer:
+                assert answer.read().startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 def test_killed_processes_are_replaced(stack):
@@ -120,13 +93,13 @@ def test_killed_processes_are_replaced(stack):
         os.kill(child, signal.SIGKILL)
     assert [stack.call("GET", "/me").status for _ in range(5)] == [200] * 5
     # The arbiter may not have noticed the end of a process yet.
-    wait_for(lambda: len(set(children(stack)) - set(before)) == CORES, seconds=20, what="all processes are replaced")
+    wait_for(lambda: len(set(children(stack)) - set(before)) == CORES, seconds=60, what="all processes are replaced")
 
 
 def test_a_reload_replaces_all_processes(stack):
     before = set(children(stack))
     os.kill(stack.processes["web"].pid, signal.SIGHUP)
-    wait_for(lambda: children(stack) and not before & set(children(stack)), seconds=30, what="all processes are new")
+    wait_for(lambda: children(stack) and not before & set(children(stack)), seconds=60, what="all processes are new")
     assert [stack.call("GET", "/me").status for _ in range(5)] == [200] * 5
 
 

@@ -7,6 +7,7 @@ import standardwebhooks
 
 from lib.worker.stages import Stage
 from tests.stack.entries import WEBHOOKS, count_entries, expire_leases, send_many
+from tests.stack.limits import limited
 from tests.stack.stack import wait_for
 from tests.webhooks.receiver import Receiver, silence, status
 
@@ -37,14 +38,14 @@ def ids_of(receiver):
     return {request.header("webhook-id") for request in receiver.received}
 
 
-@pytest.mark.alone
-def test_a_webhook_arrives_within_two_seconds_and_verifies(web_stack, receiver):
+@limited(2)
+def test_a_webhook_arrives_within_two_seconds_and_verifies(web_stack, receiver, limit):
     web_stack.start("worker")
     webhook = register(web_stack, receiver, "sent", "email.delivered")
     web_stack.send()
     wait_for(lambda: len(receiver.received) == 2, seconds=60, what="a warm worker")
     sent = web_stack.send(to="grace@example.com")
-    wait_for(lambda: len(receiver.received) == 4, seconds=5, what="both events")
+    wait_for(lambda: len(receiver.received) == 4, seconds=limit, what="both events")
     for request in receiver.received[2:]:
         body = standardwebhooks.Webhook(webhook["secret"]).verify(
             request.body, {name.lower(): value for name, value in request.headers.items()}
@@ -89,7 +90,7 @@ def test_a_receiver_that_was_down_for_hours_gets_every_event(web_stack, receiver
     for round_number in range(2, 5):
         wait_for(
             lambda: count_entries(web_stack, WEBHOOKS, Stage.WAITING) == 20,
-            seconds=10,
+            seconds=60,
             what="all deliveries to wait",
         )
         web_stack.query(NEXT_ATTEMPT)

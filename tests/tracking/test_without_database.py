@@ -17,7 +17,8 @@ import pytest
 from django.db import connection
 
 from tests.conftest import make_account
-from tests.stack.stack import COMMANDS, PYTHON, REPOSITORY, free_port, wait_for
+from tests.stack.limits import limited
+from tests.stack.stack import COMMANDS, PYTHON, REPOSITORY, START_SECONDS, free_port, wait_for
 from tests.tracking.conftest import BROWSER, TARGET, make_reader
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
@@ -36,7 +37,8 @@ def call(url: str, *, method: str = "GET", data: bytes | None = None):
         with urllib.request.build_opener(NoRedirect).open(request, timeout=30) as response:
             status, headers, body = response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:
-        status, headers, body = error.code, error.headers, error.read()
+        with error:
+            status, headers, body = error.code, error.headers, error.read()
     return status, headers, body, time.monotonic() - started
 
 
@@ -50,11 +52,11 @@ def web(tmp_path: Path, database_url: str) -> Iterator[str]:
         )
     url = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: is_alive(url), seconds=30, what="the web process answers")
+        wait_for(lambda: is_alive(url), seconds=START_SECONDS, what="the web process answers")
         yield url
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=40)
+        process.wait(timeout=60)
 
 
 def is_alive(url: str) -> bool:
@@ -98,18 +100,18 @@ def database_url(port: int) -> str:
     return f"postgres://{user}:{password}@127.0.0.1:{port}/{connection.settings_dict['NAME']}"
 
 
-@pytest.mark.alone
-def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp_path, settings):
+@limited(1)
+def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp_path, limit):
     reader = make_reader(make_account("alice").workspace)
     port = free_port()
     with web(tmp_path, database_url(port)) as url:
         assert call(f"{url}/readyz")[0] == 503
         status, headers, body, seconds = call(url + reader.click_path())
         assert (status, headers["Location"], body) == (302, TARGET, b"")
-        assert seconds < 1
+        assert seconds < limit
         status, headers, body, seconds = call(url + reader.pixel_path)
         assert (status, headers["Content-Type"], len(body)) == (200, "image/gif", 43)
-        assert seconds < 1
+        assert seconds < limit
         assert call(url + reader.pixel_path, method="HEAD")[:3:2] == (200, b"")
 
         status, _, page, _ = call(url + reader.unsubscribe_path)
@@ -121,29 +123,22 @@ def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp
         assert reader.kinds() == []
 
         with relay(port):
-            wait_for(lambda: len(reader.kinds()) == 2, seconds=20, what="the hits are recorded")
+            wait_for(lambda: len(reader.kinds()) == 2, seconds=60, what="the hits are recorded")
             assert reader.kinds() == ["clicked", "opened"]
             assert call(url + reader.unsubscribe_path, method="POST", data=b"")[0] == 200
             assert reader.kinds() == ["clicked", "opened", "unsubscribed"]
 
 
-def test_a_stopping_web_process_records_its_hits(tmp_path):
-    reader = make_reader(make_account("alice").workspace)
-    with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
-        for path in (reader.pixel_path, reader.click_path()):
-            call(url + path)
-    assert reader.kinds() == ["opened", "clicked"]
-    assert urlsplit(url).hostname == "127.0.0.1"
-
-
-def test_a_head_request_over_the_wire_has_no_body(tmp_path):
+def test_a_stopping_web_process_records_its_hits_but_no_head_request(tmp_path):
     reader = make_reader(make_account("alice").workspace)
     with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
         for path in (reader.pixel_path, reader.unsubscribe_path):
             host = urlsplit(url)
-            with socket.create_connection((host.hostname, host.port), timeout=10) as wire:
+            with socket.create_connection((host.hostname, host.port), timeout=60) as wire:
                 wire.sendall(f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
                 answer = b"".join(iter(lambda: wire.recv(65_536), b""))
             assert answer.startswith(b"HTTP/1.1 200")
             assert answer.endswith(b"\r\n\r\n")
-    assert reader.kinds() == []
+        for path in (reader.pixel_path, reader.click_path()):
+            call(url + path)
+    assert reader.kinds() == ["opened", "clicked"]

@@ -377,6 +377,7 @@ class TestStructure:
         send(api, file(), to=["a@example.com"], cc=["c@example.com"], bcc=["hidden@example.com"])
         found = messages_by_address()
         assert found.keys() == {"a@example.com", "c@example.com", "hidden@example.com"}
+        assert len({parse_message(source)["Message-ID"] for source in found.values()}) == 3
         for source in found.values():
             message = parse_message(source)
             assert (message["To"], message["Cc"], message["Bcc"]) == ("a@example.com", "c@example.com", None)
