@@ -9,6 +9,7 @@ from django.utils import translation
 
 from lib.coded_texts import CodedText, join_sentences, restore_text
 from lib.translation import translate
+from tests.rows import each
 
 
 @pytest.fixture
@@ -21,40 +22,37 @@ MISSING = CodedText("domains.no_spf", name="a.example")
 POLICY = CodedText("domains.dmarc_value", tag="p", value="x", rule=CodedText("domains.dmarc_policies"))
 
 
-@pytest.mark.parametrize(
-    ("text", "english", "translated"),
-    [
-        (MISSING, "No SPF record found at a.example.", "Kein SPF-Eintrag unter a.example gefunden."),
+@each(("text", "english", "translated"), [
+    (MISSING, "No SPF record found at a.example.", "Kein SPF-Eintrag unter a.example gefunden."),
+    (
+        CodedText("domains.dmarc_at", domain="b.example", error=CodedText("domains.dmarc_no_policy")),
+        "At b.example: The record has no p= tag. Add one, such as p=none.",
+        "Bei b.example: Im Eintrag fehlt p=. Ergänzen Sie es, etwa p=none.",
+    ),
+    (
+        CodedText("reputation.bounces", count="1,234", sent="5,000", days=7, share="24.68", limit=5),
+        "1,234 of 5,000 recipients in 7 days had an invalid address: 24.68%, above the limit of 5%.",
         (
-            CodedText("domains.dmarc_at", domain="b.example", error=CodedText("domains.dmarc_no_policy")),
-            "At b.example: The record has no p= tag. Add one, such as p=none.",
-            "Bei b.example: Im Eintrag fehlt p=. Ergänzen Sie es, etwa p=none.",
+            "1.234 von 5.000 Empfängern in 7 Tagen hatten eine ungültige Adresse: "
+            "24,68\N{NO-BREAK SPACE}%, über dem Grenzwert von 5\N{NO-BREAK SPACE}%."
         ),
-        (
-            CodedText("reputation.bounces", count="1,234", sent="5,000", days=7, share="24.68", limit=5),
-            "1,234 of 5,000 recipients in 7 days had an invalid address: 24.68%, above the limit of 5%.",
-            (
-                "1.234 von 5.000 Empfängern in 7 Tagen hatten eine ungültige Adresse: "
-                "24,68\N{NO-BREAK SPACE}%, über dem Grenzwert von 5\N{NO-BREAK SPACE}%."
-            ),
-        ),
-        (
-            CodedText("emails.suppressed", address="ada@a.example", reason=["bounce"]),
-            "ada@a.example is on the suppression list (bounce).",
-            "ada@a.example steht auf der Sperrliste (Bounce).",
-        ),
-        (
-            CodedText("workspaces.key_created", about="sample_data", words=["full_access", "limited"]),
-            "sample_data, full_access, limited",
-            "sample_data, Vollzugriff, eingeschränkt",
-        ),
-        (
-            CodedText("emails.already_sent"),
-            "This email was already sent and cannot be cancelled.",
-            "Diese E-Mail wurde bereits gesendet und kann nicht abgebrochen werden.",
-        ),
-    ],
-)
+    ),
+    (
+        CodedText("emails.suppressed", address="ada@a.example", reason=["bounce"]),
+        "ada@a.example is on the suppression list (bounce).",
+        "ada@a.example steht auf der Sperrliste (Bounce).",
+    ),
+    (
+        CodedText("workspaces.key_created", about="sample_data", words=["full_access", "limited"]),
+        "sample_data, full_access, limited",
+        "sample_data, Vollzugriff, eingeschränkt",
+    ),
+    (
+        CodedText("emails.already_sent"),
+        "This email was already sent and cannot be cancelled.",
+        "Diese E-Mail wurde bereits gesendet und kann nicht abgebrochen werden.",
+    ),
+])  # fmt: skip
 @pytest.mark.usefixtures("german")
 def test_a_text_is_english_and_is_translated_with_its_values(text, english, translated):
     assert text == english
@@ -79,7 +77,7 @@ def test_sentences_are_joined_and_translated_one_by_one():
     assert join_sentences("") == ""
 
 
-@pytest.mark.parametrize("text", [MISSING, POLICY, join_sentences(MISSING, POLICY, "x")])
+@each("text", [MISSING, POLICY, join_sentences(MISSING, POLICY, "x")])
 @pytest.mark.usefixtures("german")
 def test_a_text_is_stored_as_its_code_and_values(text):
     restored = restore_text(json.loads(json.dumps(text.to_json())))
@@ -88,24 +86,21 @@ def test_a_text_is_stored_as_its_code_and_values(text):
     assert translate(restored) == translate(text)
 
 
-@pytest.mark.parametrize(
-    "stored",
-    [
-        None,
-        {"code": "domains.of_another_version", "values": {}},
-        {"code": "domains.no_spf", "values": {"of_another_version": "x"}},
-    ],
-)
+@each("stored", [
+    None,
+    {"code": "domains.of_another_version", "values": {}},
+    {"code": "domains.no_spf", "values": {"of_another_version": "x"}},
+])  # fmt: skip
 def test_without_a_code_of_this_version_the_english_text_is_shown(stored):
     assert restore_text(stored, text="An English text.") == "An English text."
 
 
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda text: pickle.loads(pickle.dumps(text))])
+@each("clone", [copy.deepcopy, lambda text: pickle.loads(pickle.dumps(text))])
 def test_a_copy_has_the_code_and_values_too(clone):
     assert clone(POLICY).to_json() == POLICY.to_json()
 
 
-@pytest.mark.parametrize(("code", "values"), [("domains.unknown", {}), ("domains.no_spf", {})])
+@each(("code", "values"), [("domains.unknown", {}), ("domains.no_spf", {})])
 def test_a_text_needs_a_known_code_and_its_values(code, values):
     with pytest.raises(LookupError):
         CodedText(code, **values)

@@ -20,6 +20,7 @@ from lib.email_addresses import (
     quote_name,
     read_stored_address,
 )
+from tests.rows import each
 
 LOCAL = st.text(alphabet="abzAZ09!#$%&'*+/=?^_`{|}~-.", min_size=1, max_size=70)
 DOMAIN = st.text(alphabet="abzAZ09-.", min_size=1, max_size=80)
@@ -48,15 +49,12 @@ def test_the_regular_expression_and_the_library_agree(local, domain, tld):
     assert parse_ours(text) == parse_with_library(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each("text", [
         "ada@example.com", "a.b+c@mail.example.co", "x" * 64 + "@example.com", "x" * 65 + "@example.com", ".a@b.co",
         "a.@b.co", "a..b@b.co", "a@-b.co", "a@b-.co", "a@" + "b" * 63 + ".co", "a@" + "b" * 64 + ".co",
         "a@xn--bcher-kva.example", "a@b.invalid", "a@b.local", "a@b.test", "a@test", "a@" + "b." * 126 + "co",
         "ADA@EXAMPLE.COM", "a@b_c.co",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_they_agree_at_the_edges(text):
     assert parse_ours(text) == parse_with_library(text)
 
@@ -79,7 +77,7 @@ def test_a_list_round_trips_through_parsing(pairs):
     assert [read_stored_address(str(address)) for address in addresses] == addresses
 
 
-@pytest.mark.parametrize("text", ['"a, b@example.com', "a@example.com b@example.com", "a@example.com,\\"])
+@each("text", ['"a, b@example.com', "a@example.com b@example.com", "a@example.com,\\"])
 def test_a_list_with_an_invalid_item_is_refused(text):
     with pytest.raises(InvalidAddress):
         parse_address_list(text)
@@ -96,21 +94,18 @@ def test_a_hostile_list_is_read_in_linear_time():
 INTERNATIONAL = "\u7528\u6237@xn--r8jz45g.jp"
 
 
-@pytest.mark.parametrize(
-    ("text", "spec"),
-    [
-        ("\u7528\u6237@\u4f8b\u3048.jp", INTERNATIONAL),
-        ("\u7528\u6237 <\u7528\u6237@\u4f8b\u3048\u3002jp>".replace("\u3002", "."), INTERNATIONAL),
-        ("\u7528\u6237@XN--R8JZ45G.jp", INTERNATIONAL),
-        ("jo\u0308rg@example.com", "j\u00f6rg@example.com"),
-        ("ada@\u4f8b\u3048.jp", "ada@xn--r8jz45g.jp"),
-    ],
-)
+@each(("text", "spec"), [
+    ("\u7528\u6237@\u4f8b\u3048.jp", INTERNATIONAL),
+    ("\u7528\u6237 <\u7528\u6237@\u4f8b\u3048\u3002jp>".replace("\u3002", "."), INTERNATIONAL),
+    ("\u7528\u6237@XN--R8JZ45G.jp", INTERNATIONAL),
+    ("jo\u0308rg@example.com", "j\u00f6rg@example.com"),
+    ("ada@\u4f8b\u3048.jp", "ada@xn--r8jz45g.jp"),
+])  # fmt: skip
 def test_a_recipient_has_one_form_for_all_spellings(text, spec):
     assert parse_recipient(text).spec == spec
 
 
-@pytest.mark.parametrize("text", ["\u7528" * 22 + "@example.com", "\u7528 \u6237@example.com", "\u202ea@example.com"])
+@each("text", ["\u7528" * 22 + "@example.com", "\u7528 \u6237@example.com", "\u202ea@example.com"])
 def test_an_invalid_international_address_is_refused(text):
     with pytest.raises(InvalidAddress):
         parse_recipient(text)
@@ -125,6 +120,6 @@ def test_addresses_are_compared_without_case_in_every_script():
     assert normalize_address("J\u00d6RG@example.com") == normalize_address("j\u00f6rg@example.com")
 
 
-@pytest.mark.parametrize("text", ["\u7528\u6237@\u4f8b\u3048.jp", INTERNATIONAL, "\u6237@xn--", "\u7528"])
+@each("text", ["\u7528\u6237@\u4f8b\u3048.jp", INTERNATIONAL, "\u6237@xn--", "\u7528"])
 def test_a_search_finds_the_stored_form(text):
     assert normalize_search(text) in normalize_address(INTERNATIONAL)

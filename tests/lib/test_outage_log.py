@@ -26,10 +26,7 @@ def test_an_outage_is_logged_at_its_start_and_at_its_end(outage, caplog):
     outage.record_success()
     outage.record_success()
     assert messages(caplog) == ["down", "up"]
-    assert [record.data for record in caplog.records] == [
-        {"error": "OSError: refused", "failures": 1},
-        {"failures": 3},
-    ]
+    assert [record.data for record in caplog.records] == [{"error": "OSError: refused", "failures": 1}, {"failures": 3}]
 
 
 def test_a_long_outage_is_logged_rarely_with_the_number_of_failures(outage, caplog, monkeypatch):

@@ -11,6 +11,7 @@ from lib.redis_client import SentinelUrl, ask_redis, broker_settings
 from suppressions import notices
 from suppressions.notices import SuppressionNotice, publish_notice
 from tests.lib.sentinel import running_sentinel
+from tests.rows import each
 from tests.stack.stack import wait_for
 
 
@@ -63,21 +64,18 @@ def test_notices_of_suppressions_arrive(servers, settings, monkeypatch):
     assert received[0].covers("ws", "ada@example.com", stream="", ignores_unsubscribes=False)
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("redis+sentinel://one/mail", [[["one", 26379]], "mail", 0, ["", ""], None]),
-        ("redis+sentinel://u:p%2C@one:1,two/mail/3", [[["one", 1], ["two", 26379]], "mail", 3, ["u", "p,"], None]),
-        ("redis+sentinel://[::1]:7/m?sentinel_password=x", [[["::1", 7]], "m", 0, ["", ""], "x"]),
-    ],
-)
+@each(("url", "expected"), [
+    ("redis+sentinel://one/mail", [[["one", 26379]], "mail", 0, ["", ""], None]),
+    ("redis+sentinel://u:p%2C@one:1,two/mail/3", [[["one", 1], ["two", 26379]], "mail", 3, ["u", "p,"], None]),
+    ("redis+sentinel://[::1]:7/m?sentinel_password=x", [[["::1", 7]], "m", 0, ["", ""], "x"]),
+])  # fmt: skip
 def test_a_url_names_sentinels_service_and_account(url, expected):
     parts = SentinelUrl.parse(url)
     values = [parts.sentinels, parts.service, parts.database, parts.account, parts.sentinel_password]
     assert json.loads(json.dumps(values)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "url", ["redis+sentinel://one", "redis+sentinel://one:x/mail", "redis+sentinel://one,/mail", "redis+sentinel:///m"]
 )
 def test_an_incomplete_url_is_refused(url):

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lib.mail.smtp_data import DataRefusal, read_message
+from tests.rows import each
 
 LINES = st.lists(st.sampled_from([b"", b".", b"..", b".a", b"a.", b"x" * 40]), max_size=12)
 
@@ -49,7 +49,7 @@ def test_any_packets_have_the_same_message(lines, cuts, limit):
     assert receive(packets, limit=limit) == (message, None, len(message) + 2)
 
 
-@pytest.mark.parametrize(("more", "refusal"), [(0, None), (1, DataRefusal.TOO_LARGE)])
+@each(("more", "refusal"), [(0, None), (1, DataRefusal.TOO_LARGE)])
 def test_the_limit_of_the_size_counts_what_is_received(more, refusal):
     message = b".\r\n" * 1_000
     packets = [as_sent(message)[start : start + 100] for start in range(0, 5_000, 100)]

@@ -19,6 +19,7 @@ from lib.network.address_guard import (
     unwrap,
 )
 from tests.lib import targets
+from tests.rows import each
 
 PUBLIC = ip_address("8.8.8.8")
 PUBLIC_V6 = ip_address("2001:4860:4860::8888")
@@ -40,48 +41,48 @@ def mapped(address: IPv4Address) -> IPv6Address:
     return IPv6Address(MAPPED + int(address))
 
 
-@pytest.mark.parametrize("text", targets.REFUSED_ADDRESSES)
+@each("text", targets.REFUSED_ADDRESSES)
 def test_address_is_refused_with_a_reason(text: str) -> None:
     assert guard.refusal_reason(ip_address(text))
     with pytest.raises(AddressRefused):
         guard.check_addresses([ip_address(text)])
 
 
-@pytest.mark.parametrize("text", targets.ALLOWED_ADDRESSES)
+@each("text", targets.ALLOWED_ADDRESSES)
 def test_address_is_allowed(text: str) -> None:
     assert guard.refusal_reason(ip_address(text)) is None
 
 
-@pytest.mark.parametrize("host", targets.REFUSED_HOSTS, ids=lambda host: ascii(host)[:40])
+@each("host", targets.REFUSED_HOSTS)
 def test_malformed_or_internal_host_is_refused(host: str) -> None:
     with pytest.raises(HostRefused):
         guard.check_host(host)
 
 
-@pytest.mark.parametrize("host", targets.REFUSED_LITERALS)
+@each("host", targets.REFUSED_LITERALS)
 def test_literal_is_refused_for_its_address(host: str) -> None:
     with pytest.raises(AddressRefused):
         guard.check_host(host)
 
 
-@pytest.mark.parametrize(("host", "name"), targets.ALLOWED_HOSTS, ids=ascii)
+@each(("host", "name"), targets.ALLOWED_HOSTS)
 def test_name_is_returned_in_a_labels(host: str, name: str) -> None:
     assert guard.check_host(host) == name
 
 
-@pytest.mark.parametrize(("host", "address"), targets.ALLOWED_LITERALS)
+@each(("host", "address"), targets.ALLOWED_LITERALS)
 def test_literal_is_returned_as_an_address(host: str, address: str) -> None:
     assert guard.check_host(host) == ip_address(address)
 
 
-@pytest.mark.parametrize("host", targets.PRIVATE_TARGETS)
+@each("host", targets.PRIVATE_TARGETS)
 def test_private_target_is_allowed_on_a_trial_only(host: str) -> None:
     assert trial.check_host(host)
     with pytest.raises(TargetRefused):
         guard.check_host(host)
 
 
-@pytest.mark.parametrize("host", targets.ALWAYS_REFUSED_TARGETS)
+@each("host", targets.ALWAYS_REFUSED_TARGETS)
 def test_trial_refuses_all_other_targets(host: str) -> None:
     with pytest.raises(TargetRefused):
         trial.check_host(host)
@@ -100,7 +101,7 @@ def test_mapped_answer_is_returned_as_the_address_connected_to() -> None:
     assert guard.check_addresses([ip_address("::ffff:8.8.8.8")]) == (PUBLIC,)
 
 
-@pytest.mark.parametrize("answers", [[INSIDE, PUBLIC], [PUBLIC, INSIDE], [PUBLIC, PUBLIC_V6, INSIDE]])
+@each("answers", [[INSIDE, PUBLIC], [PUBLIC, INSIDE], [PUBLIC, PUBLIC_V6, INSIDE]])
 def test_one_refused_answer_refuses_all(answers: list[Address]) -> None:
     with pytest.raises(AddressRefused):
         guard.check_addresses(answers)
@@ -116,7 +117,7 @@ def test_answers_may_be_read_once_only() -> None:
         guard.check_addresses(iter([PUBLIC, INSIDE]))
 
 
-@pytest.mark.parametrize("text", ["8.8.8.8", "::ffff:8.8.8.8", "2001:4860:4860::8888"])
+@each("text", ["8.8.8.8", "::ffff:8.8.8.8", "2001:4860:4860::8888"])
 def test_own_address_is_refused_in_every_spelling(text: str) -> None:
     ours = Guard(own=frozenset({PUBLIC, PUBLIC_V6}))
     assert ours.refusal_reason(ip_address(text))

@@ -18,6 +18,7 @@ from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from lib.network.target_urls import UrlRefused, UrlRules, parse_target
 from tests.lib import targets
 from tests.lib.nameserver import SERVFAIL, NameServer
+from tests.rows import each
 from tests.stack.stack import wait_for
 from tests.webhooks.receiver import Receiver, status
 
@@ -25,6 +26,8 @@ RULES = UrlRules(guard=Guard())
 TRIAL = UrlRules(guard=Guard(allow_private=True))
 NAME = "hooks.example.com"
 REFUSED = tuple(text for text in targets.REFUSED_ADDRESSES if "%" not in text)
+# test_address_guard has all of them.
+SOME_REFUSED = REFUSED[::13]
 # Without hosts that are valid as parts of a URL: with a port, a path, a query.
 MALFORMED_HOSTS = tuple(
     host
@@ -87,40 +90,34 @@ def literal(text: str) -> str:
     return f"[{text}]" if ip_address(text).version == 6 else text
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each("text", REFUSED)
 def test_a_refused_address_is_not_dialled_as_a_literal(dialled, text):
     with pytest.raises(TargetRefused):
         get(f"https://{literal(text)}/")
     assert dialled == []
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_a_refused_address_is_not_dialled_as_a_dns_answer(dialled, text):
-    for answers in ([text], [text, text]):
+@each("text", SOME_REFUSED)
+def test_a_refused_address_is_not_dialled_as_a_dns_answer_alone_or_among_public_ones(dialled, text):
+    public = {"A": ["8.8.8.8"], "AAAA": ["2001:4860:4860::8888"]}
+    kind = record_type(text)
+    for answers in ({kind: [text]}, {kind: [text, text]}, {**public, kind: [*public[kind], text]}):
         with pytest.raises(AddressRefused) as refused:
-            get(f"https://{NAME}/", resolver=FakeResolver({record_type(text): answers}))
+            get(f"https://{NAME}/", resolver=FakeResolver(answers))
         assert str(refused.value) == "address not allowed"
     assert dialled == []
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_one_refused_answer_among_public_ones_refuses_all(dialled, text):
-    answers = {"A": ["8.8.8.8"], "AAAA": ["2001:4860:4860::8888"]}
-    answers[record_type(text)] = [*answers[record_type(text)], text]
-    with pytest.raises(AddressRefused):
-        get(f"https://{NAME}/", resolver=FakeResolver(answers))
-    assert dialled == []
-
-
-@pytest.mark.parametrize("text", REFUSED)
+@each("text", SOME_REFUSED)
 def test_a_name_rebound_after_the_check_is_dialled_at_its_checked_address(dialled, text):
     """The resolver is queried once: a different second answer has no effect."""
+    dialled.clear()
     with pytest.raises(aiohttp.ClientConnectorError):
         get(f"https://{NAME}/", resolver=FakeResolver({"A": ["8.8.8.8"]}, {record_type(text): [text]}))
     assert dialled == ["8.8.8.8"]
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each("text", SOME_REFUSED)
 def test_a_name_rebound_between_two_attempts_is_refused(dialled, monkeypatch, text):
     monkeypatch.setattr(guarded_http, "CACHE_SECONDS", 0)
 
@@ -142,31 +139,26 @@ def test_a_name_rebound_between_two_attempts_is_refused(dialled, monkeypatch, te
     assert dialled == []
 
 
-@pytest.mark.parametrize("host", MALFORMED_HOSTS, ids=lambda host: ascii(host)[:40])
+@each("host", MALFORMED_HOSTS)
 def test_a_malformed_host_is_refused(dialled, host):
     with pytest.raises(TargetRefused):
         get(f"https://{host}/")
     assert dialled == []
 
 
-def test_the_tables_have_at_least_120_entries():
-    assert len(set(REFUSED)) >= 120
-    assert len(set(MALFORMED_HOSTS)) >= 120
-
-
-@pytest.mark.parametrize("text", targets.ALLOWED_ADDRESSES)
+@each("text", targets.ALLOWED_ADDRESSES)
 def test_only_an_allowed_address_is_dialled(dialled, text):
-    address = str(unwrap(ip_address(text)))
+    dialled.clear()
     for url, resolver in (
         (f"https://{literal(text)}/", None),
         (f"https://{NAME}/", FakeResolver({record_type(text): [text]})),
     ):
         with pytest.raises(aiohttp.ClientConnectorError):
             get(url, resolver=resolver)
-    assert dialled == [address, address]
+    assert dialled == [str(unwrap(ip_address(text)))] * 2
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1"])
+@each("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1"])
 def test_on_a_trial_a_private_server_is_reached(host):
     with Receiver(host="127.0.0.1" if host == "localhost" else host) as receiver:
         target = f"http://{f'[{host}]' if ':' in host else host}:{receiver.port}/"
@@ -195,7 +187,7 @@ def test_two_failed_queries_are_a_dns_error_not_a_missing_address():
         get(f"http://{NAME}/", TRIAL, Resolver([server.address]))
 
 
-@pytest.mark.parametrize("text", targets.REFUSED_ADDRESSES[::9])
+@each("text", targets.REFUSED_ADDRESSES[::50])
 def test_a_redirect_is_returned_and_not_followed(text):
     with Receiver() as receiver:
         receiver.answer = status(302, f"Location: http://{literal(text.partition('%')[0])}/latest/meta-data/")
@@ -238,75 +230,39 @@ def test_dns_answers_are_cached_briefly(monkeypatch):
         assert server.count(NAME, "A") >= 3
 
 
-@pytest.mark.parametrize(
-    ("url", "normalized"),
-    [
-        ("https://example.com", "https://example.com/"),
-        ("HTTPS://EXAMPLE.com:443/Hook?a=b&c=%20", "https://example.com/Hook?a=b&c=%20"),
-        ("https://example.com?x=1", "https://example.com/?x=1"),
-        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
-        ("https://example.com./a/../b", "https://example.com/a/../b"),
-        ("https://8.8.8.8/", "https://8.8.8.8/"),
-        ("https://[2606:4700::1111]/", "https://[2606:4700::1111]/"),
-        ("https://example.com/" + "a" * 2028, "https://example.com/" + "a" * 2028),
-    ],
-)
+@each(("url", "normalized"), [
+    ("https://example.com", "https://example.com/"),
+    ("HTTPS://EXAMPLE.com:443/Hook?a=b&c=%20", "https://example.com/Hook?a=b&c=%20"),
+    ("https://example.com?x=1", "https://example.com/?x=1"),
+    ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+    ("https://example.com./a/../b", "https://example.com/a/../b"),
+    ("https://8.8.8.8/", "https://8.8.8.8/"),
+    ("https://[2606:4700::1111]/", "https://[2606:4700::1111]/"),
+    ("https://example.com/" + "a" * 2028, "https://example.com/" + "a" * 2028),
+])  # fmt: skip
 def test_a_url_is_normalized(url, normalized):
     assert str(parse_target(url, rules=RULES).url) == normalized
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "example.com",
-        "//example.com/",
-        "https:example.com",
-        "https:/example.com",
-        "https://",
-        "https:///path",
-        "http://example.com/",
-        "ftp://example.com/",
-        "file:///etc/passwd",
-        "gopher://127.0.0.1:6379/_FLUSHALL",
-        "javascript://example.com/%0aalert(1)",
-        "https://user@example.com/",
-        "https://user:secret@example.com/",
-        "https://example.com@127.0.0.1/",
-        "https://example.com/#fragment",
-        "https://example.com#@127.0.0.1/",
-        "https://example.com\\@127.0.0.1/",
-        "https://127.0.0.1\\.example.com/",
-        "https://example.com/a b",
-        "https://example.com/ü",
-        "https://example.com/\r\nHost: 127.0.0.1",
-        "https://example.com\t/",
-        " https://example.com/",
-        "https://example.com/\n",
-        "https://example.com:0/",
-        "https://example.com:22/",
-        "https://example.com:80/",
-        "https://example.com:8443/",
-        "https://example.com:65536/",
-        "https://example.com:443443/",
-        "https://example.com:-1/",
-        "https://example.com:+443/",
-        "https://example.com:\uff14\uff14\uff13/",
-        "https://example.com:/",
-        "https://[::1/",
-        "https://[::1]x/",
-        "https://[example.com]/",
-        "https://example.com,127.0.0.1/",
-        "https://example.com/" + "a" * 2029,
-    ],
-    ids=lambda url: ascii(url)[:50],
-)
+@each("url", [
+    "", "example.com", "//example.com/", "https:example.com", "https:/example.com", "https://", "https:///path",
+    "http://example.com/", "ftp://example.com/", "file:///etc/passwd", "gopher://127.0.0.1:6379/_FLUSHALL",
+    "javascript://example.com/%0aalert(1)", "https://user@example.com/", "https://user:secret@example.com/",
+    "https://example.com@127.0.0.1/", "https://example.com/#fragment", "https://example.com#@127.0.0.1/",
+    "https://example.com\\@127.0.0.1/", "https://127.0.0.1\\.example.com/", "https://example.com/a b",
+    "https://example.com/ü", "https://example.com/\r\nHost: 127.0.0.1", "https://example.com\t/",
+    " https://example.com/", "https://example.com/\n", "https://example.com:0/", "https://example.com:22/",
+    "https://example.com:80/", "https://example.com:8443/", "https://example.com:65536/", "https://example.com:443443/",
+    "https://example.com:-1/", "https://example.com:+443/", "https://example.com:\uff14\uff14\uff13/",
+    "https://example.com:/", "https://[::1/", "https://[::1]x/", "https://[example.com]/",
+    "https://example.com,127.0.0.1/", "https://example.com/" + "a" * 2029,
+])  # fmt: skip
 def test_a_url_that_is_not_plain_https_is_refused(url):
     with pytest.raises(TargetRefused):
         parse_target(url, rules=RULES)
 
 
-@pytest.mark.parametrize("port", [443, 8443])
+@each("port", [443, 8443])
 def test_the_ports_are_a_setting(port):
     assert (
         parse_target(f"https://example.com:{port}/", rules=UrlRules(guard=Guard(), ports=(443, 8443))).url.port == port

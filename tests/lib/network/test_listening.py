@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from lib.network.listening import CannotListen, close_sockets, open_sockets, show_addresses
+from tests.rows import each
 from tests.stack.stack import free_port
 
 
@@ -18,7 +19,7 @@ def test_ipv4_and_ipv6_have_a_socket_each_on_the_same_port():
     close_sockets(sockets)
 
 
-@pytest.mark.parametrize("other", ["127.0.0.1", "0.0.0.0"])
+@each("other", ["127.0.0.1", "0.0.0.0"])
 def test_a_port_of_another_program_is_explained_and_leaves_no_socket(other):
     with socket.create_server((other, 0)) as taken:
         port = taken.getsockname()[1]

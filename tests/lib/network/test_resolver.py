@@ -8,6 +8,7 @@ import pytest
 
 from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 from tests.lib.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED, NameServer
+from tests.rows import each
 
 ZONES = {
     "example.com": {
@@ -43,7 +44,7 @@ def look_up(server: NameServer, name: str, kind: str, *, seconds: float = 2.0) -
     return asyncio.run(Resolver([server.address], lifetime_seconds=seconds).look_up(name, kind))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "kind", "records"),
     [
         ("example.com", "MX", {(10, "a.example.com"), (20, "b.example.com")}),
@@ -72,18 +73,18 @@ def test_a_name_without_such_records_exists(server):
     assert look_up(server, "_domainkey.example.com", "TXT").status is LookupStatus.NO_DATA
 
 
-@pytest.mark.parametrize("name", ["nowhere.example", "dangling.example.com", "x.a.example.com"])
+@each("name", ["nowhere.example", "dangling.example.com", "x.a.example.com"])
 def test_a_missing_name_is_an_answer(server, name):
     assert look_up(server, name, "MX").status is LookupStatus.NO_NAME
 
 
-@pytest.mark.parametrize("name", ["broken.example", "shut.example", "silent.example", "odd.example", "half.example"])
+@each("name", ["broken.example", "shut.example", "silent.example", "odd.example", "half.example"])
 def test_a_failing_server_is_a_dns_error(server, name):
     with pytest.raises(DnsError):
         look_up(server, name, "MX", seconds=0.3)
 
 
-@pytest.mark.parametrize("name", ["loop.example.com", "a" * 64 + ".example", "a..example", "x." * 128])
+@each("name", ["loop.example.com", "a" * 64 + ".example", "a..example", "x." * 128])
 def test_a_name_that_cannot_be_queried_is_a_dns_error(server, name):
     with pytest.raises(DnsError):
         look_up(server, name, "A", seconds=0.3)

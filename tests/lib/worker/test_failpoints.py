@@ -8,10 +8,11 @@ import pytest
 
 from config import checks
 from lib.worker import failpoints
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["nowhere:1:kill", "emails.after_claim:0:kill", "emails.after_claim:x:kill", "emails.after_claim:1:dance", "kill"],
 )

@@ -4,6 +4,7 @@ import pytest
 from django.db import InterfaceError, OperationalError
 
 from lib.worker.unused_claims import UnusedClaims
+from tests.rows import each
 
 
 class Database:
@@ -25,7 +26,7 @@ def claim_and_fail(unused, error):
         raise error
 
 
-@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@each("error", [OperationalError, InterfaceError])
 def test_claims_are_kept_until_the_database_responds(error):
     database = Database()
     unused = UnusedClaims(database.give_back)
