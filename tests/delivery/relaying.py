@@ -1,7 +1,8 @@
 """Deliveries to a scripted server."""
 
 import asyncio
-from collections.abc import Coroutine
+import functools
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -40,6 +41,16 @@ def run(work: Coroutine[Any, Any, T]) -> T:
             return await work
 
     return asyncio.run(limited())
+
+
+def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test that is a coroutine."""
+
+    @functools.wraps(test)
+    def run_test(*instance: Any, **fixtures: Any) -> None:
+        run(test(*instance, **fixtures))
+
+    return run_test
 
 
 def relay(server: ScriptedServer, **options: Any) -> RelayTransport:

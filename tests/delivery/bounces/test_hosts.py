@@ -1,31 +1,19 @@
 """Receiving hosts: the provider of a recipient, from the domain and from a reply."""
 
-import pytest
-
 from delivery.bounces.hosts import PROVIDERS, provider_of_domain, provider_of_reply
+from tests.rows import each
 
 
-@pytest.mark.parametrize(
-    ("domain", "name"),
-    [
-        ("gmail.com", "Google"),
-        ("googlemail.com", "Google"),
-        ("outlook.com", "Microsoft"),
-        ("hotmail.co.uk", "Microsoft"),
-        ("live.com.au", "Microsoft"),
-        ("outlook.de", "Microsoft"),
-        ("yahoo.co.jp", "Yahoo"),
-        ("aol.com", "Yahoo"),
-        ("icloud.com", "Apple"),
-        ("gmx.net", "GMX, WEB.DE"),
-        ("web.de", "GMX, WEB.DE"),
-    ],
-)
+@each(("domain", "name"), [
+    ("gmail.com", "Google"), ("googlemail.com", "Google"), ("outlook.com", "Microsoft"), ("hotmail.co.uk", "Microsoft"),
+    ("live.com.au", "Microsoft"), ("outlook.de", "Microsoft"), ("yahoo.co.jp", "Yahoo"), ("aol.com", "Yahoo"),
+    ("icloud.com", "Apple"), ("gmx.net", "GMX, WEB.DE"), ("web.de", "GMX, WEB.DE"),
+])  # fmt: skip
 def test_a_domain_of_mailboxes_names_its_provider(domain, name):
     assert provider_of_domain(domain).name == name
 
 
-@pytest.mark.parametrize(
+@each(
     "domain",
     ["acme.example", "gmail.com.evil.example", "mygmail.com", "hotmail", "hotmail.evil.example", "gmail.fr", "", "."],
 )
@@ -33,32 +21,26 @@ def test_any_other_domain_has_no_known_provider(domain):
     assert provider_of_domain(domain) is None
 
 
-@pytest.mark.parametrize(
-    ("reply", "name"),
-    [
-        ("5.1.1 The email account that you tried to reach does not exist. d2e1a72fcca58 - gsmtp", "Google"),
-        (
-            "5.4.1 Recipient address rejected: Access denied. [AM5EUR02FT013.eop-EUR02.prod.protection.outlook.com]",
-            "Microsoft",
-        ),
-        ("5.1.10 RESOLVER.ADR.RecipientNotFound [BN8NAM11.prod.outlook.com 2026-11-26]", "Microsoft"),
-        ("Message not accepted for policy reasons. See https://senders.yahooinc.com/smtp-error-codes", "Yahoo"),
-        ("5.1.1 User Unknown mx0a-00.pphosted.com", "Proofpoint"),
-    ],
-)
+@each(("reply", "name"), [
+    ("5.1.1 The email account that you tried to reach does not exist. d2e1a72fcca58 - gsmtp", "Google"),
+    (
+        "5.4.1 Recipient address rejected: Access denied. [AM5EUR02FT013.eop-EUR02.prod.protection.outlook.com]",
+        "Microsoft",
+    ),
+    ("5.1.10 RESOLVER.ADR.RecipientNotFound [BN8NAM11.prod.outlook.com 2026-11-26]", "Microsoft"),
+    ("Message not accepted for policy reasons. See https://senders.yahooinc.com/smtp-error-codes", "Yahoo"),
+    ("5.1.1 User Unknown mx0a-00.pphosted.com", "Proofpoint"),
+])  # fmt: skip
 def test_a_reply_names_the_provider_of_a_companys_domain(reply, name):
     assert provider_of_reply(reply).name == name
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "5.1.1 No such user",
-        "5.7.1 <ada@outlook.com>: Sender address rejected",
-        "blocked using barracudacentral.org, see http://www.barracudacentral.org/reputation",
-    ],
-)
+@each("reply", [
+    "",
+    "5.1.1 No such user",
+    "5.7.1 <ada@outlook.com>: Sender address rejected",
+    "blocked using barracudacentral.org, see http://www.barracudacentral.org/reputation",
+])  # fmt: skip
 def test_a_quoted_address_or_a_block_list_names_none(reply):
     assert provider_of_reply(reply) is None
 

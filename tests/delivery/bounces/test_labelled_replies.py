@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from delivery.bounces.classification import SmtpStage, names_sender
 from delivery.bounces.reasons import RECIPIENT_FAULTS
 from delivery.bounces.replies import Reply, SuppressOn
@@ -17,6 +15,7 @@ from inbound.reports.classification import classify_bounce
 from inbound.reports.dsn import reply_code, status_code
 from tests.delivery.bounces.test_classification import ROWS
 from tests.inbound.samples import FOLDER
+from tests.rows import each
 
 RECIPIENT = "ada@example.com"
 SENDER_NAMES = ("alice.example", "bounces.alice.example", "mail.alice.example")
@@ -108,7 +107,7 @@ def test_the_set_is_large_and_of_many_hosts():
     assert len(set(replies)) == len(replies)
 
 
-@pytest.mark.parametrize("replies", [labelled_replies, all_replies], ids=["replies of many hosts", "all replies"])
+@each("replies", [labelled_replies, all_replies])
 def test_suppressions_are_precise_and_complete(replies):
     confusion = Confusion(tuple((reply, suppresses(reply)) for reply in replies()))
     sys.stdout.write(str(confusion))

@@ -1,22 +1,14 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.bounces.replies import Reply, safe_text
+from tests.rows import each
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("5.1.1 no such user", "5.1.1"),
-        ("4.7.1", "4.7.1"),
-        ("2.0.0 ok", "2.0.0"),
-        ("no such user 5.1.1", None),
-        ("5.1.1.2 x", None),
-        ("3.1.1 x", None),
-        ("", None),
-    ],
-)
+@each(("text", "code"), [
+    ("5.1.1 no such user", "5.1.1"), ("4.7.1", "4.7.1"), ("2.0.0 ok", "2.0.0"), ("no such user 5.1.1", None),
+    ("5.1.1.2 x", None), ("3.1.1 x", None), ("", None),
+])  # fmt: skip
 def test_an_enhanced_code_is_read_at_the_start(text, code):
     assert Reply(550, text).enhanced_code == code
 

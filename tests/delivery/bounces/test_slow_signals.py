@@ -1,13 +1,12 @@
 """Replies that ask for less email, and block lists that have the sending address (docs/decisions/0278)."""
 
-import pytest
-
 from delivery.bounces.classification import SmtpStage, classify
 from delivery.bounces.listings import OWN_LIST
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryStatus, Reply
 from delivery.bounces.slow_signals import SlowSignal, relay_signal, slow_signal
 from delivery.transports.smtp.errors import LISTING_WAIT, SmtpError
+from tests.rows import each
 
 RATE, REPUTATION, LISTED = SlowSignal
 LIMITED, DISTRUSTED = FailureReason.RATE_LIMITED, FailureReason.REPUTATION
@@ -119,14 +118,14 @@ def outcome_of(stage, reply):
     return SmtpError(stage, Reply(int(code), text)).outcome(sender_names=(), recipient="ada@example.com")
 
 
-@pytest.mark.parametrize(("stage", "reply", "reason", "signal"), TEXTS, ids=[reply[:60] for _, reply, *_ in TEXTS])
+@each(("stage", "reply", "reason", "signal"), TEXTS)
 def test_a_reply_has_its_reason_and_signal(stage, reply, reason, signal):
     outcome = outcome_of(SmtpStage(stage), reply)
     assert (outcome.reason, slow_signal(outcome, stage=SmtpStage(stage))) == (reason, signal)
     assert not outcome.retry_after
 
 
-@pytest.mark.parametrize("stage", [SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.MAIL, SmtpStage.RCPT, SmtpStage.DOT])
+@each("stage", [SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.MAIL, SmtpStage.RCPT, SmtpStage.DOT])
 def test_a_listing_of_the_sending_address_defers_for_four_hours(stage):
     for reply, name in LISTINGS:
         outcome = outcome_of(stage, reply)
@@ -149,6 +148,6 @@ def test_a_report_about_a_listing_is_final():
         assert (found.status, found.reason, found.listed_by) == (DeliveryStatus.BOUNCED, BLOCKED, ""), reply
 
 
-@pytest.mark.parametrize(("stage", "reply", "signal"), RELAYED, ids=[reply[:60] for _, reply, _ in RELAYED])
+@each(("stage", "reply", "signal"), RELAYED)
 def test_a_relay_is_slowed_by_its_own_words_only(stage, reply, signal):
     assert relay_signal(outcome_of(SmtpStage(stage), reply), stage=SmtpStage(stage)) is signal

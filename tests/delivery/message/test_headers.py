@@ -4,11 +4,12 @@ import pytest
 
 from delivery.message.errors import UnsafeHeader
 from delivery.message.headers import encoded_address, header_with_parameters, text_header
+from tests.rows import each
 
 LONG_ID = "<" + "A" * 90 + "@prod.example>"
 
 
-@pytest.mark.parametrize("name", ["References", "in-reply-to"])
+@each("name", ["References", "in-reply-to"])
 def test_message_ids_are_folded_between_ids_and_never_encoded(name):
     lines = text_header(name, f"{LONG_ID}  <b@c.example> {LONG_ID}").split("\r\n ")
     assert lines == [f"{name}: {LONG_ID}", "<b@c.example>", LONG_ID]
@@ -22,7 +23,7 @@ def test_an_empty_value_has_no_trailing_space():
     assert text_header("Subject", "") == "Subject:"
 
 
-@pytest.mark.parametrize("value", ["a/b\r\nX: y", "a/é", "a/b\x7f"])
+@each("value", ["a/b\r\nX: y", "a/é", "a/b\x7f"])
 def test_parameters_are_printable_ascii(value):
     with pytest.raises(UnsafeHeader):
         header_with_parameters("Content-Type", value)
@@ -31,20 +32,17 @@ def test_parameters_are_printable_ascii(value):
 LONG_NAME = "The Customer Success and Wellbeing Team at Example & Company"
 
 
-@pytest.mark.parametrize(
-    ("name", "phrase"),
-    [
-        (LONG_NAME, LONG_NAME),
-        (f"{LONG_NAME}, Inc.", f'"{LONG_NAME},\r\n Inc."'),
-        ("Alice  Blank", '"Alice  Blank"'),
-        ('A "B" C', '"A \\"B\\" C"'),
-    ],
-)
+@each(("name", "phrase"), [
+    (LONG_NAME, LONG_NAME),
+    (f"{LONG_NAME}, Inc.", f'"{LONG_NAME},\r\n Inc."'),
+    ("Alice  Blank", '"Alice  Blank"'),
+    ('A "B" C', '"A \\"B\\" C"'),
+])  # fmt: skip
 def test_an_ascii_name_is_not_encoded(name, phrase):
     assert encoded_address(name, "a@b.example").replace("\r\n <", " <") == f"{phrase} <a@b.example>"
 
 
-@pytest.mark.parametrize("name", ["x" * 80, "a  b" * 12, "=?utf-8?q?x?=", '"' * 60, '"' * 39])
+@each("name", ["x" * 80, "a  b" * 12, "=?utf-8?q?x?=", '"' * 60, '"' * 39])
 def test_an_ascii_name_that_cannot_be_folded_is_encoded(name):
     assert encoded_address(name, "a@b.example").startswith("=?utf-8?b?")
 

@@ -5,7 +5,6 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
@@ -19,6 +18,7 @@ from delivery.message.html import (
     is_trackable,
 )
 from tests.corpus import emails
+from tests.rows import each
 
 BUILDERS = {path.stem: path.read_text("utf-8") for path in (Path(__file__).parent / "builders").glob("*.html")}
 CORPUS = {email.name: email.html for email in emails()} | BUILDERS
@@ -62,20 +62,20 @@ class LinksOfTheStandardLibrary(HTMLParser):
                 self.found.append(re.sub(r"[\t\r\n]", "", first.strip()))
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_real_emails_have_the_links_that_browsers_find(name):
     html = COMMENT.sub("", CORPUS[name])
     assert targets(html) == links_of_a_browser(html)
 
 
 # The standard library decodes &copy=1, unlike browsers, and handles neither svg nor malformed comments.
-@pytest.mark.parametrize("name", sorted(CORPUS.keys() - {"shop_fragment", "word_processor", "invite_dark_mode"}))
+@each("name", sorted(CORPUS.keys() - {"shop_fragment", "word_processor", "invite_dark_mode"}))
 def test_real_emails_have_the_links_that_the_standard_library_finds(name):
     html = COMMENT.sub("", CORPUS[name])
     assert targets(html) == LinksOfTheStandardLibrary(html).found
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_real_emails_keep_every_other_byte(name):
     html = CORPUS[name]
     slots = find_slots(html)
@@ -86,7 +86,7 @@ def test_real_emails_keep_every_other_byte(name):
     assert changed == html
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_real_emails_look_the_same(name):
     before, after = LexborHTMLParser(CORPUS[name]), LexborHTMLParser(filled(CORPUS[name]))
     for node in after.css("#the-footer, img[src^='https://mail.example/t/o/']"):
@@ -96,14 +96,14 @@ def test_real_emails_look_the_same(name):
     assert len(after.css("a[href]")) == len(before.css("a[href]"))
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_footer_and_pixel_are_shown_in_the_body(name):
     tree = LexborHTMLParser(filled(CORPUS[name]))
     assert len(tree.css("body #the-footer")) == 1
     assert len(tree.css(f"body img[src='{PIXEL}']")) == 1
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@each("name", CORPUS)
 def test_a_filled_email_leads_where_the_original_led(name):
     html = COMMENT.sub("", CORPUS[name])
     followed = [bytes.fromhex(url.rpartition("/")[2]).decode() for url in links_of_a_browser(filled(html))[:-1]]
@@ -147,7 +147,7 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("html", LINKS.values(), ids=LINKS)
+@each("html", LINKS.values())
 def test_a_link_is_found(html):
     assert targets(html) == [SAME]
     assert targets(html + "</a>" + f'<a href="{SAME}2">') == [SAME, SAME + "2"]
@@ -199,7 +199,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("html", OTHERS.values(), ids=OTHERS)
+@each("html", OTHERS.values())
 def test_html_without_a_trackable_link_is_unchanged(html):
     assert targets(html) == []
     assert fill(find_slots(html), link=tracked, pixel_url=None, footer="") == html
@@ -210,22 +210,19 @@ def test_a_similar_attribute_or_a_title_does_not_disable_tracking():
     assert targets(html) == [SAME]
 
 
-@pytest.mark.parametrize("quote", ['"', "'", ""])
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [
-        ("https://a.example/?a=1&amp;b=2", "https://a.example/?a=1&b=2"),
-        ("https://a.example/?a=1&b=2", "https://a.example/?a=1&b=2"),
-        ("https://a.example/?a=1&copy=2&reg=3&section=4", "https://a.example/?a=1&copy=2&reg=3&section=4"),
-        ("https://a.example/?a=1&copy;=2", "https://a.example/?a=1©=2"),
-        ("https://a.example/?a&amp", "https://a.example/?a&"),
-        ("https://a.example/?a&amp;copy=1&amp;amp;", "https://a.example/?a&copy=1&amp;"),
-        ("https://a.example/?a&ampb=1&nosuch;", "https://a.example/?a&ampb=1&nosuch;"),
-        ("https://a.example/&#47;&#x2F;&#47x", "https://a.example////x"),
-        ("https://a.example/%20%zz+", "https://a.example/%20%zz+"),
-        ("https://ü.example/ß?q=日本#é", "https://ü.example/ß?q=日本#é"),
-    ],
-)
+@each("quote", ['"', "'", ""])
+@each(("source", "target"), [
+    ("https://a.example/?a=1&amp;b=2", "https://a.example/?a=1&b=2"),
+    ("https://a.example/?a=1&b=2", "https://a.example/?a=1&b=2"),
+    ("https://a.example/?a=1&copy=2&reg=3&section=4", "https://a.example/?a=1&copy=2&reg=3&section=4"),
+    ("https://a.example/?a=1&copy;=2", "https://a.example/?a=1©=2"),
+    ("https://a.example/?a&amp", "https://a.example/?a&"),
+    ("https://a.example/?a&amp;copy=1&amp;amp;", "https://a.example/?a&copy=1&amp;"),
+    ("https://a.example/?a&ampb=1&nosuch;", "https://a.example/?a&ampb=1&nosuch;"),
+    ("https://a.example/&#47;&#x2F;&#47x", "https://a.example////x"),
+    ("https://a.example/%20%zz+", "https://a.example/%20%zz+"),
+    ("https://ü.example/ß?q=日本#é", "https://ü.example/ß?q=日本#é"),
+])  # fmt: skip
 def test_a_target_is_decoded_as_by_browsers(quote, source, target):
     html = f"<a href={quote}{source}{quote}>x</a>"
     assert targets(html) == [target] == links_of_a_browser(html)
@@ -251,7 +248,7 @@ def test_only_the_first_500_links_are_tracked():
     assert "the-footer" in done[done.index(LINK.format(599)) :]
 
 
-@pytest.mark.parametrize(("count", "expected"), [(MAX_TRACKED_LINKS, False), (MAX_TRACKED_LINKS + 1, True)])
+@each(("count", "expected"), [(MAX_TRACKED_LINKS, False), (MAX_TRACKED_LINKS + 1, True)])
 def test_more_links_than_are_tracked_are_noticed(count, expected):
     untracked = '<abbr>x</abbr><a href="mailto:a@a.example">x</a>' * 600
     html = "".join(LINK.format(number) for number in range(count))
@@ -268,39 +265,19 @@ def test_a_tracking_url_is_escaped_for_its_quotes():
 
 HERE = "[here]"
 PLACES = [
-    "<html><body><p>x</p>[here]</body></html>",
-    "<BODY>x[here]</BODY\n></HTML>",
-    "<body>x</body><body>y[here]</body>",
-    "<html><p>x[here]</html>",
-    "<p>x</p>[here]",
-    "[here]",
-    "text alone[here]",
-    "<table><tr><td>x</td></tr></table>[here]",
-    "<table><tr><td>x[here]</body>",
-    "x[here]</body><!-- </body> -->",
-    "x[here]</body><style></body></style>",
-    "x[here]</body><!-- never closed </body>",
-    "x<!-- </body> --><!--[if mso]></body><![endif]-->[here]",
-    "x<script>'</body>'</script>[here]",
-    "x<p title='</body>'>[here]",
-    "x<template></body></template>[here]</body>",
-    "x[here]<!-- never closed",
-    "x[here]<!--[if mso]>never closed <p>",
-    "x[here]<style>never closed",
-    "x[here]<textarea>never closed </body>",
-    "x[here]<a href='never closed </body>",
-    "x[here]<p class=",
-    "x[here]<p",
-    "x[here]</p",
-    "x[here]<!never closed",
-    "x[here]<template><p>never closed</p>",
-    "x<br/>[here]<plaintext></body>",
-    "x <[here]",
-    "x[here]</",
-]
+    "<html><body><p>x</p>[here]</body></html>", "<BODY>x[here]</BODY\n></HTML>", "<body>x</body><body>y[here]</body>",
+    "<html><p>x[here]</html>", "<p>x</p>[here]", "[here]", "text alone[here]",
+    "<table><tr><td>x</td></tr></table>[here]", "<table><tr><td>x[here]</body>", "x[here]</body><!-- </body> -->",
+    "x[here]</body><style></body></style>", "x[here]</body><!-- never closed </body>",
+    "x<!-- </body> --><!--[if mso]></body><![endif]-->[here]", "x<script>'</body>'</script>[here]",
+    "x<p title='</body>'>[here]", "x<template></body></template>[here]</body>", "x[here]<!-- never closed",
+    "x[here]<!--[if mso]>never closed <p>", "x[here]<style>never closed", "x[here]<textarea>never closed </body>",
+    "x[here]<a href='never closed </body>", "x[here]<p class=", "x[here]<p", "x[here]</p", "x[here]<!never closed",
+    "x[here]<template><p>never closed</p>", "x<br/>[here]<plaintext></body>", "x <[here]", "x[here]</",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("page", PLACES)
+@each("page", PLACES)
 def test_footer_and_pixel_follow_the_visible_content(page):
     html = page.replace(HERE, "")
     assert fill(find_slots(html), link=None, pixel_url=None, footer=HERE) == page

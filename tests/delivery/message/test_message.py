@@ -17,6 +17,7 @@ from delivery.message.errors import UnsafeHeader
 from lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address
 from tests.conftest import _private_key
 from tests.corpus import emails
+from tests.rows import each
 
 HEADERS = [
     "From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress", "MIME-Version",
@@ -102,9 +103,7 @@ def test_a_value_that_could_end_a_line_is_refused(before, end, after):
             compose(outgoing_message(**fields))
 
 
-@pytest.mark.parametrize(
-    "subject", ["=?utf-8?q?=0d=0aBcc:_eve@example.com?=", "a =?utf-8?b?SGk=?= b", "=?", "  two  spaces ", "x" * 998]
-)
+@each("subject", ["=?utf-8?q?=0d=0aBcc:_eve@example.com?=", "a =?utf-8?b?SGk=?= b", "=?", "  two  spaces ", "x" * 998])
 def test_a_subject_that_looks_encoded_or_would_not_fold_is_read_back_too(subject):
     assert parsed(compose(outgoing_message(subject=subject)))["Subject"] == subject
 
@@ -147,7 +146,7 @@ def test_html_alone_gets_a_text_part_with_its_text_and_links():
     assert plain.get_content() == with_crlf("Hello Ada\n\n- one\n- two\nOpen (https://x.example/a?b=1&c=2)\n")
 
 
-@pytest.mark.parametrize("real", emails(), ids=lambda real: real.name)
+@each("real", emails())
 def test_real_emails_have_text_and_no_tags_in_it(real):
     plain, _ = parsed(compose(outgoing_message(html=real.html, subject=real.subject))).iter_parts()
     text = plain.get_content()
@@ -184,7 +183,7 @@ class TestUnsubscribeHeaders:
     def test_no_url_adds_neither_header(self):
         assert not {"List-Unsubscribe", "List-Unsubscribe-Post"} & set(parsed(compose(outgoing_message())).keys())
 
-    @pytest.mark.parametrize("length", [1, 60, 61, 62, 500, 900])
+    @each("length", [1, 60, 61, 62, 500, 900])
     def test_a_long_url_is_on_a_separate_line_and_never_folded(self, length):
         url = "https://" + "u" * length
         source = compose(outgoing_message(unsubscribe_url=url))
@@ -192,21 +191,18 @@ class TestUnsubscribeHeaders:
         assert (b"List-Unsubscribe:\r\n <" in source) == (len("List-Unsubscribe: <>") + len(url) > 76)
         assert max(map(len, source.split(b"\r\n"))) <= 998
 
-    @pytest.mark.parametrize(
-        "url",
-        [
+    @each("url", [
             "", "https://", "ftp://a.example", "mailto:a@b.co", "javascript:alert(1)", "https://é.example",
             "https://a b",
             "https://a>,<https://b", "https://a\r\nBcc: eve@example.com", 'https://a"b', "https://" + "u" * 901,
-        ],
-    )  # fmt: skip
+        ])  # fmt: skip
     def test_a_value_that_is_not_an_ascii_url_is_refused(self, url):
         with pytest.raises(UnsafeHeader):
             compose(outgoing_message(unsubscribe_url=url or " "))
 
 
 class TestFeedbackId:
-    @pytest.mark.parametrize("value", ["alice", "a:b:c:alice", "ws_1:alice.example", "a:b:c:" + "s" * 15])
+    @each("value", ["alice", "a:b:c:alice", "ws_1:alice.example", "a:b:c:" + "s" * 15])
     def test_a_valid_value_is_sent(self, value):
         assert parsed(compose(outgoing_message(feedback_id=value)))["Feedback-ID"] == value
 
@@ -216,7 +212,7 @@ class TestFeedbackId:
         assert max(map(len, source.split(b"\r\n"))) <= 78
         assert email.message_from_bytes(source)["Feedback-ID"].strip() == value
 
-    @pytest.mark.parametrize(
+    @each(
         "value",
         ["four", "s" * 16, "a:b:c:d:alice", "a b:alice", "é:alice", "a:alice\r\nBcc: eve@example.com", ":alice"],
     )
@@ -240,15 +236,15 @@ class TestFiles:
     def types(self, *files: File) -> list[str]:
         return [part["Content-Type"] for part in parsed(compose(outgoing_message(files=files))).iter_attachments()]
 
-    @pytest.mark.parametrize("given", ["message/partial; id=a", "Message/External-Body", "multipart/mixed; boundary=b"])
+    @each("given", ["message/partial; id=a", "Message/External-Body", "multipart/mixed; boundary=b"])
     def test_composite_types_are_sent_as_octet_stream(self, given):
         source = compose(outgoing_message(files=(File("a.eml", given, b"Subject: x\r\n\r\n--b\r\n"),)))
         (attached,) = parsed(source).iter_attachments()
         assert (attached["Content-Type"], attached.get_filename()) == ("application/octet-stream", "a.eml")
         assert attached.get_content() == b"Subject: x\r\n\r\n--b\r\n"
 
-    @pytest.mark.parametrize("given", ["message/rfc822", "Message/Global"])
-    @pytest.mark.parametrize("end", ["\r\n", "\n"])
+    @each("given", ["message/rfc822", "Message/Global"])
+    @each("end", ["\r\n", "\n"])
     def test_an_attached_message_keeps_its_type_and_its_lines(self, given, end):
         inner = end.join(
             ["DKIM-Signature: v=1", "Subject: x", "Content-Type: multipart/mixed; boundary=b", "", "--b", ""]
@@ -260,7 +256,7 @@ class TestFiles:
         assert with_crlf(inner).encode() in source
         assert source.endswith(b"--\r\n")
 
-    @pytest.mark.parametrize("line", [b"\xe9", b"\0", b"a\rb", b"x" * 999])
+    @each("line", [b"\xe9", b"\0", b"a\rb", b"x" * 999])
     def test_an_attached_message_that_needs_an_encoding_is_sent_as_octet_stream(self, line):
         inner = b"Subject: x\r\n\r\n" + line + b"\r\n"
         (attached,) = parsed(
@@ -292,30 +288,22 @@ class TestFiles:
         (fields,) = receipt.get_payload()
         assert fields["Disposition"] == "manual-action/MDN-sent-manually; displayed"
 
-    @pytest.mark.parametrize(
-        ("filename", "given", "name"),
-        [
-            ("smime.p7s", "application/pkcs7-signature", "smime.p7s"),
-            ("smime.p7m", "application/X-pkcs7-mime; smime-type=enveloped-data", "smime.p7m"),
-            ("Ä.p7m", "application/pkcs7-mime", None),
-            ("a.pdf", "application/pdf", None),
-        ],
-    )
+    @each(("filename", "given", "name"), [
+        ("smime.p7s", "application/pkcs7-signature", "smime.p7s"),
+        ("smime.p7m", "application/X-pkcs7-mime; smime-type=enveloped-data", "smime.p7m"),
+        ("Ä.p7m", "application/pkcs7-mime", None),
+        ("a.pdf", "application/pdf", None),
+    ])  # fmt: skip
     def test_a_file_of_smime_has_its_name_with_its_type(self, filename, given, name):
         (attached,) = parsed(compose(outgoing_message(files=(File(filename, given, b"0"),)))).iter_attachments()
         assert attached.get_param("name") == name
         assert attached.get_filename() == filename
 
-    @pytest.mark.parametrize(
-        ("given", "data", "expected"),
-        [
-            ("text/csv", "é".encode(), "text/csv; charset=utf-8"),
-            ("text/csv", b"e", "text/csv"),
-            ("text/csv", b"\xe9", "text/csv"),
-            ("text/csv; charset=latin-1", "é".encode(), "text/csv; charset=latin-1"),
-            ("application/json", "é".encode(), "application/json"),
-        ],
-    )
+    @each(("given", "data", "expected"), [
+        ("text/csv", "é".encode(), "text/csv; charset=utf-8"), ("text/csv", b"e", "text/csv"),
+        ("text/csv", b"\xe9", "text/csv"), ("text/csv; charset=latin-1", "é".encode(), "text/csv; charset=latin-1"),
+        ("application/json", "é".encode(), "application/json"),
+    ])  # fmt: skip
     def test_unicode_text_without_a_charset_gets_utf_8(self, given, data, expected):
         source = compose(outgoing_message(files=(File("a", given, data),)))
         (attached,) = email.message_from_bytes(source).get_payload()[1:]
@@ -328,7 +316,7 @@ class TestFiles:
         ]
         assert attached.get_params()[1:] == [("a", "b; c"), ("d", "e" * 50), ("f", "g")]
 
-    @pytest.mark.parametrize("broken", [{"content_type": "a/b\r\nX: y"}, {"content_id": "a\r\nX: y"}])
+    @each("broken", [{"content_type": "a/b\r\nX: y"}, {"content_id": "a\r\nX: y"}])
     def test_a_field_that_could_end_a_line_is_refused(self, broken):
         values = {"filename": "a", "content_type": "a/b", "data": b"", "content_id": "c", **broken}
         with pytest.raises(UnsafeHeader):

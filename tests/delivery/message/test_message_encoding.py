@@ -4,11 +4,11 @@ import base64
 import quopri
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.message.encoding import encode_bytes, encode_text
+from tests.rows import each
 
 DECODE = {"base64": base64.b64decode, "quoted-printable": quopri.decodestring}
 PIECES = st.sampled_from(["a", "aaaaaaaaaa", " ", "\t", ".", "=", "=_", "From ", "é", "😀", "\n", "\r", "\r\n", "\x00"])
@@ -40,23 +40,16 @@ def test_encoded_text_cannot_contain_a_boundary(text):
     assert b"=_" not in encoded(text)[1]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("Hello", "quoted-printable"),
-        ("", "quoted-printable"),
-        ("=" * 1000, "quoted-printable"),
-        ("Grüße aus Köln, und nichts als das zu berichten", "quoted-printable"),
-        ("こんにちは", "base64"),
-        ("Привет", "base64"),
-        ("a" * 40 + "=" * 10 + "é", "base64"),
-    ],
-)
+@each(("text", "name"), [
+    ("Hello", "quoted-printable"), ("", "quoted-printable"), ("=" * 1000, "quoted-printable"),
+    ("Grüße aus Köln, und nichts als das zu berichten", "quoted-printable"), ("こんにちは", "base64"),
+    ("Привет", "base64"), ("a" * 40 + "=" * 10 + "é", "base64"),
+])  # fmt: skip
 def test_ascii_is_quoted_printable_and_other_text_the_shorter_encoding(text, name):
     assert encoded(text)[0] == name
 
 
-@pytest.mark.parametrize("size", [0, 1, 56, 57, 58, 57 * 1024 - 1, 57 * 1024, 57 * 1024 + 1, 200_000])
+@each("size", [0, 1, 56, 57, 58, 57 * 1024 - 1, 57 * 1024, 57 * 1024 + 1, 200_000])
 def test_bytes_round_trip_in_full_lines(size):
     data = (bytes(range(256)) * (size // 256 + 1))[:size]
     lines = b"".join(encode_bytes(data))

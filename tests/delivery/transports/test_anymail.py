@@ -20,6 +20,7 @@ from lib.email_addresses import Address
 from tests.delivery.provider import Provider, accept, hang_up, refuse, sleep
 from tests.delivery.relaying import run
 from tests.delivery.scripted import StubLease, outgoing_message
+from tests.rows import each
 
 POSTMARK = "anymail.backends.postmark.EmailBackend"
 OUTGOING_MESSAGE = outgoing_message(
@@ -68,15 +69,12 @@ def test_the_provider_gets_the_message_and_its_id_is_kept():
     assert (logo["ContentID"], base64.b64decode(logo["Content"])) == ("cid:logo", b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("recipient", "shown"),
-    [
-        ("ada@example.com", "Ada Lovelace <ada@example.com>"),
-        ("bob@example.com", "bob@example.com"),
-        ("cc@example.com", "Cäcilie <cc@example.com>"),
-        ("hidden@example.com", "hidden@example.com"),
-    ],
-)
+@each(("recipient", "shown"), [
+    ("ada@example.com", "Ada Lovelace <ada@example.com>"),
+    ("bob@example.com", "bob@example.com"),
+    ("cc@example.com", "Cäcilie <cc@example.com>"),
+    ("hidden@example.com", "hidden@example.com"),
+])  # fmt: skip
 def test_a_message_names_only_its_recipient(recipient, shown):
     provider = Provider()
     deliver(provider, replace(OUTGOING_MESSAGE, recipient=recipient))
@@ -86,25 +84,22 @@ def test_a_message_names_only_its_recipient(recipient, shown):
     assert "Bcc" not in asked
 
 
-@pytest.mark.parametrize(
-    ("http_status", "body", "status", "reason"),
-    [
-        (429, {"ErrorCode": 429, "Message": "Slow down"}, DeliveryStatus.DEFERRED, FailureReason.RATE_LIMITED),
-        (500, {"Message": "Oops"}, DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
-        (503, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
-        (599, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
-        (401, {"ErrorCode": 10, "Message": "Bad token"}, DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED),
-        (
-            422,
-            {"ErrorCode": 300, "Message": "Invalid 'From' value."},
-            DeliveryStatus.FAILED,
-            FailureReason.PROVIDER_REFUSED,
-        ),
-        (400, {"Message": "Bad"}, DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED),
-        (413, b"too large", DeliveryStatus.FAILED, FailureReason.TOO_LARGE),
-        (302, b"", DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED),
-    ],
-)
+@each(("http_status", "body", "status", "reason"), [
+    (429, {"ErrorCode": 429, "Message": "Slow down"}, DeliveryStatus.DEFERRED, FailureReason.RATE_LIMITED),
+    (500, {"Message": "Oops"}, DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+    (503, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+    (599, b"<html>", DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE),
+    (401, {"ErrorCode": 10, "Message": "Bad token"}, DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED),
+    (
+        422,
+        {"ErrorCode": 300, "Message": "Invalid 'From' value."},
+        DeliveryStatus.FAILED,
+        FailureReason.PROVIDER_REFUSED,
+    ),
+    (400, {"Message": "Bad"}, DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED),
+    (413, b"too large", DeliveryStatus.FAILED, FailureReason.TOO_LARGE),
+    (302, b"", DeliveryStatus.FAILED, FailureReason.PROVIDER_REFUSED),
+])  # fmt: skip
 def test_each_http_error_has_its_outcome(http_status, body, status, reason):
     outcome = deliver(Provider(refuse(http_status, body)))
     assert (outcome.status, outcome.reason) == (status, reason)
@@ -114,7 +109,7 @@ def test_each_http_error_has_its_outcome(http_status, body, status, reason):
     assert "<p>Hi</p>" not in outcome.reply.text
 
 
-@pytest.mark.parametrize("http_status", [500, 503, 599])
+@each("http_status", [500, 503, 599])
 def test_an_error_of_the_server_without_a_body_may_hide_an_acceptance(http_status):
     outcome = deliver(Provider(refuse(http_status, b"")))
     assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.HOST_TROUBLE)
@@ -130,18 +125,14 @@ def test_a_recipient_refused_by_the_provider_bounces():
     assert outcome.suppresses(SuppressOn.EVERY_BOUNCE)
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [hang_up, sleep(0.6), refuse(200, b"not json"), refuse(200, {"odd": 1}), refuse(502, b""), refuse(504, b"")],
-    ids=["hangs up", "silent", "no JSON", "odd JSON", "502", "504"],
 )
 def test_a_lost_response_may_be_a_delivery(answer):
     outcome = deliver(Provider(answer), timeout=0.2)
-    assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
-        DeliveryStatus.DEFERRED,
-        FailureReason.OUTCOME_UNKNOWN,
-        True,
-    )
+    wanted = DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN, True
+    assert (outcome.status, outcome.reason, outcome.may_be_delivered) == wanted
 
 
 def test_an_unreachable_provider_did_not_get_the_message():
@@ -151,11 +142,8 @@ def test_an_unreachable_provider_did_not_get_the_message():
         transport = AnymailTransport(POSTMARK, options=options)
         outcome = run(transport.deliver(OUTGOING_MESSAGE, lease=StubLease()))
         transport.close()
-    assert (outcome.status, outcome.reason, outcome.may_be_delivered) == (
-        DeliveryStatus.DEFERRED,
-        FailureReason.NETWORK,
-        False,
-    )
+    wanted = DeliveryStatus.DEFERRED, FailureReason.NETWORK, False
+    assert (outcome.status, outcome.reason, outcome.may_be_delivered) == wanted
 
 
 def test_three_rejected_keys_pause_the_transport_until_one_is_accepted():
@@ -197,16 +185,13 @@ class NoHeaders(EmailBackend):
         return payload
 
 
-@pytest.mark.parametrize(
-    ("backend", "message"),
-    [
-        ("anymail.backends.nowhere.EmailBackend", "cannot be used"),
-        ("anymail.backends.postmark.Nothing", "cannot be used"),
-        (POSTMARK, "POSTMARK_SERVER_TOKEN"),
-        ("django.core.mail.backends.locmem.EmailBackend", "not a django-anymail backend"),
-        (f"{__name__}.NoHeaders", "extra_headers"),
-    ],
-)
+@each(("backend", "message"), [
+    ("anymail.backends.nowhere.EmailBackend", "cannot be used"),
+    ("anymail.backends.postmark.Nothing", "cannot be used"),
+    (POSTMARK, "POSTMARK_SERVER_TOKEN"),
+    ("django.core.mail.backends.locmem.EmailBackend", "not a django-anymail backend"),
+    (f"{__name__}.NoHeaders", "extra_headers"),
+])  # fmt: skip
 def test_an_unsuitable_backend_is_refused(backend, message):
     with pytest.raises(BackendUnsuitable, match=message):
         AnymailTransport(backend)

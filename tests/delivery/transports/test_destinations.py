@@ -12,7 +12,7 @@ from delivery.transports.destinations import Destination, DestinationBusy, Desti
 from delivery.transports.expiring_set import ExpiringSet
 from delivery.transports.relay import RelayTransport
 from delivery.transports.smtp.mail_host import Timeouts
-from tests.delivery.relaying import MESSAGE, relay, run
+from tests.delivery.relaying import MESSAGE, awaited, relay
 from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, silence
 
 LEASE = StubLease()
@@ -32,77 +32,66 @@ async def together(transport: RelayTransport, count: int) -> list[DeliveryOutcom
 
 
 class TestLimits:
-    def test_no_more_connections_than_allowed(self):
-        async def work() -> None:
-            async with ScriptedServer({"dot": after(0.05, b"250 Ok\r\n")}) as server:
-                transport = relay(server, limits=DestinationLimits(max_connections=3), timeouts=PATIENT)
-                statuses = [one.status for one in await together(transport, 5)]
-                assert server.most_open == 3
-                assert statuses.count(DeliveryStatus.SENT) == 3
-                assert statuses.count(DeliveryStatus.PARKED) == 2
+    @awaited
+    async def test_no_more_connections_than_allowed(self):
+        async with ScriptedServer({"dot": after(0.05, b"250 Ok\r\n")}) as server:
+            transport = relay(server, limits=DestinationLimits(max_connections=3), timeouts=PATIENT)
+            statuses = [one.status for one in await together(transport, 5)]
+            assert server.most_open == 3
+            assert statuses.count(DeliveryStatus.SENT) == 3
+            assert statuses.count(DeliveryStatus.PARKED) == 2
 
-        run(work())
+    @awaited
+    async def test_a_parked_message_was_not_tried(self):
+        async with ScriptedServer({"dot": silence}) as server:
+            transport = relay(server, limits=DestinationLimits(max_connections=1), timeouts=PATIENT)
+            busy = asyncio.create_task(transport.deliver(MESSAGE, lease=LEASE))
+            while not server.messages:
+                await asyncio.sleep(0.01)
+            outcome = await transport.deliver(MESSAGE, lease=LEASE)
+            assert (outcome.status, outcome.reason) == (DeliveryStatus.PARKED, FailureReason.DESTINATION_FULL)
+            assert server.connections == 1
+            busy.cancel()
 
-    def test_a_parked_message_was_not_tried(self):
-        async def work() -> None:
-            async with ScriptedServer({"dot": silence}) as server:
-                transport = relay(server, limits=DestinationLimits(max_connections=1), timeouts=PATIENT)
-                busy = asyncio.create_task(transport.deliver(MESSAGE, lease=LEASE))
-                while not server.messages:
-                    await asyncio.sleep(0.01)
-                outcome = await transport.deliver(MESSAGE, lease=LEASE)
-                assert (outcome.status, outcome.reason) == (DeliveryStatus.PARKED, FailureReason.DESTINATION_FULL)
-                assert server.connections == 1
-                busy.cancel()
+    @awaited
+    async def test_a_slot_of_an_active_destination_is_waited_for(self):
+        async with ScriptedServer({"dot": after(0.01, b"250 Ok\r\n")}) as server:
+            transport = relay(server, limits=DestinationLimits(max_connections=2), timeouts=PATIENT)
+            await together(transport, 1)
+            statuses = {one.status for one in await together(transport, 8)}
+            assert (statuses, server.most_open) == ({DeliveryStatus.SENT}, 2)
 
-        run(work())
+    @awaited
+    async def test_a_new_destination_starts_with_a_small_window_that_grows_with_replies(self):
+        async with ScriptedServer({"dot": after(0.02, b"250 Ok\r\n")}) as server:
+            transport = relay(
+                server, limits=DestinationLimits(max_connections=4, initial_connections=1), timeouts=PATIENT
+            )
+            sent = []
+            for _ in range(4):
+                transport._destination._last_reply_at = float("-inf")
+                outcomes = await together(transport, 6)
+                sent.append(sum(one.status is DeliveryStatus.SENT for one in outcomes))
+            assert sent[0] == 1
+            assert sorted(sent) == sent
+            assert (sent[-1], server.most_open) == (4, 4)
 
-    def test_a_slot_of_an_active_destination_is_waited_for(self):
-        async def work() -> None:
-            async with ScriptedServer({"dot": after(0.01, b"250 Ok\r\n")}) as server:
-                transport = relay(server, limits=DestinationLimits(max_connections=2), timeouts=PATIENT)
-                await together(transport, 1)
-                statuses = {one.status for one in await together(transport, 8)}
-                assert (statuses, server.most_open) == ({DeliveryStatus.SENT}, 2)
-
-        run(work())
-
-    def test_a_new_destination_starts_with_a_small_window_that_grows_with_replies(self):
-        async def work() -> None:
-            async with ScriptedServer({"dot": after(0.02, b"250 Ok\r\n")}) as server:
-                transport = relay(
-                    server, limits=DestinationLimits(max_connections=4, initial_connections=1), timeouts=PATIENT
-                )
-                sent = []
-                for _ in range(4):
-                    transport._destination._last_reply_at = float("-inf")
-                    outcomes = await together(transport, 6)
-                    sent.append(sum(one.status is DeliveryStatus.SENT for one in outcomes))
-                assert sent[0] == 1
-                assert sorted(sent) == sent
-                assert (sent[-1], server.most_open) == (4, 4)
-
-        run(work())
-
-    def test_a_waiter_that_times_out_is_removed(self, monkeypatch):
+    @awaited
+    async def test_a_waiter_that_times_out_is_removed(self, monkeypatch):
         monkeypatch.setattr(destinations, "WAIT_SECONDS", 0.02)
-
-        async def work() -> None:
-            destination = Destination(DestinationLimits(max_connections=1))
-            destination.record_reply()
-            async with destination.slot():
-                with pytest.raises(DestinationBusy):
-                    async with destination.slot():
-                        pass
-                waiting = asyncio.create_task(destination._wait_for_release())
-                await asyncio.sleep(0)
-                waiting.cancel()
-                await asyncio.gather(waiting, return_exceptions=True)
-                assert not destination._waiters
-            async with destination.slot():
-                pass
-
-        run(work())
+        destination = Destination(DestinationLimits(max_connections=1))
+        destination.record_reply()
+        async with destination.slot():
+            with pytest.raises(DestinationBusy):
+                async with destination.slot():
+                    pass
+            waiting = asyncio.create_task(destination._wait_for_release())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            assert not destination._waiters
+        async with destination.slot():
+            pass
 
 
 class TestCircuitBreaker:
@@ -156,27 +145,23 @@ class TestCircuitBreaker:
         breaker.record_failure()
         assert not breaker.is_open
 
-    def test_a_destination_that_is_down_is_paused(self):
-        async def work() -> None:
-            breaker_policy = BreakerPolicy(failure_threshold=2, initial_open_seconds=0.1, max_open_seconds=1)
-            async with ScriptedServer({"banner": [disconnect, disconnect, b"220 Hi\r\n"]}) as server:
-                transport = relay(server, limits=DestinationLimits(breaker_policy=breaker_policy))
-                outcomes = [await transport.deliver(MESSAGE, lease=LEASE) for _ in range(4)]
-                assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.PARKED] * 2
-                assert (outcomes[3].reason, server.connections) == (FailureReason.DESTINATION_SHUT, 2)
-                await asyncio.sleep(0.15)
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+    @awaited
+    async def test_a_destination_that_is_down_is_paused(self):
+        breaker_policy = BreakerPolicy(failure_threshold=2, initial_open_seconds=0.1, max_open_seconds=1)
+        async with ScriptedServer({"banner": [disconnect, disconnect, b"220 Hi\r\n"]}) as server:
+            transport = relay(server, limits=DestinationLimits(breaker_policy=breaker_policy))
+            outcomes = [await transport.deliver(MESSAGE, lease=LEASE) for _ in range(4)]
+            assert [one.status for one in outcomes] == [DeliveryStatus.DEFERRED] * 2 + [DeliveryStatus.PARKED] * 2
+            assert (outcomes[3].reason, server.connections) == (FailureReason.DESTINATION_SHUT, 2)
+            await asyncio.sleep(0.15)
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
 
-        run(work())
-
-    def test_a_refused_message_does_not_trip_the_breaker(self):
-        async def work() -> None:
-            async with ScriptedServer({"rcpt": b"550 5.1.1 Unknown\r\n"}) as server:
-                transport = relay(server, limits=DestinationLimits(breaker_policy=BreakerPolicy(failure_threshold=1)))
-                for _ in range(3):
-                    assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.BOUNCED
-
-        run(work())
+    @awaited
+    async def test_a_refused_message_does_not_trip_the_breaker(self):
+        async with ScriptedServer({"rcpt": b"550 5.1.1 Unknown\r\n"}) as server:
+            transport = relay(server, limits=DestinationLimits(breaker_policy=BreakerPolicy(failure_threshold=1)))
+            for _ in range(3):
+                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.BOUNCED
 
 
 class TestMemory:

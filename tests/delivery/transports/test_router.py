@@ -16,16 +16,11 @@ from delivery.transports.relay import RelayTransport
 from delivery.transports.router import TransportRouter, pinned_transport
 from delivery.transports.smtp.smtp_url import RelayUrl
 from delivery.transports.smtp.tls import TlsMode
-from delivery.transports.transports_file import (
-    FailoverKind,
-    RouteSpec,
-    Transports,
-    TransportSpec,
-    single_transport,
-)
+from delivery.transports.transports_file import FailoverKind, RouteSpec, Transports, TransportSpec, single_transport
 from tests.delivery.fault_proxy import FaultProxy
-from tests.delivery.relaying import SHORT, run
+from tests.delivery.relaying import SHORT, awaited, run
 from tests.delivery.scripted import ScriptedServer, disconnect, outgoing_message, reset, silence
+from tests.rows import each
 
 ROUTE = RouteSpec("default", ("own", "relay"))
 MESSAGE = outgoing_message()
@@ -146,7 +141,7 @@ CERTAIN = {
 }
 
 
-@pytest.mark.parametrize("script", CERTAIN.values(), ids=CERTAIN)
+@each("script", CERTAIN.values())
 def test_a_certain_failure_of_a_listed_kind_goes_to_the_next_transport_in_the_same_attempt(script):
     permit = Permit()
     outcome, copies = deliver(script, permit=permit)
@@ -170,7 +165,7 @@ ABOUT_THE_RECIPIENT = {
 }
 
 
-@pytest.mark.parametrize(("script", "status"), ABOUT_THE_RECIPIENT.values(), ids=ABOUT_THE_RECIPIENT)
+@each(("script", "status"), ABOUT_THE_RECIPIENT.values())
 def test_a_refusal_of_the_recipient_or_the_content_never_fails_over(script, status):
     outcome, copies = deliver(script)
     assert (outcome.status, outcome.transport, outcome.failovers) == (status, "own", ())
@@ -194,7 +189,7 @@ UNCERTAIN = {
 }
 
 
-@pytest.mark.parametrize("script", UNCERTAIN.values(), ids=UNCERTAIN)
+@each("script", UNCERTAIN.values())
 def test_a_transport_that_may_have_the_message_keeps_it(script):
     outcome, copies = deliver(script)
     assert (outcome.reason, outcome.transport) == ("outcome_unknown", "own")
@@ -202,15 +197,13 @@ def test_a_transport_that_may_have_the_message_keeps_it(script):
     assert pinned_transport(None, outcome) == "own"
 
 
-def test_a_transport_that_never_answers_the_last_byte_is_paused_and_keeps_its_messages():
-    async def work():
-        async with Relays({"dot": disconnect}) as relays:
-            used = [(await relays.deliver(message_id=f"<{number}@example.org>")).transport for number in range(7)]
-            (own, _), changes = relays.router.reports(), relays.router.take_changes()
-            pinned = await relays.deliver(transport="own", is_pinned=True)
-            return used, own, changes, pinned, relays.copies()
-
-    used, own, changes, pinned, copies = run(work())
+@awaited
+async def test_a_transport_that_never_answers_the_last_byte_is_paused_and_keeps_its_messages():
+    async with Relays({"dot": disconnect}) as relays:
+        used = [(await relays.deliver(message_id=f"<{number}@example.org>")).transport for number in range(7)]
+        (own, _), changes = relays.router.reports(), relays.router.take_changes()
+        pinned = await relays.deliver(transport="own", is_pinned=True)
+        copies = relays.copies()
     assert used == ["own"] * 5 + ["relay"] * 2
     assert (own.state, own.error) == ("paused", "The host closed the connection.")
     assert [(change.name, change.is_paused) for change in changes] == [("own", True)]
@@ -218,14 +211,11 @@ def test_a_transport_that_never_answers_the_last_byte_is_paused_and_keeps_its_me
     assert copies == {"own": 6, "relay": 2}
 
 
-@pytest.mark.parametrize(
-    ("reply", "transport", "state"),
-    [
-        (b"530 5.7.0 Authentication required\r\n", "own", "open"),
-        # The other transport may have TLS with the host.
-        (b"530 5.7.0 Must issue a STARTTLS command first\r\n", "relay", "open"),
-    ],
-)
+@each(("reply", "transport", "state"), [
+    (b"530 5.7.0 Authentication required\r\n", "own", "open"),
+    # The other transport may have TLS with the host.
+    (b"530 5.7.0 Must issue a STARTTLS command first\r\n", "relay", "open"),
+])  # fmt: skip
 def test_a_recipients_host_that_demands_a_login_does_not_pause_a_direct_transport(reply, transport, state):
     async def work():
         async with Relays({"mail": reply}, kinds={"own": "direct"}) as relays:
@@ -243,33 +233,29 @@ def test_a_pinned_message_goes_to_no_other_transport_whatever_its_state():
     assert pinned_transport("own", outcome) == "own"
 
 
-def test_a_message_pinned_to_a_removed_transport_waits_and_the_operator_is_told():
-    async def work():
-        async with Relays() as relays:
-            outcome = await relays.deliver(transport="gone", is_pinned=True)
-            trouble = relays.router.trouble
-            relays.clock.now += 200
-            return outcome, trouble, relays.router.trouble, relays.copies()
-
-    outcome, trouble, later, copies = run(work())
+@awaited
+async def test_a_message_pinned_to_a_removed_transport_waits_and_the_operator_is_told():
+    async with Relays() as relays:
+        outcome = await relays.deliver(transport="gone", is_pinned=True)
+        trouble = relays.router.trouble
+        relays.clock.now += 200
+        later, copies = relays.router.trouble, relays.copies()
     assert (outcome.status, outcome.reason) == (DeliveryStatus.PARKED, "outcome_unknown")
     assert "'gone'" in trouble
     assert later is None
     assert copies == {"own": 0, "relay": 0}
 
 
-def test_the_operator_is_told_of_a_removed_transport_also_without_a_file():
-    async def work():
-        async with ScriptedServer() as server:
-            transport = relay_to(server.port)
-            router = TransportRouter(single_transport("smtp"), {"default": transport})
-            outcome = await router.deliver(replace(MESSAGE, transport="gone", is_pinned=True), lease=Permit())
-            trouble, reports = router.trouble, router.reports()
-            sent = await router.deliver(MESSAGE, lease=Permit())
-            transport.close()
-            return outcome, trouble, reports, sent
-
-    outcome, trouble, (report,), sent = run(work())
+@awaited
+async def test_the_operator_is_told_of_a_removed_transport_also_without_a_file():
+    async with ScriptedServer() as server:
+        transport = relay_to(server.port)
+        router = TransportRouter(single_transport("smtp"), {"default": transport})
+        outcome = await router.deliver(replace(MESSAGE, transport="gone", is_pinned=True), lease=Permit())
+        trouble, reports = router.trouble, router.reports()
+        sent = await router.deliver(MESSAGE, lease=Permit())
+        transport.close()
+        (report,) = reports
     assert (outcome.status, sent.status) == (DeliveryStatus.PARKED, DeliveryStatus.SENT)
     assert "'gone'" in trouble
     assert report.state == "open"
@@ -292,77 +278,68 @@ def test_a_lost_lease_sends_nothing_by_the_next_transport():
     assert run(work()) == {"own": 0, "relay": 0}
 
 
-def test_the_daily_limit_of_one_transport_leads_to_the_next_and_of_all_defers():
-    outcome, _ = deliver(permit=Permit(limited=("own",)))
-    assert (outcome.status, outcome.transport, outcome.failovers) == (DeliveryStatus.SENT, "relay", ())
-
-    async def work():
-        async with Relays() as relays:
-            for name in ("own", "relay"):
-                relays.router.set_exhausted(name, seconds=3600)
-            outcome = await relays.deliver()
-            relays.clock.now += 61
-            return outcome, await relays.deliver()
-
-    waiting, later = run(work())
+@awaited
+async def test_the_daily_limit_of_one_transport_leads_to_the_next_and_of_all_defers():
+    async with Relays() as relays:
+        outcome = await relays.deliver(permit=Permit(limited=("own",)))
+        assert (outcome.status, outcome.transport, outcome.failovers) == (DeliveryStatus.SENT, "relay", ())
+        for name in ("own", "relay"):
+            relays.router.set_exhausted(name, seconds=3600)
+        outcome = await relays.deliver()
+        relays.clock.now += 61
+        waiting, later = outcome, await relays.deliver()
     assert (waiting.status, waiting.reason) == (DeliveryStatus.DEFERRED, "daily_limit")
     assert later.transport == "own"
 
 
-def test_a_message_that_waits_names_the_daily_limit_and_the_paused_transport():
-    async def work():
-        async with Relays(None, {"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
-            relays.router.set_exhausted("own", seconds=3600)
-            for _ in range(3):
-                await relays.deliver()
-            return await relays.deliver()
-
-    outcome = run(work())
+@awaited
+async def test_a_message_that_waits_names_the_daily_limit_and_the_paused_transport():
+    async with Relays(None, {"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
+        relays.router.set_exhausted("own", seconds=3600)
+        for _ in range(3):
+            await relays.deliver()
+        outcome = await relays.deliver()
     assert outcome.status is DeliveryStatus.PARKED
     assert "own has reached its daily limit; relay is paused (530 5.7.0 Auth" in outcome.reply.text
 
 
-def test_a_drained_transport_gets_nothing_and_its_sessions_end():
-    async def work():
-        async with Relays() as relays:
-            await relays.deliver()
-            for transport in relays.router.set_draining({"own"}):
-                transport.end_sessions()
-            await asyncio.sleep(0.05)
-            drained = await relays.deliver()
-            pinned = await relays.deliver(transport="own", is_pinned=True)
-            state = relays.router.reports()[0].state
-            said = relays.servers["own"].said("QUIT")
-            relays.router.set_draining(set())
-            return drained, pinned, state, said, await relays.deliver()
-
-    drained, pinned, state, said, resumed = run(work())
+@awaited
+async def test_a_drained_transport_gets_nothing_and_its_sessions_end():
+    async with Relays() as relays:
+        await relays.deliver()
+        for transport in relays.router.set_draining({"own"}):
+            transport.end_sessions()
+        await asyncio.sleep(0.05)
+        drained = await relays.deliver()
+        pinned = await relays.deliver(transport="own", is_pinned=True)
+        state = relays.router.reports()[0].state
+        said = relays.servers["own"].said("QUIT")
+        relays.router.set_draining(set())
+        resumed = await relays.deliver()
     assert drained.transport == "relay"
     assert pinned.status is DeliveryStatus.PARKED
     assert (state, said) == ("draining", ["QUIT"])
     assert resumed.transport == "own"
 
 
-def test_three_refused_logins_pause_a_transport_which_returns_without_flapping():
-    async def work():
-        async with Relays({"mail": [b"530 5.7.0 Authentication required\r\n"] * 4 + [b"250 2.1.0 Ok\r\n"]}) as relays:
-            used = [(await relays.deliver()).transport for _ in range(4)]
-            attempts = [len(relays.servers["own"].said("MAIL"))]
-            changes = relays.router.take_changes()
-            states = [relays.router.reports()[0].state]
-            times = []
-            for _ in range(600):
-                relays.clock.now += 1
-                outcome = await relays.deliver()
-                if len(relays.servers["own"].said("MAIL")) > attempts[-1]:
-                    attempts.append(len(relays.servers["own"].said("MAIL")))
-                    times.append((relays.clock.now - 1000, outcome.transport))
-                if relays.router.reports()[0].state == "open":
-                    break
-            states.append(relays.router.reports()[0].state)
-            return used, changes, states, times, relays.router.take_changes(), await relays.deliver()
-
-    used, changes, states, times, closing, after = run(work())
+@awaited
+async def test_three_refused_logins_pause_a_transport_which_returns_without_flapping():
+    async with Relays({"mail": [b"530 5.7.0 Authentication required\r\n"] * 4 + [b"250 2.1.0 Ok\r\n"]}) as relays:
+        used = [(await relays.deliver()).transport for _ in range(4)]
+        attempts = [len(relays.servers["own"].said("MAIL"))]
+        changes = relays.router.take_changes()
+        states = [relays.router.reports()[0].state]
+        times = []
+        for _ in range(600):
+            relays.clock.now += 1
+            outcome = await relays.deliver()
+            if len(relays.servers["own"].said("MAIL")) > attempts[-1]:
+                attempts.append(len(relays.servers["own"].said("MAIL")))
+                times.append((relays.clock.now - 1000, outcome.transport))
+            if relays.router.reports()[0].state == "open":
+                break
+        states.append(relays.router.reports()[0].state)
+        closing, after = relays.router.take_changes(), await relays.deliver()
     assert used == ["relay"] * 4
     assert [(change.name, change.is_paused) for change in changes] == [("own", True)]
     assert states == ["paused", "open"]
@@ -394,7 +371,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@each("answer", ANSWERS.values())
 def test_an_answer_between_refused_logins_starts_the_count_again(answer):
     async def work():
         own = Answers(REFUSED_LOGIN, REFUSED_LOGIN, answer, REFUSED_LOGIN, REFUSED_LOGIN, REFUSED_LOGIN)
@@ -410,21 +387,18 @@ def test_an_answer_between_refused_logins_starts_the_count_again(answer):
     assert run(work()) == ["open"] * 5 + ["paused"]
 
 
-@pytest.mark.parametrize("is_exhausted", [False, True])
-def test_a_message_that_every_transport_parks_is_parked_and_pauses_nothing(is_exhausted):
+@each("is_exhausted", [False, True])
+@awaited
+async def test_a_message_that_every_transport_parks_is_parked_and_pauses_nothing(is_exhausted):
     """As of direct transports that have paused the same mail host."""
-
-    async def work():
-        members = {
-            name: Answers(parked(FailureReason.DESTINATION_SHUT, f"{name}: the host is down.")) for name in ROUTE.use
-        }
-        router = TransportRouter(transports(), members)
-        if is_exhausted:
-            router.set_exhausted("relay", seconds=3600)
-        outcome = await router.deliver(MESSAGE, lease=Permit())
-        return outcome, [one.state for one in router.reports()]
-
-    outcome, states = run(work())
+    members = {
+        name: Answers(parked(FailureReason.DESTINATION_SHUT, f"{name}: the host is down.")) for name in ROUTE.use
+    }
+    router = TransportRouter(transports(), members)
+    if is_exhausted:
+        router.set_exhausted("relay", seconds=3600)
+    outcome = await router.deliver(MESSAGE, lease=Permit())
+    states = [one.state for one in router.reports()]
     last = "own" if is_exhausted else "relay"
     assert (outcome.status, outcome.transport, outcome.failovers) == (DeliveryStatus.PARKED, last, ())
     assert outcome.reply.text == f"{last}: the host is down."
@@ -450,15 +424,14 @@ def test_one_of_many_messages_probes_a_paused_transport():
     assert run(work()) == (["relay"] * 10, 4)
 
 
-def test_a_route_without_a_working_transport_is_trouble_and_its_messages_wait():
-    async def work():
-        async with Relays({"banner": reset}, {"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
-            numbers = iter(range(100))
-            for _ in range(5):
-                await relays.deliver(message_id=f"<{next(numbers)}@example.org>")
-            return relays.router.trouble, await relays.deliver(), [one.state for one in relays.router.reports()]
-
-    trouble, outcome, states = run(work())
+@awaited
+async def test_a_route_without_a_working_transport_is_trouble_and_its_messages_wait():
+    async with Relays({"banner": reset}, {"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
+        numbers = iter(range(100))
+        for _ in range(5):
+            await relays.deliver(message_id=f"<{next(numbers)}@example.org>")
+        trouble, outcome = relays.router.trouble, await relays.deliver()
+        states = [one.state for one in relays.router.reports()]
     assert states == ["paused", "paused"]
     assert "Authentication required" in trouble
     assert outcome.status is DeliveryStatus.PARKED
@@ -474,25 +447,19 @@ def test_one_unreachable_transport_is_no_trouble():
     assert run(work()) == (None, ["paused", "open"])
 
 
-def test_providers_are_skipped_for_messages_that_must_not_change():
+@awaited
+async def test_providers_are_skipped_for_messages_that_must_not_change():
     whole = (File("a", "multipart/signed", b"x", placement=Placement.WHOLE),)
-
-    async def work():
-        async with Relays(kinds={"own": "anymail"}) as relays:
-            return await relays.deliver(files=whole), await relays.deliver()
-
-    signed, other = run(work())
+    async with Relays(kinds={"own": "anymail"}) as relays:
+        signed, other = await relays.deliver(files=whole), await relays.deliver()
     assert (signed.transport, other.transport) == ("relay", "own")
 
 
-def test_a_message_that_must_not_change_fails_if_its_route_has_only_providers():
+@awaited
+async def test_a_message_that_must_not_change_fails_if_its_route_has_only_providers():
     whole = (File("a", "multipart/signed", b"x", placement=Placement.WHOLE),)
-
-    async def work():
-        async with Relays(kinds={"own": "anymail", "relay": "anymail"}) as relays:
-            return await relays.deliver(files=whole), relays.copies()
-
-    outcome, copies = run(work())
+    async with Relays(kinds={"own": "anymail", "relay": "anymail"}) as relays:
+        outcome, copies = await relays.deliver(files=whole), relays.copies()
     assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "provider_refused")
     assert copies == {"own": 0, "relay": 0}
 
@@ -528,12 +495,13 @@ async def _lose(direction, place, *, is_silent):
                 member.close()
 
 
-@pytest.mark.parametrize("direction", ["replies", "commands"])
-def test_a_dialogue_that_is_cut_at_any_byte_never_leaves_copies_on_two_transports(direction):
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.long)])
+@each("direction", ["replies", "commands"])
+def test_a_dialogue_that_is_cut_at_any_byte_never_leaves_copies_on_two_transports(direction, step):
     async def work():
         _, replies = await _lose("replies", None, is_silent=False)
         # The commands with the message are longer; most of them lie within the last block.
-        places = range(replies + 1) if direction == "replies" else range(0, 900, 5)
+        places = range(0, replies + 1, step) if direction == "replies" else range(0, 900, 5 * step)
         both, none, seconds = [], [], 0
         for place in places:
             copies, _ = await _lose(direction, place, is_silent=False)
@@ -554,11 +522,8 @@ def test_a_dialogue_that_is_cut_at_any_byte_never_leaves_copies_on_two_transport
         assert 1 <= seconds < 60 < replies
 
 
-@pytest.mark.parametrize("place", [0, 30, 80, 130, 200, 240])
-def test_a_connection_that_falls_silent_never_leaves_copies_on_two_transports(place):
-    async def work():
-        copies, _ = await _lose("replies", place, is_silent=True)
-        return copies
-
-    copies = run(work())
+@each("place", [0, 30, 80, 130, 200, 240])
+@awaited
+async def test_a_connection_that_falls_silent_never_leaves_copies_on_two_transports(place):
+    copies, _ = await _lose("replies", place, is_silent=True)
     assert sorted(map(bool, copies.values())) == [False, True]

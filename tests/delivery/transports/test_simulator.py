@@ -7,8 +7,9 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from delivery.transports.interface import LeaseCheck, LeaseLost
 from delivery.transports.relay import inbox_transport
 from delivery.transports.simulator import SimulatorTransport
-from tests.delivery.relaying import relay, run
+from tests.delivery.relaying import awaited, relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease, outgoing_message
+from tests.rows import each
 
 
 def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None) -> DeliveryOutcome:
@@ -17,21 +18,14 @@ def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None) -
     return run(simulator.deliver(message, lease=lease or StubLease()))
 
 
-@pytest.mark.parametrize(
-    ("local", "status", "simulated_events"),
-    [
-        ("delivered", DeliveryStatus.DELIVERED, ()),
-        ("bounced", DeliveryStatus.BOUNCED, ()),
-        ("failed", DeliveryStatus.FAILED, ()),
-        ("complained", DeliveryStatus.DELIVERED, ("complained",)),
-        ("opened", DeliveryStatus.DELIVERED, ("opened",)),
-        ("clicked", DeliveryStatus.DELIVERED, ("opened", "clicked")),
-        ("unsubscribed", DeliveryStatus.DELIVERED, ("unsubscribed",)),
-        ("Delivered", DeliveryStatus.DELIVERED, ()),
-        ("nobody", DeliveryStatus.BOUNCED, ()),
-    ],
-)
-@pytest.mark.parametrize("label", ["", "+label", "+a+b"])
+@each(("local", "status", "simulated_events"), [
+    ("delivered", DeliveryStatus.DELIVERED, ()), ("bounced", DeliveryStatus.BOUNCED, ()),
+    ("failed", DeliveryStatus.FAILED, ()), ("complained", DeliveryStatus.DELIVERED, ("complained",)),
+    ("opened", DeliveryStatus.DELIVERED, ("opened",)), ("clicked", DeliveryStatus.DELIVERED, ("opened", "clicked")),
+    ("unsubscribed", DeliveryStatus.DELIVERED, ("unsubscribed",)), ("Delivered", DeliveryStatus.DELIVERED, ()),
+    ("nobody", DeliveryStatus.BOUNCED, ()),
+])  # fmt: skip
+@each("label", ["", "+label", "+a+b"])
 def test_the_local_part_decides_the_outcome(local, status, simulated_events, label):
     outcome = simulate(local + label)
     assert (outcome.status, outcome.simulated_events) == (status, simulated_events)
@@ -44,7 +38,7 @@ def test_a_deferred_recipient_accepts_the_third_attempt():
     assert outcomes[0].reason == FailureReason.GREYLISTED
 
 
-@pytest.mark.parametrize("policy", list(SuppressOn))
+@each("policy", list(SuppressOn))
 def test_only_addresses_with_a_label_are_suppressed(policy):
     assert simulate("bounced+1").suppresses(policy)
     assert not simulate("bounced").suppresses(policy)
@@ -61,12 +55,10 @@ def test_a_lost_lease_stops_a_simulated_delivery():
         simulate("delivered", lease=StubLease(valid=False))
 
 
-def test_other_domains_get_real_mail():
-    async def work() -> None:
-        async with ScriptedServer() as server:
-            simulator = SimulatorTransport(relay(server), domain="simulator.test")
-            for address in ("delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example"):
-                await simulator.deliver(outgoing_message(recipient=address), lease=StubLease())
-            assert len(server.messages) == 3
-
-    run(work())
+@awaited
+async def test_other_domains_get_real_mail():
+    async with ScriptedServer() as server:
+        simulator = SimulatorTransport(relay(server), domain="simulator.test")
+        for address in ("delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example"):
+            await simulator.deliver(outgoing_message(recipient=address), lease=StubLease())
+        assert len(server.messages) == 3

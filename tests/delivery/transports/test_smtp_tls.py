@@ -15,8 +15,9 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from delivery.message.compose import OutgoingMessage
 from delivery.transports.smtp.login import MECHANISMS, Login
 from delivery.transports.smtp.tls import TlsMode, opportunistic_context, verifying_context
-from tests.delivery.relaying import MESSAGE, relay, run
+from tests.delivery.relaying import MESSAGE, awaited, relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease, outgoing_message
+from tests.rows import each
 
 LEASE = StubLease()
 LOGIN = Login("user", "pässword")
@@ -76,7 +77,7 @@ def deliver_message(server: ScriptedServer, message: OutgoingMessage, **options:
 
 @pytest.mark.parametrize("implicit", [False, True], ids=["STARTTLS", "implicit"])
 class TestRequired:
-    @pytest.mark.parametrize("kind", ["expired", "wrong host", "self-signed", "no handshake"])
+    @each("kind", ["expired", "wrong host", "self-signed", "no handshake"])
     def test_an_invalid_certificate_stops_the_delivery(self, kind, implicit, authority):
         server = ScriptedServer(tls=certificate(kind, authority), implicit=implicit)
         tls = TlsMode.IMPLICIT if implicit else TlsMode.REQUIRED
@@ -108,25 +109,23 @@ def test_a_plaintext_port_fails_with_implicit_tls():
 
 
 class TestOpportunistic:
-    @pytest.mark.parametrize("kind", ["good", "expired", "wrong host", "self-signed"])
+    @each("kind", ["good", "expired", "wrong host", "self-signed"])
     def test_any_certificate_is_accepted(self, kind, authority):
         server = ScriptedServer(tls=certificate(kind, authority))
         assert deliver(server, tls=TlsMode.OPPORTUNISTIC).status is DeliveryStatus.SENT
         assert (server.connections, len(server.said("STARTTLS"))) == (1, 1)
 
-    def test_a_failed_handshake_is_retried_in_plaintext_and_remembered(self):
-        async def work() -> None:
-            async with ScriptedServer(tls=unwilling(), script={"quit": b"221 Bye\r\n"}) as server:
-                transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
-                assert (server.connections, len(server.said("STARTTLS"))) == (2, 1)
-                transport._destination.take_session().close()
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
-                assert (server.connections, len(server.said("STARTTLS"))) == (3, 1)
+    @awaited
+    async def test_a_failed_handshake_is_retried_in_plaintext_and_remembered(self):
+        async with ScriptedServer(tls=unwilling(), script={"quit": b"221 Bye\r\n"}) as server:
+            transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            assert (server.connections, len(server.said("STARTTLS"))) == (2, 1)
+            transport._destination.take_session().close()
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            assert (server.connections, len(server.said("STARTTLS"))) == (3, 1)
 
-        run(work())
-
-    @pytest.mark.parametrize("reply", [b"454 4.7.0 Not now\r\n", b"500 What?\r\n"])
+    @each("reply", [b"454 4.7.0 Not now\r\n", b"500 What?\r\n"])
     def test_a_refused_starttls_continues_in_plaintext(self, reply, authority):
         server = ScriptedServer({"starttls": reply}, tls=certificate("good", authority))
         assert deliver(server, tls=TlsMode.OPPORTUNISTIC).status is DeliveryStatus.SENT
@@ -154,14 +153,14 @@ class TestOpportunistic:
 
 
 class TestVersions:
-    @pytest.mark.parametrize("make", [verifying_context, opportunistic_context])
+    @each("make", [verifying_context, opportunistic_context])
     def test_nothing_below_tls_1_2(self, make):
         assert make().minimum_version is ssl.TLSVersion.TLSv1_2
         assert make() is make(), "there is one context per process"
 
 
 class TestLogin:
-    @pytest.mark.parametrize("mechanism", ["PLAIN", "LOGIN", "CRAM-MD5"])
+    @each("mechanism", ["PLAIN", "LOGIN", "CRAM-MD5"])
     def test_each_mechanism_sends_its_responses(self, mechanism, authority):
         server = ScriptedServer(tls=certificate("good", authority), secure_extensions=(f"AUTH {mechanism} XOAUTH2",))
         outcome = deliver(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
@@ -205,11 +204,8 @@ class TestLogin:
                     assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
                 assert transport.trouble
                 parked = await transport.deliver(MESSAGE, lease=LEASE)
-                assert (parked.status, parked.reason, server.connections) == (
-                    DeliveryStatus.PARKED,
-                    FailureReason.LOGIN_REFUSED,
-                    3,
-                )
+                wanted = DeliveryStatus.PARKED, FailureReason.LOGIN_REFUSED, 3
+                assert (parked.status, parked.reason, server.connections) == wanted
                 transport._credentials._open_until = 0.0
                 transport._destination.breaker.record_success()
                 assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
@@ -222,43 +218,35 @@ class TestLogin:
 
         run(work())
 
-    @pytest.mark.parametrize(
-        ("reply", "reason"),
-        [
-            ("530 5.7.0 Must issue a STARTTLS command first", FailureReason.TLS),
-            ("530 5.7.0 Authentication required", FailureReason.LOGIN_REFUSED),
-        ],
-    )
-    def test_three_demands_for_a_login_or_tls_pause_the_transport(self, reply, reason):
-        async def work() -> None:
-            said = f"{reply}\r\n".encode()
-            async with ScriptedServer({"mail": [said, said, said, b"250 Ok\r\n"]}) as server:
-                transport = relay(server)
-                for number in range(3):
-                    assert transport.trouble is None, number
-                    outcome = await transport.deliver(MESSAGE, lease=LEASE)
-                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, reason)
-                assert transport.trouble is not None
-                assert reply in transport.trouble
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.PARKED
-                transport._credentials._open_until = 0.0
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
-                assert transport.trouble is None
+    @each(("reply", "reason"), [
+        ("530 5.7.0 Must issue a STARTTLS command first", FailureReason.TLS),
+        ("530 5.7.0 Authentication required", FailureReason.LOGIN_REFUSED),
+    ])  # fmt: skip
+    @awaited
+    async def test_three_demands_for_a_login_or_tls_pause_the_transport(self, reply, reason):
+        said = f"{reply}\r\n".encode()
+        async with ScriptedServer({"mail": [said, said, said, b"250 Ok\r\n"]}) as server:
+            transport = relay(server)
+            for number in range(3):
+                assert transport.trouble is None, number
+                outcome = await transport.deliver(MESSAGE, lease=LEASE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, reason)
+            assert transport.trouble is not None
+            assert reply in transport.trouble
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.PARKED
+            transport._credentials._open_until = 0.0
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            assert transport.trouble is None
 
-        run(work())
-
-    def test_a_demand_for_one_recipient_waits_and_pauses_nothing(self):
+    @awaited
+    async def test_a_demand_for_one_recipient_waits_and_pauses_nothing(self):
         """A relay that passes on the replies of the recipient's host must not stop the email of others."""
-
-        async def work() -> None:
-            async with ScriptedServer({"rcpt": b"530 5.7.1 Authentication required\r\n"}) as server:
-                transport = relay(server)
-                for _ in range(4):
-                    outcome = await transport.deliver(MESSAGE, lease=LEASE)
-                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.RELAY_DENIED)
-                assert transport.trouble is None
-
-        run(work())
+        async with ScriptedServer({"rcpt": b"530 5.7.1 Authentication required\r\n"}) as server:
+            transport = relay(server)
+            for _ in range(4):
+                outcome = await transport.deliver(MESSAGE, lease=LEASE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.RELAY_DENIED)
+            assert transport.trouble is None
 
     def test_the_password_is_not_in_the_repr(self):
         assert "pässword" not in repr(LOGIN)
@@ -267,34 +255,30 @@ class TestLogin:
 class TestMessagesThatRequireTls:
     SECRET = outgoing_message(requires_tls=True)
 
-    def test_a_host_without_tls_gets_only_the_others(self):
-        async def work() -> None:
-            async with ScriptedServer() as server:
-                transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
-                # The plaintext session of the first message is kept, and not used for the second.
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+    @awaited
+    async def test_a_host_without_tls_gets_only_the_others(self):
+        async with ScriptedServer() as server:
+            transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
+            # The plaintext session of the first message is kept, and not used for the second.
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            outcome = await transport.deliver(self.SECRET, lease=LEASE)
+            assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TLS)
+            assert outcome.reply.text.startswith("The host offers no TLS. The sending domain (tls)")
+            assert len(server.messages) == 1
+            transport.close()
+
+    @each("kind", ["expired", "wrong host", "self-signed", "no handshake"])
+    @awaited
+    async def test_an_invalid_certificate_stops_only_them(self, kind, authority):
+        async with ScriptedServer(tls=certificate(kind, authority)) as server:
+            transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
+            for _ in range(5):
                 outcome = await transport.deliver(self.SECRET, lease=LEASE)
-                assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TLS)
-                assert outcome.reply.text.startswith("The host offers no TLS. The sending domain (tls)")
-                assert len(server.messages) == 1
-                transport.close()
-
-        run(work())
-
-    @pytest.mark.parametrize("kind", ["expired", "wrong host", "self-signed", "no handshake"])
-    def test_an_invalid_certificate_stops_only_them(self, kind, authority):
-        async def work() -> None:
-            async with ScriptedServer(tls=certificate(kind, authority)) as server:
-                transport = relay(server, tls=TlsMode.OPPORTUNISTIC)
-                for _ in range(5):
-                    outcome = await transport.deliver(self.SECRET, lease=LEASE)
-                    assert outcome.status in (DeliveryStatus.DEFERRED, DeliveryStatus.PARKED)
-                assert server.said("MAIL") == []
-                # Their failures do not pause the destination for the others.
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
-                transport.close()
-
-        run(work())
+                assert outcome.status in (DeliveryStatus.DEFERRED, DeliveryStatus.PARKED)
+            assert server.said("MAIL") == []
+            # Their failures do not pause the destination for the others.
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            transport.close()
 
     def test_the_error_explains_the_requirement(self, authority):
         server = ScriptedServer(tls=certificate("self-signed", authority))
@@ -302,7 +286,7 @@ class TestMessagesThatRequireTls:
         assert outcome.reason is FailureReason.TLS
         assert "requires TLS with a valid certificate" in outcome.reply.text
 
-    @pytest.mark.parametrize("tls", [TlsMode.OPPORTUNISTIC, TlsMode.NONE])
+    @each("tls", [TlsMode.OPPORTUNISTIC, TlsMode.NONE])
     def test_a_valid_certificate_allows_the_delivery(self, tls, authority):
         server = ScriptedServer(tls=certificate("good", authority))
         outcome = deliver_message(server, self.SECRET, tls=tls, context=authority.trusting)

@@ -4,12 +4,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from delivery.transports.transports_file import (
-    FailoverKind,
-    InvalidTransportsFile,
-    read_transports,
-    single_transport,
-)
+from delivery.transports.transports_file import FailoverKind, InvalidTransportsFile, read_transports, single_transport
+from tests.rows import each
 
 WORKSPACE = "ws_0Uf7kWQ2mX1cVbNq8RtYzA"
 COMPLETE = f"""
@@ -133,7 +129,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "sentence"), MISTAKES.values(), ids=MISTAKES)
+@each(("text", "sentence"), MISTAKES.values())
 def test_a_mistake_is_explained_without_secrets(read, text, sentence):
     with pytest.raises(InvalidTransportsFile) as error:
         read(text)
