@@ -60,13 +60,8 @@ def test_each_email_keeps_its_own_fields(workspace):
               metadata={"n": 2}, reply_to=(parse_address('"B, B" <b@b.example>'), parse_address("c@c.example"))),
     ]  # fmt: skip
     one, two = (Email.objects.get(id=result["id"]) for result in accept(workspace, *drafts))
-    assert (one.subject, one.tags, one.headers, one.track_opens, one.sender) == (
-        "One",
-        ["a"],
-        {"X-A": "1"},
-        False,
-        "hi@alice.example",
-    )
+    wanted = "One", ["a"], {"X-A": "1"}, False, "hi@alice.example"
+    assert (one.subject, one.tags, one.headers, one.track_opens, one.sender) == wanted
     assert (two.subject, two.tags, two.metadata, two.track_opens) == ("Two", [], {"n": 2}, True)
     assert (two.from_domain, two.reply_to) == ("second.example", '"B, B" <b@b.example>, c@c.example')
     assert [recipient.address for recipient in two.recipients.all()] == ["bob@example.com", "eve@example.com"]

@@ -13,6 +13,7 @@ from emails.accept.services import accept_emails
 from emails.models import Email, EmailBatch, QueueEntry
 from lib.email_addresses import parse_recipient
 from tests.conftest import make_domain
+from tests.rows import each
 from workspaces.key_limits import NO_LIMITS
 
 
@@ -63,7 +64,7 @@ def test_a_pause_moves_the_entries_of_its_batch_only(batch):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("change", [pause_batch, cancel_batch])
+@each("change", [pause_batch, cancel_batch])
 def test_a_change_is_made_once(batch, change):
     change(batch, limits=NO_LIMITS)
     with pytest.raises(InvalidFields):

@@ -8,6 +8,7 @@ from emails.models import Email, EmailBatch
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, mail, make_domain, make_key
 from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch
+from tests.rows import each
 from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def template_key(account: Account) -> str:
     return limited_key(account, templates=["welcome"])
 
 
-@pytest.mark.parametrize("name", ENTRANCES)
+@each("name", ENTRANCES)
 def test_a_key_sends_from_its_domains_only(domain_key, name):
     template = "welcome" if name in TEMPLATED else None
     accepted = ENTRANCES[name](domain_key, OWN, template, TO)
@@ -49,7 +50,7 @@ def test_a_key_sends_from_its_domains_only(domain_key, name):
     assert set(Email.objects.values_list("from_domain", flat=True)) <= {OWN}
 
 
-@pytest.mark.parametrize("name", ENTRANCES)
+@each("name", ENTRANCES)
 def test_a_key_sends_with_its_templates_only(template_key, name):
     accepted = ENTRANCES[name](template_key, OWN, "welcome", TO)
     assert accepted.status_code in {200, 202}, accepted.content
@@ -60,7 +61,7 @@ def test_a_key_sends_with_its_templates_only(template_key, name):
     assert Email.objects.count() == (0 if name == "dry run" else 1)
 
 
-@pytest.mark.parametrize("name", ENTRANCES)
+@each("name", ENTRANCES)
 def test_a_key_without_limits_sends_everything(account, name):
     key = make_key(account.workspace, "sending_access")
     for domain in (OWN, OTHER):
@@ -89,16 +90,12 @@ def test_one_email_of_a_batch_with_a_foreign_domain_is_refused_alone(domain_key)
     assert [one["ErrorCode"] for one in results] == [0, 400]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda api, path: api.patch(path, {"scheduledFor": None}),
-        lambda api, path: api.patch(path, {"scheduledFor": in_an_hour()}),
-        lambda api, path: api.post(f"{path}/resend"),
-        lambda api, path: api.delete(path),
-    ],
-    ids=["send now", "reschedule", "resend", "cancel"],
-)
+@each("change", [
+    lambda api, path: api.patch(path, {"scheduledFor": None}),
+    lambda api, path: api.patch(path, {"scheduledFor": in_an_hour()}),
+    lambda api, path: api.post(f"{path}/resend"),
+    lambda api, path: api.delete(path),
+])  # fmt: skip
 def test_a_key_changes_only_the_emails_that_it_could_send(account, domain_key, template_key, change):
     owner = make_key(account.workspace)
     paths = {}
@@ -159,7 +156,7 @@ def test_a_batch_with_a_foreign_email_is_not_found(account, domain_key):
     assert limited.get(f"/v3/user/scheduled_sends/{foreign}").status_code == 404
 
 
-@pytest.mark.parametrize("name", ENTRANCES)
+@each("name", ENTRANCES)
 def test_a_key_that_may_only_send_sends_and_reads_nothing(account, name):
     key = make_key(account.workspace, "sending_only", limits=read_limits(domains=[OWN]))
     accepted = ENTRANCES[name](key, OWN, "welcome" if name in TEMPLATED else None, TO)
@@ -171,7 +168,7 @@ def test_a_key_that_may_only_send_sends_and_reads_nothing(account, name):
     assert Dialect("sendgrid", key).get("/v3/scopes").json() == {"scopes": ["mail.send"]}
 
 
-@pytest.mark.parametrize("change", ["update", "cancel"])
+@each("change", ["update", "cancel"])
 def test_resends_changes_are_limited(account, domain_key, change):
     sent = ENTRANCES["scheduled"](make_key(account.workspace), OTHER, None, TO).json()["id"]
     calls = {"update": ("PATCH", f"/emails/{sent}", {"scheduled_at": in_an_hour()})}
@@ -181,7 +178,7 @@ def test_resends_changes_are_limited(account, domain_key, change):
     assert Email.objects.get().status == "scheduled"
 
 
-@pytest.mark.parametrize("status", ["pause", "cancel"])
+@each("status", ["pause", "cancel"])
 def test_sendgrids_batches_are_limited(account, domain_key, status):
     batch_id = sendgrid_batch(make_key(account.workspace), OTHER)
     api, body = Dialect("sendgrid", domain_key), {"batch_id": batch_id, "status": status}
@@ -191,7 +188,7 @@ def test_sendgrids_batches_are_limited(account, domain_key, status):
     assert api.post("/v3/user/scheduled_sends", own).status_code == 201
 
 
-@pytest.mark.parametrize("name", ["send", "resend", "postmark", "sendgrid"])
+@each("name", ["send", "resend", "postmark", "sendgrid"])
 def test_a_network_limit_holds_under_every_kind_of_endpoint(account, name):
     key = limited_key(account, networks=["203.0.113.0/24"])
     refused = ENTRANCES[name](key, OWN, None, TO)
@@ -202,7 +199,7 @@ def test_a_network_limit_holds_under_every_kind_of_endpoint(account, name):
     assert ENTRANCES[name](allowed, OWN, None, TO).status_code in {200, 202}
 
 
-@pytest.mark.parametrize("name", ["send", "resend", "postmark", "sendgrid"])
+@each("name", ["send", "resend", "postmark", "sendgrid"])
 def test_a_rate_limit_holds_under_every_kind_of_endpoint(account, name):
     key = limited_key(account, requests_per_second=1)
     statuses = []

@@ -10,6 +10,7 @@ from emails.models import QueueEntry, Recipient
 from emails.recipient_moves import TIMES, RecipientMove, move_all_recipients, move_recipients
 from emails.states import TRANSITIONS, EmailStatus
 from tests.conftest import Api, mail
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 SQL = re.compile(r"\bUPDATE\s+(?:ONLY\s+)?\"?emails_recipient\b", re.IGNORECASE)
@@ -43,7 +44,7 @@ def changes(recipients: dict[EmailStatus, Recipient]) -> dict[EmailStatus, tuple
     return found
 
 
-@pytest.mark.parametrize("target", EmailStatus)
+@each("target", EmailStatus)
 def test_only_recipients_with_a_source_status_move(recipients, target):
     moved = move_recipients([RecipientMove(one.id, path=[target], failure=FAILURE) for one in recipients.values()])
     row = TRANSITIONS[target]
@@ -53,7 +54,7 @@ def test_only_recipients_with_a_source_status_move(recipients, target):
     assert QueueEntry.objects.exists() is ("finished_at" not in row.times)
 
 
-@pytest.mark.parametrize("target", [EmailStatus.SENT, EmailStatus.BOUNCED, EmailStatus.FAILED])
+@each("target", [EmailStatus.SENT, EmailStatus.BOUNCED, EmailStatus.FAILED])
 def test_an_attempt_is_recorded_whatever_the_status(recipients, target):
     move_recipients([RecipientMove(one.id, path=[target], attempt=3, failure=FAILURE) for one in recipients.values()])
     row = TRANSITIONS[target]
@@ -83,7 +84,7 @@ def test_a_time_that_is_set_is_kept(recipients):
     assert (sent.state, sent.finished_at, sent.delivered_at) == ("clicked", finished_at, delivered_at)
 
 
-@pytest.mark.parametrize("target", [EmailStatus.QUEUED, EmailStatus.CANCELLED])
+@each("target", [EmailStatus.QUEUED, EmailStatus.CANCELLED])
 def test_all_recipients_of_an_email_move_by_the_same_table(recipients, target):
     move_all_recipients([recipients[target].email_id], target=target)
     row = TRANSITIONS[target]
@@ -105,14 +106,11 @@ def test_no_other_statement_changes_the_status_of_a_recipient():
     assert [name for name, text in texts.items() if ORM.search(text)] == []
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        'Recipient.objects.filter(email__in=ids, state__in=["queued"]).update(state=target, **times)',
-        "email.recipients.update(state=EmailStatus.SENT)",
-        "recipient.state = EmailStatus.SENT",
-        'Recipient.objects.bulk_update(recipients, ["state"])',
-    ],
-)
+@each("code", [
+    'Recipient.objects.filter(email__in=ids, state__in=["queued"]).update(state=target, **times)',
+    "email.recipients.update(state=EmailStatus.SENT)",
+    "recipient.state = EmailStatus.SENT",
+    'Recipient.objects.bulk_update(recipients, ["state"])',
+])  # fmt: skip
 def test_the_search_finds_other_ways_to_change_the_status(code):
     assert ORM.search(code)

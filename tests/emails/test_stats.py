@@ -14,6 +14,7 @@ from emails.queue_stats import QueueStats, read_queue_stats
 from emails.sending.scheduling import promote_due
 from tests.emails.builders import BOUNCED, FAILED, LATER, OK, SENT, claim_entries, deliver, send
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import Workspace
 
@@ -119,7 +120,7 @@ def test_another_workspaces_queue_is_not_counted(api, bobs_api):
     assert get_stats(bobs_api) == {}
 
 
-@pytest.mark.parametrize("folds", [0, 1, 3])
+@each("folds", [0, 1, 3])
 def test_folding_does_not_change_the_stats(api, folds):
     for _ in range(3):
         send(api, **THREE)

@@ -13,6 +13,7 @@ from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, code_of, field_codes, mail
 from tests.emails.builders import nothing_was_written, send
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 
@@ -55,7 +56,7 @@ def put_on_the_free_plan(account: Account) -> None:
 
 
 class TestAcceptance:
-    def test_ids_come_in_the_order_of_the_recipients(self, api: Api, template_id):
+    def test_ids_come_in_the_order_of_the_recipients_and_the_template_is_stored_once(self, api: Api, template_id):
         response = api.post("/emails/batch", batch(template_id, many(30)))
         body = response.json()
         assert response.status_code == 202
@@ -66,22 +67,19 @@ class TestAcceptance:
             {"index": index, "to": f"a{index}@example.com", "id": email_id}
             for index, email_id in enumerate(body["ids"])
         ]
+        assert not Content.objects.exists()
+        assert TemplateVersion.objects.count() == 1
+        assert set(Email.objects.values_list("template_version", flat=True)) == {TemplateVersion.objects.get().id}
 
-    def test_every_recipient_gets_an_email_with_its_own_data(self, api: Api, template_id):
+    def test_every_recipient_gets_an_email_with_its_own_data_an_event_and_uses_a_quota_unit(self, api, template_id):
         ids = api.post("/emails/batch", batch(template_id, many(3))).json()["ids"]
         for index, email_id in enumerate(ids):
             email = api.get(f"/emails/{email_id}").json()
-            assert (email["subject"], email["htmlContent"], email["text"]) == (
-                f"Hello N{index}",
-                f"<p>Hi N{index}</p>",
-                f"Hi N{index}",
-            )
+            content = f"Hello N{index}", f"<p>Hi N{index}</p>", f"Hi N{index}"
+            assert (email["subject"], email["htmlContent"], email["text"]) == content
             assert (email["to"], email["cc"], email["bcc"]) == (f"a{index}@example.com", [], [])
             assert (email["templateId"], email["status"]) == (template_id, "queued")
             assert [recipient["email"] for recipient in email["recipients"]] == [email["to"]]
-
-    def test_each_email_is_queued_with_an_event_and_uses_a_quota_unit(self, api: Api, template_id):
-        ids = api.post("/emails/batch", batch(template_id, many(3))).json()["ids"]
         assert set(QueueEntry.objects.values_list("stage", flat=True)) == {Stage.READY}
         assert QueueEntry.objects.count() == Recipient.objects.count() == Usage.objects.get().used == 3
         assert {(event.kind, event.email_id, event.payload["emailId"]) for event in Event.objects.all()} == {
@@ -114,13 +112,11 @@ class TestAcceptance:
             assert (email["tags"], email["metadata"]) == (["a", "b"], {"run": 7})
             assert (email["replyTo"], email["from"]) == ("Help <help@alice.example>", "Alice <hi@alice.example>")
 
-    def test_metadata_of_a_recipient_overrides_shared_metadata(self, api: Api, template_id):
+    def test_metadata_of_a_recipient_overrides_shared_metadata_and_is_null_by_default(self, api: Api, template_id):
         recipients = [{"to": "a@example.com", "metadata": {"order": 1, "run": 8}}, {"to": "b@example.com"}]
         ids = api.post("/emails/batch", batch(template_id, recipients, metadata={"run": 7})).json()["ids"]
         found = [api.get(f"/emails/{email_id}").json()["metadata"] for email_id in ids]
         assert found == [{"run": 8, "order": 1}, {"run": 7}]
-
-    def test_metadata_is_null_by_default(self, api: Api, template_id):
         (email_id,) = api.post("/emails/batch", batch(template_id, many(1))).json()["ids"]
         assert api.get(f"/emails/{email_id}").json()["metadata"] is None
 
@@ -138,19 +134,11 @@ class TestAcceptance:
         assert code_of(response) == (422, "too_many_recipients")
         assert Email.objects.count() == Usage.objects.get().used == 500
 
-    def test_the_template_is_stored_once(self, api: Api, template_id):
-        api.post("/emails/batch", batch(template_id, many(50)))
-        assert not Content.objects.exists()
-        assert TemplateVersion.objects.count() == 1
-        assert set(Email.objects.values_list("template_version", flat=True)) == {TemplateVersion.objects.get().id}
-
     def test_500_emails_take_as_many_statements_as_10(self, api: Api, template_id):
         api.post("/emails/batch", batch(template_id, many(1)))
         counts = []
         for count in (10, 500):
-            with CaptureQueriesContext(
-                connection,
-            ) as queries:
+            with CaptureQueriesContext(connection) as queries:
                 body = batch(template_id, many(count), idempotencyKey=f"k{count}")
                 assert api.post("/emails/batch", body).status_code == 202
             counts.append(len(queries))
@@ -194,23 +182,20 @@ class TestSuppressed:
 
 
 class TestRefusing:
-    @pytest.mark.parametrize(
-        ("item", "field", "code"),
-        [
-            ({"to": "bad"}, "recipients[3].to", "invalid_email"),
-            ({"to": None}, "recipients[3].to", "required"),
-            ({}, "recipients[3].to", "required"),
-            ({"to": ["a@example.com"]}, "recipients[3].to", "invalid"),
-            ({"to": "a@example.com\r\nBcc: eve@example.com"}, "recipients[3].to", "invalid_email"),
-            ({"to": "a@example.com", "templateData": []}, "recipients[3].templateData", "invalid_type"),
-            ({"to": "a@example.com", "metadata": "x"}, "recipients[3].metadata", "invalid_type"),
-            ({"to": "a@example.com", "metadata": {"k": "v" * 9993}}, "recipients[3].metadata", "too_large"),
-            ({"to": "a@example.com", "templatedata": {}}, "recipients[3].templatedata", "unknown_field"),
-            ({"to": "a@example.com", "cc": ["b@example.com"]}, "recipients[3].cc", "unknown_field"),
-            ("a@example.com", "recipients[3]", "invalid_type"),
-            (None, "recipients[3]", "required"),
-        ],
-    )
+    @each(("item", "field", "code"), [
+        ({"to": "bad"}, "recipients[3].to", "invalid_email"),
+        ({"to": None}, "recipients[3].to", "required"),
+        ({}, "recipients[3].to", "required"),
+        ({"to": ["a@example.com"]}, "recipients[3].to", "invalid"),
+        ({"to": "a@example.com\r\nBcc: eve@example.com"}, "recipients[3].to", "invalid_email"),
+        ({"to": "a@example.com", "templateData": []}, "recipients[3].templateData", "invalid_type"),
+        ({"to": "a@example.com", "metadata": "x"}, "recipients[3].metadata", "invalid_type"),
+        ({"to": "a@example.com", "metadata": {"k": "v" * 9993}}, "recipients[3].metadata", "too_large"),
+        ({"to": "a@example.com", "templatedata": {}}, "recipients[3].templatedata", "unknown_field"),
+        ({"to": "a@example.com", "cc": ["b@example.com"]}, "recipients[3].cc", "unknown_field"),
+        ("a@example.com", "recipients[3]", "invalid_type"),
+        (None, "recipients[3]", "required"),
+    ])  # fmt: skip
     def test_a_malformed_recipient_refuses_the_batch_with_its_field(self, api: Api, template_id, item, field, code):
         response = api.post("/emails/batch", batch(template_id, [*many(3), item, *many(2)]))
         assert field_codes(response) == {field: code}
@@ -226,25 +211,22 @@ class TestRefusing:
             "tags[0]": "invalid",
         }
 
-    @pytest.mark.parametrize(
-        ("fields", "field", "code"),
-        [
-            ({"recipients": []}, "recipients", "required"),
-            ({"recipients": None}, "recipients", "required"),
-            ({"recipients": {"to": "a@example.com"}}, "recipients", "invalid_type"),
-            ({"templateId": None}, "templateId", "required"),
-            ({"templateId": 7}, "templateId", "invalid"),
-            ({"from": None}, "from", "required"),
-            ({"html": "<p>"}, "html", "unknown_field"),
-            ({"templateData": {}}, "templateData", "unknown_field"),
-            ({"subject": "a\nb"}, "subject", "control"),
-            ({"replyTo": "x"}, "replyTo", "invalid_email"),
-            ({"tags": ["t"] * 11}, "tags", "max_length"),
-            ({"metadata": {"k": "v" * 9993}}, "metadata", "too_large"),
-            ({"scheduledFor": "2020-01-01T00:00:00Z"}, "scheduledFor", "in_past"),
-            ({"idempotencyKey": ""}, "idempotencyKey", "blank"),
-        ],
-    )
+    @each(("fields", "field", "code"), [
+        ({"recipients": []}, "recipients", "required"),
+        ({"recipients": None}, "recipients", "required"),
+        ({"recipients": {"to": "a@example.com"}}, "recipients", "invalid_type"),
+        ({"templateId": None}, "templateId", "required"),
+        ({"templateId": 7}, "templateId", "invalid"),
+        ({"from": None}, "from", "required"),
+        ({"html": "<p>"}, "html", "unknown_field"),
+        ({"templateData": {}}, "templateData", "unknown_field"),
+        ({"subject": "a\nb"}, "subject", "control"),
+        ({"replyTo": "x"}, "replyTo", "invalid_email"),
+        ({"tags": ["t"] * 11}, "tags", "max_length"),
+        ({"metadata": {"k": "v" * 9993}}, "metadata", "too_large"),
+        ({"scheduledFor": "2020-01-01T00:00:00Z"}, "scheduledFor", "in_past"),
+        ({"idempotencyKey": ""}, "idempotencyKey", "blank"),
+    ])  # fmt: skip
     def test_a_malformed_shared_field_refuses_the_batch(self, api: Api, template_id, fields, field, code):
         response = api.post("/emails/batch", batch(template_id, many(2)) | fields)
         found = field_codes(response)
@@ -252,7 +234,7 @@ class TestRefusing:
         assert found[field] in {code, "min_length"}
         assert nothing_was_written()
 
-    @pytest.mark.parametrize("name", ["tpl_" + "0" * 22, "nonsense", "x" * 100])
+    @each("name", ["tpl_" + "0" * 22, "nonsense", "x" * 100])
     def test_an_unknown_template_is_422(self, api: Api, name):
         assert code_of(api.post("/emails/batch", batch(name, many(1)))) == (422, "template_not_found")
         assert nothing_was_written()
@@ -301,11 +283,8 @@ class TestVariables:
         warnings = {warning["variable"]: warning for warning in response.json()["warnings"]}
         assert response.status_code == 202
         assert len(response.json()["warnings"]) == len(warnings) == 3
-        assert {name: warning["indexes"] for name, warning in warnings.items()} == {
-            "name": [2],
-            "city": [0, 2],
-            "zip": [2],
-        }
+        wanted = {"name": [2], "city": [0, 2], "zip": [2]}
+        assert {name: warning["indexes"] for name, warning in warnings.items()} == wanted
         assert {warning["code"] for warning in warnings.values()} == {"missing_template_variables"}
 
     def test_a_strict_template_refuses_before_anything_is_written(self, api: Api):

@@ -5,6 +5,7 @@ import pytest
 from delivery.message.html import MAX_TRACKED_LINKS
 from emails.accept.content_warnings import LITTLE_TEXT
 from tests.conftest import Api, mail
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -46,8 +47,7 @@ class TestLinks:
 
     def test_a_batch_warns_once(self, api: Api):
         api.post(
-            "/templates",
-            {"name": "T", "alias": "t", "subject": "S", "htmlContent": LINK * (MAX_TRACKED_LINKS + 1)},
+            "/templates", {"name": "T", "alias": "t", "subject": "S", "htmlContent": LINK * (MAX_TRACKED_LINKS + 1)}
         )
         recipients = [{"to": f"u{number}@example.com"} for number in range(3)]
         body = {"from": "x@alice.example", "templateId": "t", "recipients": recipients}
@@ -61,11 +61,7 @@ class TestText:
         assert "Write more text" in warning["message"]
         assert "trackOpens" in warning["message"]
 
-    @pytest.mark.parametrize(
-        "html",
-        [f"{IMAGE}<p>{TEXT}</p>", "<p>Your code is 123456.</p>", f"<p>{TEXT}</p>{IMAGE}"],
-        ids=["an image with text", "no image", "text before the image"],
-    )
+    @each("html", [f"{IMAGE}<p>{TEXT}</p>", "<p>Your code is 123456.</p>", f"<p>{TEXT}</p>{IMAGE}"])
     def test_enough_text_or_no_image_causes_none(self, api: Api, html):
         assert warnings(api.post("/emails/send", mail(html=html))) == []
 
@@ -78,7 +74,7 @@ class TestText:
         ]
 
 
-@pytest.mark.parametrize("tag", ["a\nb", "a\tb", "a\u2028b", "\u202eb"])
+@each("tag", ["a\nb", "a\tb", "a\u2028b", "\u202eb"])
 def test_control_characters_in_tags_are_refused(api: Api, tag):
     response = api.post("/emails/send", mail(tags=["fine", tag]))
     assert response.status_code == 422

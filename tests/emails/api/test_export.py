@@ -19,6 +19,7 @@ from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, mail, make_key
 from tests.emails.builders import send
+from tests.rows import each
 
 NAMES = [
     "id", "to", "cc", "bcc", "from", "replyTo", "subject", "status", "tags", "createdAt", "scheduledFor", "sentAt",
@@ -128,9 +129,7 @@ class TestFormat:
         assert text.count("\r\n") == text.count("\n") == 2
         assert '"a ""b"", c"' in text
 
-    @pytest.mark.parametrize(
-        "accept", ["text/csv", "*/*", "application/json", "text/*", "text/csv, application/json;q=0.5"]
-    )
+    @each("accept", ["text/csv", "*/*", "application/json", "text/*", "text/csv, application/json;q=0.5"])
     def test_the_accept_header_may_be_csv_or_a_wildcard(self, api: Api, accept):
         send(api)
         response = api.get("/emails/export", Accept=accept)
@@ -148,7 +147,7 @@ class TestFormat:
         assert (response.status_code, response["Content-Type"]) == (401, "application/problem+json")
         assert response.json()["code"] == "missing_api_key"
 
-    @pytest.mark.parametrize("scope", ["full_access", "sending_access", "read_only"])
+    @each("scope", ["full_access", "sending_access", "read_only"])
     def test_every_scope_may_export(self, api: Api, alice: Account, scope):
         email_id = send(api)
         assert [row["id"] for row in rows(export(Api(make_key(alice.workspace, scope))))] == [email_id]
@@ -173,16 +172,9 @@ class TestFilters:
             assert [row["id"] for row in rows(export(api, **rest))] == listed
             assert len(listed) == 2
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            {"status": "x"},
-            {"search": "s" * 201},
-            {"from": "x"},
-            {"to": "x"},
-            {"from": "2026-02-02", "to": "2026-02-01"},
-        ],
-    )
+    @each("query", [
+        {"status": "x"}, {"search": "s" * 201}, {"from": "x"}, {"to": "x"}, {"from": "2026-02-02", "to": "2026-02-01"},
+    ])  # fmt: skip
     def test_a_bad_filter_is_422(self, api: Api, query):
         response = api.get("/emails/export", query)
         assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
@@ -240,7 +232,7 @@ class TestManyRows:
 
 @pytest.mark.django_db
 class TestFormulas:
-    @pytest.mark.parametrize("start", DANGEROUS)
+    @each("start", DANGEROUS)
     def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(self, api: Api, start):
         send(api)
         Email.objects.update(subject=f"{start}1+1", error_message=f"{start}x", reply_to=f"{start}y")

@@ -8,6 +8,7 @@ from django.db import connection
 from emails.models import Email
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from tests.emails.api.test_templates import new_template
+from tests.rows import each
 from workspaces.models import Usage
 
 
@@ -57,12 +58,12 @@ class TestRepeats:
         response = api.post("/emails/send", mail(idempotencyKey="a"), Idempotency_Key="b")
         assert (response.status_code, response.json()["code"]) == (400, "invalid_idempotency_key")
 
-    @pytest.mark.parametrize("header", ["", "k" * 256, "é"])
+    @each("header", ["", "k" * 256, "é"])
     def test_a_malformed_header_is_400(self, api: Api, header):
         response = api.post("/emails/send", mail(), Idempotency_Key=header)
         assert (response.status_code, response.json()["code"]) == (400, "invalid_idempotency_key")
 
-    @pytest.mark.parametrize("field", ["", 7, [], "k" * 256])
+    @each("field", ["", 7, [], "k" * 256])
     def test_a_malformed_field_is_422(self, api: Api, field):
         response = api.post("/emails/send", mail(idempotencyKey=field))
         assert response.json()["errors"][0]["field"] == "idempotencyKey"

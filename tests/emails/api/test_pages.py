@@ -13,6 +13,7 @@ from emails.listing.pages import Effort
 from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account, Api, make_key
+from tests.rows import each
 from workspaces.key_limits import KeyLimits
 
 # The newest has the number 1. Every second email has the tag `often`, and only the oldest two have `rare`. Every fourth
@@ -97,24 +98,17 @@ class TestTotals:
             page = page_of(api, **query)
             assert (page["total"], "totalIsExact" in page, numbers(page)) == (EMAILS, False, list(range(1, 11)))
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            {"tag": "rare"},
-            {"search": "rarely"},
-            {"event": "complained,failed", "tag": "rare"},
-            {"tag": "rare", "status": "sent"},
-            {"tag": "rare", "search": "number"},
-            {"tag": "rare", "event": "sent"},
-        ],
-    )
+    @each("query", [
+        {"tag": "rare"}, {"search": "rarely"}, {"event": "complained,failed", "tag": "rare"},
+        {"tag": "rare", "status": "sent"}, {"tag": "rare", "search": "number"}, {"tag": "rare", "event": "sent"},
+    ])  # fmt: skip
     def test_rare_matches_are_found_by_their_index_and_counted(self, api: Api, query):
         page = page_of(api, **query)
         expected = [EMAILS] if "complained" in query.get("event", "") else [EMAILS - 1, EMAILS]
         assert (page["total"], numbers(page)) == (len(expected), expected)
         assert not page.keys() & {"totalIsExact", "continueTo"}
 
-    @pytest.mark.parametrize(("second", "total", "is_exact"), [(30, 30, True), (31, 31, False), (32, 31, False)])
+    @each(("second", "total", "is_exact"), [(30, 30, True), (31, 31, False), (32, 31, False)])
     def test_a_total_up_to_the_bound_is_exact(self, api: Api, second, total, is_exact):
         page = page_of(api, **{"from": f"2026-03-15T11:59:{60 - second:02}Z"})
         assert (page["total"], page.get("totalIsExact", True)) == (total, is_exact)
@@ -135,17 +129,14 @@ class TestTotals:
 
 @pytest.mark.usefixtures("_many")
 class TestPages:
-    @pytest.mark.parametrize(
-        ("query", "is_wanted"),
-        [
-            ({"tag": "often"}, lambda number: number % 2 == 0),
-            ({"search": "n"}, lambda _: True),
-            ({"event": "sent"}, lambda _: True),
-            ({"event": "opened"}, lambda number: number % 20 == 0),
-            ({"stream": "main"}, lambda number: number % 100 != 0),
-            ({"tag": "often", "event": "opened"}, lambda number: number % 20 == 0),
-        ],
-    )
+    @each(("query", "is_wanted"), [
+        ({"tag": "often"}, lambda number: number % 2 == 0),
+        ({"search": "n"}, lambda _: True),
+        ({"event": "sent"}, lambda _: True),
+        ({"event": "opened"}, lambda number: number % 20 == 0),
+        ({"stream": "main"}, lambda number: number % 100 != 0),
+        ({"tag": "often", "event": "opened"}, lambda number: number % 20 == 0),
+    ])  # fmt: skip
     def test_all_matches_are_read_with_continue_to(self, api: Api, query, is_wanted):
         assert continue_all(api, **query) == [number for number in range(1, EMAILS + 1) if is_wanted(number)]
 
@@ -187,7 +178,7 @@ class TestReach:
         for module in (pages, pagination):
             monkeypatch.setattr(module, "MAX_REACH", 60)
 
-    @pytest.mark.parametrize("query", [{}, {"status": "sent"}, {"from": "2000-01-01"}, {"tag": "often"}])
+    @each("query", [{}, {"status": "sent"}, {"from": "2000-01-01"}, {"tag": "often"}])
     def test_pages_end_with_the_way_to_continue(self, api: Api, query):
         before, last = page_of(api, **query, page=5), page_of(api, **query, page=6)
         assert "continueTo" not in before or query == {"tag": "often"}

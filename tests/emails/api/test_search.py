@@ -13,6 +13,7 @@ from emails.models import Email
 from lib.ids import to_uuid
 from tests.conftest import Account
 from tests.plans import prefer_indexes
+from tests.rows import each
 
 COMMON = {"  u", " us", "use", "ser", "  c", " co", "com"}
 # 3,000 emails of users at three domains: few enough for ANALYZE to sample every row.
@@ -32,23 +33,20 @@ TEXTS = (
 
 
 class TestSelectiveParts:
-    @pytest.mark.parametrize(
-        ("text", "parts"),
-        [
-            ("user77@corp", ["er77@", "corp"]),
-            ("77@corp.com", ["77@", "corp."]),
-            ("user #29994", ["er #29994"]),
-            ("re: #12", ["re:", " #12"]),
-            # No part is selective.
-            ("user", []),
-            ("@com", []),
-            ("---", []),
-            # Every part is selective.
-            ("corp", []),
-            ("ab", []),
-            ("", []),
-        ],
-    )
+    @each(("text", "parts"), [
+        ("user77@corp", ["er77@", "corp"]),
+        ("77@corp.com", ["77@", "corp."]),
+        ("user #29994", ["er #29994"]),
+        ("re: #12", ["re:", " #12"]),
+        # No part is selective.
+        ("user", []),
+        ("@com", []),
+        ("---", []),
+        # Every part is selective.
+        ("corp", []),
+        ("ab", []),
+        ("", []),
+    ])  # fmt: skip
     def test_common_trigrams_are_omitted(self, text, parts):
         assert selective_parts(text, common=COMMON) == parts
 
@@ -58,7 +56,7 @@ class TestSelectiveParts:
         assert re.search(".*".join(map(re.escape, parts)), text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [("zz", False), ("a b", True), ("ab c", True), ("----", False), ("é@", False), ("", False), ("abc", True)],
 )
@@ -80,7 +78,7 @@ class TestFilter:
         assert {"  u", "use", "com", "rec"} <= common
         assert not {"cor", "sur", "er7"} & common
 
-    @pytest.mark.parametrize("text", TEXTS)
+    @each("text", TEXTS)
     def test_a_search_matches_a_substring_scan(self, text):
         expected = [email.id for email in Email.objects.all() if text in email.search_text]
         assert [email.id for email in filter_by_text(Email.objects.all(), text)] == expected
@@ -92,7 +90,7 @@ class TestFilter:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("text", ["zz", "----"])
+@each("text", ["zz", "----"])
 def test_the_index_is_not_read_for_a_text_without_trigrams(text):
     prefer_indexes()
     assert "email_search" not in filter_by_text(Email.objects.order_by(), text).explain()

@@ -11,6 +11,7 @@ from suppressions.models import Suppression
 from tests.conftest import Api, mail
 from tests.delivery.relaying import relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -73,14 +74,14 @@ def test_an_ascii_recipient_of_the_same_email_needs_no_smtputf8(api: Api):
     assert to.groups[1].display_name == f"\u7528\u6237 <{STORED}>"
 
 
-@pytest.mark.parametrize("field", ["from", "replyTo"])
+@each("field", ["from", "replyTo"])
 def test_a_sender_is_ascii(api: Api, field):
     response = api.post("/emails/send", mail(**{field: "\u7528\u6237@alice.example"}))
     assert response.status_code == 422
     assert response.json()["errors"][0]["code"] == "invalid_email"
 
 
-@pytest.mark.parametrize("spelling", [ADDRESS, STORED, "\u7528\u6237@XN--R8JZ45G.JP"])
+@each("spelling", [ADDRESS, STORED, "\u7528\u6237@XN--R8JZ45G.JP"])
 def test_a_suppression_applies_to_every_spelling(api: Api, spelling):
     assert api.post("/suppressions", {"email": ADDRESS}).status_code == 201
     assert api.post("/suppressions", {"email": spelling}).status_code == 200
@@ -88,7 +89,7 @@ def test_a_suppression_applies_to_every_spelling(api: Api, spelling):
     assert api.get("/suppressions", {"search": spelling}).json()["total"] == 1
 
 
-@pytest.mark.parametrize("search", [ADDRESS, STORED, "\u6237@"])
+@each("search", [ADDRESS, STORED, "\u6237@"])
 def test_a_search_finds_every_spelling(api: Api, search):
     api.post("/emails/send", mail(to=ADDRESS))
     assert api.get("/emails", {"search": search}).json()["total"] == 1

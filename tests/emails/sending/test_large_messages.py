@@ -12,6 +12,7 @@ from emails.sending.outgoing_messages import build_message, is_large
 from tests.conftest import Api, mail
 from tests.delivery.relaying import relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -71,23 +72,19 @@ def test_large_attachments_do_not_hold_the_loop(api: Api):
     assert wait_of_the_loop(work, job) < alone
 
 
-@pytest.mark.parametrize(
-    ("html", "data", "expected"),
-    [
-        ("<p>{{name}}</p>" * 100, {"name": "Ada"}, False),
-        ("<p>{{name}}</p>" * 100, {"name": "Ada" * 1000}, True),
-        ("<p>{{name}}</p>" * 10_000, {}, True),
-        ("{{#each a}}{{#each b}}x{{/each}}{{/each}}", {"a": [1, 2], "b": [1, 2]}, True),
-    ],
-    ids=["small", "large values", "large template", "loops"],
-)
+@each(("html", "data", "expected"), [
+    ("<p>{{name}}</p>" * 100, {"name": "Ada"}, False),
+    ("<p>{{name}}</p>" * 100, {"name": "Ada" * 1000}, True),
+    ("<p>{{name}}</p>" * 10_000, {}, True),
+    ("{{#each a}}{{#each b}}x{{/each}}{{/each}}", {"a": [1, 2], "b": [1, 2]}, True),
+])  # fmt: skip
 def test_the_cost_of_a_template_is_estimated_before_it_is_rendered(api: Api, html, data, expected):
     api.post("/templates", {"name": "T", "alias": "t", "subject": "S", "htmlContent": html})
     _, job = claim_job(api, mail(html=None, templateId="t", templateData=data))
     assert is_large(job) is expected
 
 
-@pytest.mark.parametrize(("html", "expected"), [("<p>Hi</p>", False), ("<p>Hi</p>" * 10_000, True)])
+@each(("html", "expected"), [("<p>Hi</p>", False), ("<p>Hi</p>" * 10_000, True)])
 def test_the_cost_of_content_is_its_length(api: Api, html, expected):
     _, job = claim_job(api, mail(html=html))
     assert is_large(job) is expected

@@ -23,6 +23,7 @@ from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import BOUNCED, LATER, OK, accept, claim_entries, counter_values, deliver_all, make_ready
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -70,7 +71,7 @@ def test_the_cursor_cycles_through_all_workspaces():
     assert sorted(served) == sorted([workspace.id for workspace in workspaces] * 4)
 
 
-@pytest.mark.parametrize("limit", [2, 3, 4, 7])
+@each("limit", [2, 3, 4, 7])
 def test_every_workspace_is_served_for_any_limit(limit):
     workspaces = [make_account(f"w{number}").workspace for number in range(3)]
     for workspace in workspaces:
@@ -138,20 +139,11 @@ def test_a_permanent_refusal_is_a_bounce_with_a_reason(workspace):
     recipient, event = Recipient.objects.get(), Event.objects.last()
     assert (recipient.state, recipient.reply_code, recipient.enhanced_code) == ("bounced", 550, "5.1.1")
     assert Email.objects.get().error_message == "5.1.1 no such user"
-    assert event.payload == {
-        "emailId": Email.objects.get().id,
-        "to": "ada@example.com",
-        "code": 550,
-        "enhancedCode": "5.1.1",
-        "message": "5.1.1 no such user",
-        "reason": "rejected",
-    }
-    assert counter_values() == {
-        "status.bounced": 1,
-        "reached.bounced": 1,
-        "recipients.accepted": 1,
-        "recipients.failed": 1,
-    }
+    reply = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 no such user", "reason": "rejected"}
+    assert event.payload == {"emailId": Email.objects.get().id, "to": "ada@example.com", **reply}
+    assert counter_values() == dict.fromkeys(
+        ("status.bounced", "reached.bounced", "recipients.accepted", "recipients.failed"), 1
+    )
 
 
 def test_a_deferral_is_retried_later(workspace):
@@ -287,16 +279,10 @@ def test_a_domain_that_does_not_exist_is_retried_after_five_minutes(workspace):
     assert (QueueEntry.objects.get().due_at - timezone.now()).total_seconds() > 300
 
 
-@pytest.mark.parametrize(
-    ("policy", "outcome", "is_blocked"),
-    [
-        ("recipient_fault", UNKNOWN, True),
-        ("recipient_fault", BLOCKED, False),
-        ("every_bounce", BLOCKED, True),
-        ("every_bounce", LATER, False),
-        ("every_bounce", replace(UNKNOWN, never_suppresses=True), False),
-    ],
-)
+@each(("policy", "outcome", "is_blocked"), [
+    ("recipient_fault", UNKNOWN, True), ("recipient_fault", BLOCKED, False), ("every_bounce", BLOCKED, True),
+    ("every_bounce", LATER, False), ("every_bounce", replace(UNKNOWN, never_suppresses=True), False),
+])  # fmt: skip
 def test_a_bounce_suppresses_by_the_policy(workspace, settings, policy, outcome, is_blocked):
     settings.SUPPRESS_ON = policy
     accept(workspace, "Ada@example.com")
@@ -335,7 +321,7 @@ def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace
     assert queue.renew([again, email_claim]) == [again]
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@each("order", [1, -1])
 def test_results_of_a_lost_and_a_valid_claim_may_be_recorded_together(workspace, order):
     """A machine slept for longer than its leases: it claims its own rows again while their jobs still wait."""
     accept(workspace)
@@ -348,16 +334,11 @@ def test_results_of_a_lost_and_a_valid_claim_may_be_recorded_together(workspace,
     assert Recipient.objects.get().state == "delivered"
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "status", "error"),
-    [
-        ([OK, OK], "delivered", None),
-        ([OK, BOUNCED], "delivered", "5.1.1 no such user"),
-        ([BOUNCED, BOUNCED], "bounced", "5.1.1 no such user"),
-        ([OK, LATER], "delivered", "4.7.1 try again"),
-        ([BOUNCED, LATER], "queued", "4.7.1 try again"),
-    ],
-)
+@each(("outcomes", "status", "error"), [
+    ([OK, OK], "delivered", None), ([OK, BOUNCED], "delivered", "5.1.1 no such user"),
+    ([BOUNCED, BOUNCED], "bounced", "5.1.1 no such user"), ([OK, LATER], "delivered", "4.7.1 try again"),
+    ([BOUNCED, LATER], "queued", "4.7.1 try again"),
+])  # fmt: skip
 def test_the_status_of_an_email_is_rolled_up_from_its_recipients(workspace, outcomes, status, error):
     accept(workspace, "a@example.com", "b@example.com")
     record_results(

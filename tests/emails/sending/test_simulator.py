@@ -12,6 +12,7 @@ from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import Api
 from tests.emails.builders import send
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -30,19 +31,16 @@ def run(settings):
     return once
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "events"),
-    [
-        ("delivered", "delivered", ["queued", "sent", "delivered"]),
-        ("bounced", "bounced", ["queued", "bounced"]),
-        ("failed", "failed", ["queued", "failed"]),
-        ("opened", "opened", ["queued", "sent", "delivered", "opened"]),
-        ("clicked", "clicked", ["queued", "sent", "delivered", "opened", "clicked"]),
-        ("complained", "delivered", ["queued", "sent", "delivered", "complained"]),
-        ("unsubscribed", "delivered", ["queued", "sent", "delivered", "unsubscribed"]),
-    ],
-)
-@pytest.mark.parametrize("label", ["", "+mine"])
+@each(("name", "status", "events"), [
+    ("delivered", "delivered", ["queued", "sent", "delivered"]),
+    ("bounced", "bounced", ["queued", "bounced"]),
+    ("failed", "failed", ["queued", "failed"]),
+    ("opened", "opened", ["queued", "sent", "delivered", "opened"]),
+    ("clicked", "clicked", ["queued", "sent", "delivered", "opened", "clicked"]),
+    ("complained", "delivered", ["queued", "sent", "delivered", "complained"]),
+    ("unsubscribed", "delivered", ["queued", "sent", "delivered", "unsubscribed"]),
+])  # fmt: skip
+@each("label", ["", "+mine"])
 def test_a_simulated_recipient_has_the_outcome_of_its_name(api: Api, run, name, status, events, label):
     email_id = send(api, to=f"{name}{label}@simulator.test")
     run()

@@ -16,6 +16,7 @@ from tests.delivery.relaying import relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease
 from tests.emails.builders import claim_entries, nothing_was_written, send
 from tests.emails.sending.test_schedule import later, make_due
+from tests.rows import each
 from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
@@ -67,17 +68,17 @@ class TestAcceptance:
         assert response.json()["detail"].endswith("suppression list (manual).")
         assert nothing_was_written()
 
-    @pytest.mark.parametrize("reason", list(Reason))
+    @each("reason", list(Reason))
     def test_every_reason_suppresses(self, api: Api, alice, reason):
         suppress_address(alice.workspace, address="ada@example.com", reason=reason)
         assert api.post("/emails/send", mail()).json()["recipients"][0]["reason"] == reason
 
-    @pytest.mark.parametrize("spelling", ["ADA@EXAMPLE.COM", "Ada@example.com", "aDa@Example.Com"])
+    @each("spelling", ["ADA@EXAMPLE.COM", "Ada@example.com", "aDa@Example.Com"])
     def test_addresses_are_compared_case_insensitively(self, api: Api, spelling):
         api.post("/suppressions", {"email": "ada@example.com"})
         assert api.post("/emails/send", mail(to=spelling)).status_code == 422
 
-    @pytest.mark.parametrize("other", ["ada+news@example.com", "a.da@example.com", "ada@mail.example.com"])
+    @each("other", ["ada+news@example.com", "a.da@example.com", "ada@mail.example.com"])
     def test_similar_addresses_are_not_suppressed(self, api: Api, other):
         api.post("/suppressions", {"email": "ada@example.com"})
         assert api.post("/emails/send", mail(to=other)).status_code == 202
@@ -199,7 +200,7 @@ class TestDelivery:
         work.record([run(send())])
         return work, server
 
-    @pytest.mark.parametrize("html", ["<p>Hi</p>", "<p>Hi</p>" * 20_000], ids=["one block", "several blocks"])
+    @each("html", ["<p>Hi</p>", "<p>Hi</p>" * 20_000])
     def test_an_address_suppressed_before_the_final_dot_gets_nothing(self, api: Api, alice, html):
         _, server = self.perform(api, alice.workspace.id, "ADA@example.com", mail(html=html))
         assert server.said("DATA")

@@ -15,6 +15,7 @@ from lib.worker.stages import Stage
 from tests.conftest import make_domain
 from tests.emails.builders import LATER, accept, claim_entries
 from tests.lib.worker.outages import expect_outage, lose_connection
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +77,7 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_is_no_crash(worksp
     assert [*Event.objects.values_list("kind", flat=True)] == ["queued", "deferred"]
 
 
-@pytest.mark.parametrize(("handed_to", "kept"), [(None, None), ("", None), ("relay-2", "relay-2")])
+@each(("handed_to", "kept"), [(None, None), ("", None), ("relay-2", "relay-2")])
 def test_an_entry_that_is_given_back_keeps_the_transport_of_an_earlier_attempt_only(workspace, handed_to, kept):
     accept(workspace)
     QueueEntry.objects.update(handed_to=handed_to)

@@ -177,14 +177,9 @@ class History(RuleBasedStateMachine):
     def concurrent_actions(self, seed):
         """Run several of all actions concurrently, each on a separate connection."""
         actions = [
-            self.work,
-            self.work,
-            self.report_late_events,
-            self.fold_often,
-            self.cancel_all,
-            self.accept,
+            self.work, self.work, self.report_late_events, self.fold_often, self.cancel_all, self.accept,
             self.delete_finished,
-        ]
+        ]  # fmt: skip
         with ThreadPoolExecutor(len(actions)) as pool:
             running = [
                 pool.submit(run_and_close_connection, action, random.Random(seed + number))

@@ -11,6 +11,7 @@ from counters.models import DailyCounter, SliceCounter
 from counters.slices import Dimension, slice_id
 from streams.services import create_stream
 from tests.emails.builders import BOUNCED, LATER, OK, deliver, send
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +65,7 @@ def test_repair_corrects_hours_and_days_and_is_safe_to_repeat(history, api, alic
     assert (api.get("/analytics").json(), api.get("/analytics/daily").json()) == before
 
 
-@pytest.mark.parametrize("workspace", ["nonsense", "ws_short"])
+@each("workspace", ["nonsense", "ws_short"])
 def test_an_invalid_workspace_is_reported(db, workspace):
     with pytest.raises(CommandError, match=workspace):
         reconcile("--workspace", workspace)

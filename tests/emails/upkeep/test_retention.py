@@ -23,6 +23,7 @@ from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key
 from tests.emails.builders import BOUNCED, OK, claim_entries, deliver_all, send
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
@@ -58,7 +59,7 @@ def change_plan(workspace, plan):
 
 @pytest.mark.django_db
 class TestDeletion:
-    @pytest.mark.parametrize(("plan", "days"), DAYS.items())
+    @each(("plan", "days"), DAYS.items())
     def test_an_email_is_deleted_after_the_retention_of_its_plan(self, api: Api, alice: Account, plan, days):
         change_plan(alice.workspace, plan)
         kept, expired = send(api), send(api)
@@ -75,22 +76,11 @@ class TestDeletion:
         expire()
         assert not any(model.objects.exists() for model in (Email, Recipient, Event, Content, Attachment))
         paths = [
-            api.get(f"/emails/{email_id}"),
-            api.get(f"/emails/{email_id}/events"),
-            api.delete(f"/emails/{email_id}"),
-            api.post(f"/emails/{email_id}/resend"),
-            api.patch(f"/emails/{email_id}", {"scheduledFor": None}),
-        ]
+            api.get(f"/emails/{email_id}"), api.get(f"/emails/{email_id}/events"), api.delete(f"/emails/{email_id}"),
+            api.post(f"/emails/{email_id}/resend"), api.patch(f"/emails/{email_id}", {"scheduledFor": None}),
+        ]  # fmt: skip
         assert [(reply.status_code, reply.json()["code"]) for reply in paths] == [(404, "not_found")] * 5
         assert api.get("/emails").json() == {"data": [], "total": 0, "page": 1, "limit": 20}
-
-    @pytest.mark.parametrize("outcome", [OK, BOUNCED])
-    def test_failed_emails_are_deleted_like_delivered_ones(self, api: Api, outcome):
-        send(api)
-        deliver_all(outcome)
-        age(LONG_AGO)
-        expire()
-        assert not Email.objects.exists()
 
     def test_retention_of_a_cancelled_email_counts_from_its_cancellation(self, api: Api):
         scheduled_for = (timezone.now() + timedelta(days=1)).isoformat()
@@ -119,6 +109,9 @@ class TestDeletion:
         for number in range(5):
             send(api, to=[f"{number}{letter}@example.com" for letter in "abc"[: 1 + number % 3]])
         deliver_all()
+        # Failed emails are deleted like delivered ones.
+        send(api)
+        deliver_all(BOUNCED)
         age(LONG_AGO)
         expire()
         assert not Email.objects.exists()
@@ -126,19 +119,15 @@ class TestDeletion:
 
 @pytest.mark.django_db
 class TestKeptRows:
-    @pytest.mark.parametrize("state", ["scheduled", "queued", "claimed", "waiting"])
+    @each("state", ["scheduled", "queued", "claimed", "waiting"])
     def test_an_unfinished_email_stays_at_any_age(self, api: Api, state):
         scheduled_for = (timezone.now() + timedelta(days=1)).isoformat()
         email_id = send(api, **({"scheduledFor": scheduled_for} if state == "scheduled" else {}))
         if state in {"claimed", "waiting"}:
             email_claims = claim_entries()
         if state == "waiting":
-            record_results(
-                [
-                    SendResult(one, DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary"))
-                    for one in email_claims
-                ]
-            )
+            deferred = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary")
+            record_results([SendResult(one, deferred) for one in email_claims])
         age(LONG_AGO)
         expire()
         assert api.get(f"/emails/{email_id}").status_code == 200
