@@ -21,8 +21,9 @@ from emails.sending.outgoing_messages import build_message
 from lib.ids import to_uuid
 from lib.tokens import make_token
 from suppressions.models import Suppression
-from tests.conftest import Api, mail
+from tests.conftest import Api, mail, make_domain
 from tests.emails.builders import claim_entries
+from tests.rows import each
 from tests.tracking.conftest import TARGET, Reader, make_reader
 from tracking import hosts
 from tracking.hosts import tracking_hosts
@@ -75,7 +76,7 @@ def member(alice) -> Client:
     return client
 
 
-@pytest.mark.parametrize("method", ["get", "post", "head", "options"])
+@each("method", ["get", "post", "head", "options"])
 def test_a_host_serves_nothing_else(host, member, api: Api, method, settings):
     settings.COMPAT_AT_ROOT = ["resend", "postmark", "sendgrid"]
     assert len(PATHS) >= 40
@@ -91,29 +92,16 @@ def test_a_host_serves_nothing_else(host, member, api: Api, method, settings):
         assert "vary" not in described or "cookie" not in response["Vary"].lower()
 
 
-@pytest.mark.parametrize(
-    "name", [HOST, HOST.upper(), f"{HOST}.", f"{HOST}:443", f"{HOST}:8443", f"{HOST.title()}.:443"]
-)
+@each("name", [HOST, HOST.upper(), f"{HOST}.", f"{HOST}:443", f"{HOST}:8443", f"{HOST.title()}.:443"])
 def test_the_spelling_of_a_host_does_not_matter(host, reader: Reader, name):
     assert get("/dashboard/", name).status_code == 404
     assert get(reader.click_path(), name)["Location"] == TARGET
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "links.bob.example",
-        f"x{HOST}",
-        f"x.{HOST}",
-        "alice.example",
-        "127.0.0.1.nip.io",
-        "",
-        "[::2]",
-        f"{HOST}@x",
-        "a b",
-    ],
-)
-@pytest.mark.parametrize("path", ["/dashboard/", "/t/o/x", "/.well-known/postrider", "/"])
+@each("name", [
+    "links.bob.example", f"x{HOST}", f"x.{HOST}", "alice.example", "127.0.0.1.nip.io", "", "[::2]", f"{HOST}@x", "a b",
+])  # fmt: skip
+@each("path", ["/dashboard/", "/t/o/x", "/.well-known/postrider", "/"])
 def test_any_other_host_is_refused_as_before(host, name, path):
     assert get(path, name).status_code == 400
 
@@ -141,7 +129,7 @@ def test_links_work_there_and_at_the_service(host, reader: Reader):
     assert set(reader.kinds()) == {"opened", "clicked"}
 
 
-@pytest.mark.parametrize("name", [HOST, "testserver"])
+@each("name", [HOST, "testserver"])
 def test_a_recipient_unsubscribes_with_one_click(host, reader: Reader, name):
     page = get(reader.unsubscribe_path, name)
     assert (page.status_code, dict(page.cookies)) == (200, {})
@@ -165,7 +153,7 @@ def test_the_proof_is_that_of_this_installation(host):
     assert all(len(proof) == 64 for proof in proofs())
 
 
-def test_the_404_of_a_link_has_no_version(host):
+def test_the_404_of_a_link_has_no_version_and_links_of_an_internationalized_host_work(host, alice, reader: Reader):
     response = get("/t/c/nonsense")
     assert (response.status_code, dict(response.cookies)) == (404, {})
     for text in (response.content.decode().lower(), str(response.headers).lower()):
@@ -173,8 +161,6 @@ def test_the_404_of_a_link_has_no_version(host):
         assert "django" not in text
         assert "gunicorn" not in text
 
-
-def test_links_of_an_internationalized_host_work(alice, reader: Reader):
     make_host(alice.workspace, IDN_HOST)
     assert get(reader.click_path(), IDN_HOST)["Location"] == TARGET
     assert get("/dashboard/", IDN_HOST).status_code == 404
@@ -193,7 +179,7 @@ def test_links_of_another_workspace_do_not_work_there(host, bob):
     assert get(stranger.unsubscribe_path, "testserver").status_code == 200
 
 
-@pytest.mark.parametrize("name", [HOST, "testserver"])
+@each("name", [HOST, "testserver"])
 def test_the_preference_page_is_at_the_host_of_the_link(host, bob, reader: Reader, name):
     path = reader.unsubscribe_path.replace("/u/", "/p/", 1)
     page = get(path, name)
@@ -248,35 +234,24 @@ def test_emails_before_while_and_after_a_host_is_active(api: Api, alice, setting
     assert links_of(api) == service
 
 
-def test_emails_of_another_domain_have_the_links_of_the_service(api: Api, alice, settings):
-    from tests.conftest import make_domain
-
-    settings.PUBLIC_URL = "https://mail.service.example"
-    make_host(alice.workspace, "links.other.example", domain=make_domain(alice.workspace, "other.example"))
-    assert links_of(api) == {"mail.service.example"}
-
-
-def test_links_have_the_port_of_the_service(api: Api, alice, settings):
+def test_links_have_the_port_of_the_service_and_never_the_host_of_another_domain(api: Api, alice, settings):
     settings.PUBLIC_URL = "https://mail.service.example:8443"
-    make_host(alice.workspace, domain=alice.workspace.domains.get())
+    make_host(alice.workspace, "links.other.example", domain=make_domain(alice.workspace, "other.example"))
+    assert links_of(api) == {"mail.service.example:8443"}
+    make_host(alice.workspace, domain=alice.workspace.domains.get(name="alice.example"))
     assert links_of(api) == {f"{HOST}:8443"}
 
 
-def test_links_of_a_pending_host_do_not_work(alice, reader: Reader):
-    make_host(alice.workspace, status="pending", proven_at=None)
-    assert get(reader.click_path()).status_code == 404
-    assert get("/.well-known/postrider").status_code == 200
-
-
-def test_links_of_a_failed_host_work(alice, reader: Reader):
-    make_host(alice.workspace, status="failed")
-    assert get(reader.click_path())["Location"] == TARGET
-
-
-@pytest.mark.parametrize(("days", "status"), [(29, 302), (31, 400)])
-def test_links_work_for_thirty_days_after_the_domain_is_deleted(alice, reader: Reader, days, status):
-    make_host(alice.workspace, retired_at=Now() - timedelta(days=days))
-    assert get(reader.click_path()).status_code == status
+@each(("fields", "link", "proof"), [
+    ({"status": "pending", "proven_at": None}, 404, 200), ({"status": "failed"}, 302, 200),
+    ({"retired_at": Now() - timedelta(days=29)}, 302, 200), ({"retired_at": Now() - timedelta(days=31)}, 400, 400),
+])  # fmt: skip
+def test_links_work_at_a_failed_host_and_for_thirty_days_after_the_domain_is_deleted(
+    alice, reader: Reader, fields, link, proof
+):
+    make_host(alice.workspace, **fields)
+    assert get(reader.click_path()).status_code == link
+    assert get("/.well-known/postrider").status_code == proof
 
 
 def test_links_of_both_workspaces_work_after_a_host_has_moved(alice, bob, reader: Reader):
@@ -329,27 +304,17 @@ def test_the_proxy_may_obtain_certificates_of_hosts_that_lead_here(alice, bob, h
     make_host(alice.workspace, "seen.alice.example", status="pending", proven_at=None)
     make_host(bob.workspace, "unseen.bob.example", status="pending", proven_at=None, seen_at=None)
     names = (
-        HOST,
-        HOST.upper(),
-        f"{HOST}.",
-        "seen.alice.example",
-        "unseen.bob.example",
-        "other.example",
-        "testserver",
-        "",
-    )
+        HOST, HOST.upper(), f"{HOST}.", "seen.alice.example", "unseen.bob.example", "other.example", "testserver", "",
+    )  # fmt: skip
     assert [ask(name) for name in names] == [200, 200, 200, 200, 403, 403, 403, 403]
 
 
-@pytest.mark.parametrize(
-    ("meta", "status"),
-    [
+@each(("meta", "status"), [
         ({}, 200), ({"REMOTE_ADDR": "::1"}, 200), ({"REMOTE_ADDR": "172.30.25.2"}, 200),
         ({"REMOTE_ADDR": "192.0.2.7"}, 403),
         ({"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 403), ({"HTTP_X_REAL_IP": "127.0.0.1"}, 403), ({"HTTP_VIA": "x"}, 403),
         ({"REMOTE_ADDR": "172.30.25.2", "HTTP_X_FORWARDED_FOR": "172.30.25.2"}, 403),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_only_the_proxy_itself_may_ask(host, settings, meta, status):
     from ipaddress import ip_network
 

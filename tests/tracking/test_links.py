@@ -12,6 +12,7 @@ from events.models import Event
 from lib.ids import new_id
 from lib.tokens import InvalidToken, make_token
 from suppressions.models import Suppression
+from tests.rows import each
 from tests.tracking.conftest import TARGET, Reader, make_reader
 from tracking.recorder import recorder
 
@@ -67,12 +68,12 @@ def test_the_longest_click_link_fits_old_mail_readers(settings):
     assert len(click_url(RECIPIENT, workspace_id=WORKSPACE, target=target)) <= 2083
 
 
-@pytest.mark.parametrize("target", ["https://ü.example/日本?q=ß", "http://a.example", "https://a.example/ b"])
+@each("target", ["https://ü.example/日本?q=ß", "http://a.example", "https://a.example/ b"])
 def test_any_target_can_be_read_back(target):
     assert read_click(token_of(click_url(RECIPIENT, workspace_id=WORKSPACE, target=target))).target == target
 
 
-@pytest.mark.parametrize(
+@each(
     "target",
     ["javascript:alert(1)", "data:text/html,x", "//evil.example", "ftp://a.example", "https:a", "http://a\r\nX: y", ""],
 )

@@ -1,32 +1,25 @@
 """The tracking pixel and the click redirect: responses to valid and invalid requests."""
 
-import pytest
 from django.test import Client
 
 from events.models import Event
 from lib.ids import new_id
+from tests.rows import each
 from tests.tracking.conftest import BROWSER, TARGET, Reader
 from tracking.recorder import recorder
 
 PREFETCHERS = [
-    {"sec-purpose": "prefetch"},
-    {"sec-purpose": "prefetch;prerender"},
-    {"purpose": "prefetch"},
-    {"x-purpose": "preview"},
-    {"x-moz": "prefetch"},
-]
+    {"sec-purpose": "prefetch"}, {"sec-purpose": "prefetch;prerender"}, {"purpose": "prefetch"},
+    {"x-purpose": "preview"}, {"x-moz": "prefetch"},
+]  # fmt: skip
 BOTS = [
-    "",
-    "Mozilla/5.0",
+    "", "Mozilla/5.0",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/42.0 Safari/537.36 Edge/12.246 Mozilla/5.0",
-    "BarracudaCentral/1.0",
-    "Mozilla/5.0 (compatible; Proofpoint URL Defense)",
+    "BarracudaCentral/1.0", "Mozilla/5.0 (compatible; Proofpoint URL Defense)",
     "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
     "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
-    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
-    "python-requests/2.32.3",
-    "curl/8.5.0",
-]
+    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "python-requests/2.32.3", "curl/8.5.0",
+]  # fmt: skip
 PEOPLE = [
     BROWSER,
     # Image proxies that fetch when a person opens the message.
@@ -46,7 +39,7 @@ def test_the_pixel_is_a_small_transparent_gif_without_caching(reader: Reader):
     assert (response["Cache-Control"], response["Referrer-Policy"]) == ("no-store", "no-referrer")
 
 
-@pytest.mark.parametrize("token", ["x", "x/y", "%00", "é", "A" * 44, "A" * 3000, "../admin"])
+@each("token", ["x", "x/y", "%00", "é", "A" * 44, "A" * 3000, "../admin"])
 def test_the_pixel_of_an_invalid_token_looks_like_any_other(db, reader: Reader, visitor: Client, token):
     valid, invalid = reader.loads_the_pixel(), visitor.get(f"/t/o/{token}")
     ours = {name: value for name, value in valid.items() if name != "X-Request-Id"}
@@ -63,19 +56,16 @@ def test_a_click_redirects_to_the_target_without_caching(reader: Reader):
     assert not response.cookies
 
 
-@pytest.mark.parametrize(
-    ("target", "location"),
-    [
-        ("http://a.example", "http://a.example"),
-        ("HTTPS://A.example/%7Eb?c=%20d&e=1+2#f", "HTTPS://A.example/%7Eb?c=%20d&e=1+2#f"),
-        ("https://a.example/日本?q=ü#ß", "https://a.example/%E6%97%A5%E6%9C%AC?q=%C3%BC#%C3%9F"),
-        ("https://töpfer.example/", "https://t%C3%B6pfer.example/"),
-        ('https://a.example/ b"<c>', "https://a.example/%20b%22%3Cc%3E"),
-        ("https://[2001:db8::1]:8443/p", "https://[2001:db8::1]:8443/p"),
-        ("https://a.example/[x", "https://a.example/[x"),
-        ("https://a.example/" + "x" * 1300, "https://a.example/" + "x" * 1300),
-    ],
-)
+@each(("target", "location"), [
+    ("http://a.example", "http://a.example"),
+    ("HTTPS://A.example/%7Eb?c=%20d&e=1+2#f", "HTTPS://A.example/%7Eb?c=%20d&e=1+2#f"),
+    ("https://a.example/日本?q=ü#ß", "https://a.example/%E6%97%A5%E6%9C%AC?q=%C3%BC#%C3%9F"),
+    ("https://töpfer.example/", "https://t%C3%B6pfer.example/"),
+    ('https://a.example/ b"<c>', "https://a.example/%20b%22%3Cc%3E"),
+    ("https://[2001:db8::1]:8443/p", "https://[2001:db8::1]:8443/p"),
+    ("https://a.example/[x", "https://a.example/[x"),
+    ("https://a.example/" + "x" * 1300, "https://a.example/" + "x" * 1300),
+])  # fmt: skip
 def test_a_target_is_recorded_as_written_and_redirected_to_as_browsers_encode_it(reader: Reader, target, location):
     assert reader.clicks(target)["Location"] == location
     assert reader.events()[0][1]["url"] == target
@@ -108,7 +98,7 @@ def test_a_head_request_has_the_same_response_and_is_never_an_event(reader: Read
     assert not recorder._rows
 
 
-@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
+@each("method", ["post", "put", "patch", "delete", "options"])
 def test_other_methods_are_refused(reader: Reader, visitor: Client, method):
     for path in (reader.pixel_path, reader.click_path()):
         response = getattr(visitor, method)(path)
@@ -116,21 +106,21 @@ def test_other_methods_are_refused(reader: Reader, visitor: Client, method):
     assert not recorder._rows
 
 
-@pytest.mark.parametrize("headers", PREFETCHERS)
+@each("headers", PREFETCHERS)
 def test_a_prefetch_is_marked_as_a_bot_and_counts(reader: Reader, headers):
     assert reader.clicks(**headers)["Location"] == TARGET
     assert reader.events()[0][1]["machine"] is True
     assert reader.recipient.state == "clicked"
 
 
-@pytest.mark.parametrize("agent", BOTS)
+@each("agent", BOTS)
 def test_a_bot_by_its_user_agent_is_marked_and_counts(reader: Reader, agent):
     reader.loads_the_pixel(user_agent=agent)
     assert reader.events()[0][1]["machine"] is True
     assert reader.recipient.state == "opened"
 
 
-@pytest.mark.parametrize("agent", PEOPLE)
+@each("agent", PEOPLE)
 def test_mail_clients_and_browsers_of_people_are_not_marked(reader: Reader, agent):
     reader.loads_the_pixel(user_agent=agent)
     assert reader.events()[0][1]["machine"] is False

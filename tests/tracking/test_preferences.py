@@ -13,6 +13,7 @@ from streams.models import Stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import Account, mail
+from tests.rows import each
 from tests.tracking.conftest import Reader, make_reader
 from tracking import services
 
@@ -50,7 +51,7 @@ def suppressed() -> set[tuple[str, str]]:
     return set(Suppression.objects.values_list("stream", "reason"))
 
 
-@pytest.mark.parametrize("of", [preferences_url, unsubscribe_url])
+@each("of", [preferences_url, unsubscribe_url])
 def test_a_get_changes_nothing(reader: Reader, visitor: Client, of):
     for method in (visitor.get, visitor.head):
         response = method(path(reader, of=of))
@@ -58,17 +59,14 @@ def test_a_get_changes_nothing(reader: Reader, visitor: Client, of):
     assert suppressed() == set()
 
 
-def test_the_page_lists_public_streams_and_masks_the_address(reader: Reader, visitor: Client):
+def test_the_page_lists_public_streams_and_that_of_the_email_and_masks_the_address(reader: Reader, visitor: Client):
+    assert "Receipts" in visitor.get(path(reader, "receipts")).text
     text = visitor.get(path(reader)).text
     assert "News" in text
     assert "Offers" in text
     assert "Receipts" not in text
     assert ADDRESS not in text
     assert text.count("checked") == 2
-
-
-def test_the_stream_of_the_email_is_listed_even_if_it_is_not_public(reader: Reader, visitor: Client):
-    assert "Receipts" in visitor.get(path(reader, "receipts")).text
 
 
 def test_a_one_click_post_blocks_exactly_the_stream_of_its_email(reader: Reader, visitor: Client):
@@ -101,7 +99,7 @@ def test_everything_can_be_stopped_and_resumed(reader: Reader, visitor: Client):
 UNDO = 'name="undo"'
 
 
-@pytest.mark.parametrize(("stream", "blocked"), [("news", "news"), ("main", "")])
+@each(("stream", "blocked"), [("news", "news"), ("main", "")])
 def test_an_unsubscribe_is_undone_on_the_page_after_it(reader: Reader, visitor: Client, stream, blocked):
     Email.objects.update(stream=stream)
     page = visitor.post(path(reader, stream, of=unsubscribe_url)).text
@@ -133,7 +131,7 @@ def test_undo_keeps_an_unsubscribe_from_everything_and_says_so(reader: Reader, v
     assert suppressed() == {("", "unsubscribe")}
 
 
-@pytest.mark.parametrize("reason", ["bounce", "complaint", "manual"])
+@each("reason", ["bounce", "complaint", "manual"])
 def test_undo_is_not_offered_for_another_reason_and_changes_nothing(reader: Reader, visitor: Client, reason):
     suppress_address(reader.workspace, address=ADDRESS, reason=reason, stream="news")
     page = visitor.post(path(reader, of=unsubscribe_url)).text
@@ -168,15 +166,15 @@ def test_a_lost_database_at_undo_leads_back_to_the_preferences(reader: Reader, v
     assert suppressed() == {("news", "unsubscribe")}
 
 
-@pytest.mark.parametrize("reason", ["bounce", "complaint", "manual"])
-@pytest.mark.parametrize("stream", ["", "news"])
+@each("reason", ["bounce", "complaint", "manual"])
+@each("stream", ["", "news"])
 def test_only_unsubscribes_are_undone(reader: Reader, visitor: Client, reason, stream):
     suppress_address(reader.workspace, address=ADDRESS, reason=reason, stream=stream)
     submit(visitor, path(reader), save="1", stream=["news", "offers"])
     assert suppressed() == {(stream, reason)}
 
 
-@pytest.mark.parametrize("body", ["", "stream=news", "nonsense", "x" * 100_000])
+@each("body", ["", "stream=news", "nonsense", "x" * 100_000])
 def test_a_post_without_a_button_changes_nothing(reader: Reader, visitor: Client, body):
     visitor.post(path(reader), body, content_type="application/x-www-form-urlencoded")
     assert suppressed() == set()
@@ -256,7 +254,7 @@ def test_the_description_of_a_stream_that_is_not_public_is_not_shown(reader: Rea
     assert visitor.get(path(reader, "receipts")).text.count("Internal matters") == 2
 
 
-@pytest.mark.parametrize("is_saved", [False, True])
+@each("is_saved", [False, True])
 def test_the_page_loads_nothing_external(reader: Reader, visitor: Client, is_saved):
     response = submit(visitor, path(reader), save="1") if is_saved else visitor.get(path(reader))
     assert response.status_code == 200

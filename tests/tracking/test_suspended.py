@@ -8,6 +8,7 @@ from lib.ids import to_uuid
 from lib.tokens import make_token
 from suppressions.models import Suppression
 from tests.conftest import make_account
+from tests.rows import each
 from tests.stack.stack import wait_for
 from tests.tracking.conftest import TARGET, Reader, make_reader
 from tests.tracking.test_without_database import call, database_url, web
@@ -36,7 +37,7 @@ def test_a_click_makes_no_query(suspended: Reader, visitor, django_assert_num_qu
         visitor.get(suspended.click_path())
 
 
-@pytest.mark.parametrize("target", ['https://a.example/"><script>alert(1)</script>', "https://a.example/%0d%0aX: y"])
+@each("target", ['https://a.example/"><script>alert(1)</script>', "https://a.example/%0d%0aX: y"])
 def test_a_hostile_target_is_escaped(suspended: Reader, target):
     page = suspended.clicks(target).content.decode()
     assert "<script" not in page
