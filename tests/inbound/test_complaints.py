@@ -14,6 +14,7 @@ from inbound.processing import process_reports
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
 from tests.inbound.fixtures import return_path_of, sent_recipient
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +77,7 @@ def test_a_complaint_with_only_a_message_id_is_left_to_staff(recipient):
     assert verdict_of(complaint(message_of(recipient))) == "for_people"
 
 
-@pytest.mark.parametrize("name", ["Return-Path", "Original-Mail-From"])
+@each("name", ["Return-Path", "Original-Mail-From"])
 def test_a_complaint_with_the_sealed_return_path_is_recorded(recipient, name):
     line = f"{name}: <{return_path_of(recipient)}>\r\n"
     is_field = name == "Original-Mail-From"
@@ -102,19 +103,14 @@ def other_public_key() -> str:
 
 
 CHANGES = [
-    (b"Hello  Ada", b"Hello Eve"),
-    (b"Subject: Hello", b"Subject: Hi"),
-    (b"Message-ID:", b"Message-ID: <x@alice.example>\r\nMessage-ID:"),
-    (b"d=alice.example", b"d=eve.example"),
-    (b"rsa-sha256", b"rsa-sha1"),
-    (b"bh=", b"l=1; bh="),
-    (b"message-id:", b""),
-    (b"\r\n b=", b"\r\n b=AAAA"),
+    (b"Hello  Ada", b"Hello Eve"), (b"Subject: Hello", b"Subject: Hi"),
+    (b"Message-ID:", b"Message-ID: <x@alice.example>\r\nMessage-ID:"), (b"d=alice.example", b"d=eve.example"),
+    (b"rsa-sha256", b"rsa-sha1"), (b"bh=", b"l=1; bh="), (b"message-id:", b""), (b"\r\n b=", b"\r\n b=AAAA"),
     (b"b=", b"b=\xff\x00;"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new"), CHANGES)
+@each(("old", "new"), CHANGES)
 def test_a_changed_message_proves_nothing(recipient, domain, old, new):
     message = signed(message_of(recipient), domain)
     changed = message.replace(old, new)

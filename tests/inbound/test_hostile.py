@@ -10,6 +10,7 @@ from inbound.models import MailReport
 from lib.mail.smtp_limits import SessionLimits, network_of
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,15 +84,11 @@ def test_commands_must_end_with_crlf(port):
 
 
 GARBAGE = [
-    b"\x00\x01\x02\r\n" * 50,
-    b"\xff" * 900 + b"\r\n",
-    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10,
-    b"RCPT TO:" + b"(" * 480 + b"\r\n",
-    b"MAIL FROM:<" + b'"' * 400 + b"\r\n",
-    b"MAIL FROM:<>\r\n" + b"RCPT TO:<\xc3\xa9@bounce.localhost>\r\n" * 3,
-    b"\r\n" * 2_000,
+    b"\x00\x01\x02\r\n" * 50, b"\xff" * 900 + b"\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10,
+    b"RCPT TO:" + b"(" * 480 + b"\r\n", b"MAIL FROM:<" + b'"' * 400 + b"\r\n",
+    b"MAIL FROM:<>\r\n" + b"RCPT TO:<\xc3\xa9@bounce.localhost>\r\n" * 3, b"\r\n" * 2_000,
     b"EHLO " + b"x" * 100_000 + b"\r\n",
-]
+]  # fmt: skip
 
 
 def test_pipelined_garbage_leaves_the_receiver_working(port, path):
@@ -113,7 +110,7 @@ def test_a_session_with_a_thousand_unknown_recipients_is_closed(port):
     assert len(replies) <= SessionLimits().refusals + 1
 
 
-@pytest.mark.parametrize("line", [b"\r\n", b"\xff\r\n", b"x" * 600 + b"\r\n"])
+@each("line", [b"\r\n", b"\xff\r\n", b"x" * 600 + b"\r\n"])
 def test_refused_lines_end_a_session(port, line):
     with port.open_session() as session:
         session.connection.sendall(line * 60)

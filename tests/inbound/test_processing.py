@@ -16,6 +16,7 @@ from suppressions.models import Suppression
 from tests.inbound.dsns import dsn
 from tests.inbound.fixtures import sent_recipient
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -100,20 +101,17 @@ def test_a_recipient_that_retention_deleted_leaves_only_the_row(workspace):
     assert not Event.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("source", "verdict", "state"),
-    [
-        (dsn(action="delayed", status="4.4.1", code="451"), "recorded", "sent"),
-        (dsn(action="relayed", status="2.1.9", code="250"), "says_nothing", "sent"),
-        (dsn(action="expanded", status="2.1.9", code="250"), "says_nothing", "sent"),
-        (dsn(action="delivered", status="2.1.5", code="250"), "recorded", "delivered"),
-        (dsn(action="failed", status="4.4.7", code="451", text="message expired"), "recorded", "failed"),
-        (dsn("grace@example.com"), "somebody_else", "sent"),
-        (b"Subject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n", "says_nothing", "sent"),
-        (b"Subject: Re: Hello\r\nFrom: ada@example.com\r\n\r\nThanks!\r\n", "says_nothing", "sent"),
-        (b"", "says_nothing", "sent"),
-    ],
-)
+@each(("source", "verdict", "state"), [
+    (dsn(action="delayed", status="4.4.1", code="451"), "recorded", "sent"),
+    (dsn(action="relayed", status="2.1.9", code="250"), "says_nothing", "sent"),
+    (dsn(action="expanded", status="2.1.9", code="250"), "says_nothing", "sent"),
+    (dsn(action="delivered", status="2.1.5", code="250"), "recorded", "delivered"),
+    (dsn(action="failed", status="4.4.7", code="451", text="message expired"), "recorded", "failed"),
+    (dsn("grace@example.com"), "somebody_else", "sent"),
+    (b"Subject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n", "says_nothing", "sent"),
+    (b"Subject: Re: Hello\r\nFrom: ada@example.com\r\n\r\nThanks!\r\n", "says_nothing", "sent"),
+    (b"", "says_nothing", "sent"),
+])  # fmt: skip
 def test_the_kind_of_a_message_decides_its_outcome(workspace, source, verdict, state):
     row = stored(sent_recipient(workspace), source)
     process_reports()
@@ -135,15 +133,12 @@ To: ada@example.com
 """
 
 
-@pytest.mark.parametrize(
-    ("origin", "verdict", "state"),
-    [
-        ("\n    (ultimately generated from ada@example.com)", "recorded", "bounced"),
-        ("\n    (ultimately generated from grace@example.com)", "somebody_else", "sent"),
-        # The returned message always names the recipient, so it does not count.
-        ("", "somebody_else", "sent"),
-    ],
-)
+@each(("origin", "verdict", "state"), [
+    ("\n    (ultimately generated from ada@example.com)", "recorded", "bounced"),
+    ("\n    (ultimately generated from grace@example.com)", "somebody_else", "sent"),
+    # The returned message always names the recipient, so it does not count.
+    ("", "somebody_else", "sent"),
+])  # fmt: skip
 def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(workspace, origin, verdict, state):
     row = stored(sent_recipient(workspace), FORWARDED.format(origin=origin).encode())
     process_reports()
@@ -151,7 +146,7 @@ def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(work
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "text", "reason"),
     [
         ("ada@example.com", "User unknown", "unknown_user"),

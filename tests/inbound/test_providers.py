@@ -19,6 +19,7 @@ from suppressions.models import Suppression
 from tests.emails.builders import event_kinds
 from tests.inbound.fixtures import claimed_recipient, sent_recipient
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -68,19 +69,12 @@ UNSUBSCRIBE = event(
 )
 
 
-@pytest.mark.parametrize(
-    ("body", "kinds", "state", "reason"),
-    [
-        (DELIVERY, ["delivered"], "delivered", None),
-        (HARD, ["bounced"], "bounced", "bounce"),
-        (SOFT, ["bounced"], "bounced", None),
-        (SPAM, ["complained"], "sent", "complaint"),
-        (OPEN, ["opened"], "opened", None),
-        (CLICK, ["clicked"], "clicked", None),
-        (UNSUBSCRIBE, ["unsubscribed"], "sent", "unsubscribe"),
-    ],
-    ids=["delivery", "hard bounce", "soft bounce", "complaint", "open", "click", "unsubscribe"],
-)
+@each(("body", "kinds", "state", "reason"), [
+    (DELIVERY, ["delivered"], "delivered", None), (HARD, ["bounced"], "bounced", "bounce"),
+    (SOFT, ["bounced"], "bounced", None), (SPAM, ["complained"], "sent", "complaint"),
+    (OPEN, ["opened"], "opened", None), (CLICK, ["clicked"], "clicked", None),
+    (UNSUBSCRIBE, ["unsubscribed"], "sent", "unsubscribe"),
+])  # fmt: skip
 def test_each_event_is_recorded_as_its_kind(recipient, body, kinds, state, reason):
     assert post(body).status_code == 200
     process_reports()
@@ -138,7 +132,7 @@ def test_an_event_with_an_unknown_message_id_is_given_up_after_a_day(workspace):
     assert ProviderReport.objects.get().verdict == "not_ours"
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations([DELIVERY, HARD, SPAM])), ids=range(6))
+@each("order", list(itertools.permutations([DELIVERY, HARD, SPAM])))
 def test_repeated_and_reordered_events_have_the_same_result(recipient, order):
     for body in (*order, *order):
         assert post(body).status_code == 200
@@ -149,7 +143,7 @@ def test_repeated_and_reordered_events_have_the_same_result(recipient, order):
     assert sorted(event_kinds()[2:]) == ["bounced", "complained", "delivered"]
 
 
-@pytest.mark.parametrize("secret", [None, "postrider:wrong", "x", SECRET + "x"])
+@each("secret", [None, "postrider:wrong", "x", SECRET + "x"])
 def test_without_the_secret_nothing_is_stored(recipient, secret):
     assert post(HARD, secret=secret).status_code == 400
     assert not ProviderReport.objects.exists()
@@ -170,7 +164,7 @@ def test_a_body_of_many_megabytes_is_refused(recipient):
     assert not ProviderReport.objects.exists()
 
 
-@pytest.mark.parametrize("body", [{}, [], "x", {"RecordType": "Bounce"}, {**HARD, "MessageID": None}])
+@each("body", [{}, [], "x", {"RecordType": "Bounce"}, {**HARD, "MessageID": None}])
 def test_an_invalid_body_stores_nothing(recipient, body):
     assert post(body).status_code in {200, 400, 500}
     assert not ProviderReport.objects.exists()
@@ -198,14 +192,11 @@ def test_an_address_that_the_provider_calls_invalid_is_suppressed(recipient):
     assert Suppression.objects.get().reason == "bounce"
 
 
-@pytest.mark.parametrize(
-    ("refusal", "kind", "suppressed"),
-    [
-        (RejectReason.BOUNCED, "bounced", True),
-        (RejectReason.BLOCKED, "failed", False),
-        (RejectReason.SPAM, "failed", False),
-    ],
-)
+@each(("refusal", "kind", "suppressed"), [
+    (RejectReason.BOUNCED, "bounced", True),
+    (RejectReason.BLOCKED, "failed", False),
+    (RejectReason.SPAM, "failed", False),
+])  # fmt: skip
 def test_a_rejection_by_the_provider(recipient, refusal, kind, suppressed):
     tracking_event = AnymailTrackingEvent(event_type=EventType.REJECTED, message_id=MESSAGE_ID, reject_reason=refusal)
     tracking.send(sender=None, event=tracking_event, esp_name="Test ESP")
@@ -259,7 +250,7 @@ class TestNamedTransports:
         assert self.post("first", secret="second:a-long-secret-of-second").status_code == 400
         assert not ProviderReport.objects.exists()
 
-    @pytest.mark.parametrize(("name", "provider"), [("none", "postmark"), ("own", "postmark"), ("first", "mailgun")])
+    @each(("name", "provider"), [("none", "postmark"), ("own", "postmark"), ("first", "mailgun")])
     def test_other_paths_do_not_exist(self, name, provider):
         assert self.post(name, provider=provider).status_code == 404
 

@@ -16,6 +16,7 @@ from inbound.reports.reading import read_report
 from inbound.reports.report import ReportKind
 from tests.conftest import examples
 from tests.inbound.samples import FOLDER, samples
+from tests.rows import each
 
 SAMPLES = samples()
 ANSWERS = [line.split("\t") for line in (FOLDER / "answers.tsv").read_text().splitlines()]
@@ -33,7 +34,7 @@ def _raise_parser_errors():
         yield
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@each("sample", SAMPLES)
 def test_a_sample_is_read_as_expected(sample):
     report = read_report(sample.source)
     assert report.kind.value == sample.kind
@@ -42,14 +43,11 @@ def test_a_sample_is_read_as_expected(sample):
     assert sample.reason in {"", report.reason}
 
 
-@pytest.mark.parametrize(
-    ("language", "certain"),
-    [
-        ("czech", "Skupina, kterou se pokoušíte kontaktovat, neexistuje."),
-        ("french", "Le groupe que vous avez essayé de contacter n'existe pas."),
-        ("japanese", "連絡しようとしたグループが存在しない。"),
-    ],
-)
+@each(("language", "certain"), [
+    ("czech", "Skupina, kterou se pokoušíte kontaktovat, neexistuje."),
+    ("french", "Le groupe que vous avez essayé de contacter n'existe pas."),
+    ("japanese", "連絡しようとしたグループが存在しない。"),
+])  # fmt: skip
 def test_the_doubt_in_a_notice_of_google_groups_is_read_without_the_link(language, certain):
     head, _, body = SAMPLES_BY_NAME[f"google groups in {language}"].source.decode().partition("\r\n\r\n")
     (doubtful,) = [line for line in body.splitlines() if "list" in line and "@" not in line]
@@ -71,13 +69,13 @@ def test_no_ordinary_mail_is_a_report_of_delivery():
     assert [sample.name for sample in ordinary if read_report(sample.source).kind in delivery] == []
 
 
-@pytest.mark.parametrize(("weight", "status", "answer"), ANSWERS, ids=[f"{row[1]} {row[2][:40]}" for row in ANSWERS])
+@each(("weight", "status", "answer"), ANSWERS)
 def test_a_reply_quoted_in_a_report_is_classified(weight, status, answer):
     classification = classify_bounce(status=status_code(answer) or status, code=reply_code(answer), diagnostic=answer)
     assert ("hard" if classification.is_hard else "soft") == weight
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@each("sample", SAMPLES)
 def test_all_line_endings_are_read_alike(sample):
     plain = read_report(sample.source)
     unix = sample.source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -130,15 +128,8 @@ NOTICE = b"From: mailer-daemon\nSubject: failure\n\ncould not be delivered\n"
 STATUS = b"Content-Type: message/delivery-status\n\n"
 GROUP = b"Final-Recipient: rfc822; a@b.example\nAction: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; "
 HOSTILE = [
-    b"",
-    b"\0" * 1_000_000,
-    b"\n" * 1_000_000,
-    b"\r" * 1_000_000,
-    b"a" * 1_000_000,
-    b"a: b\n" * 200_000,
-    b"a:\n" + b" b\n" * 200_000,
-    b"@" * 300_000,
-    b"From: mailer-daemon\nSubject: failure\n\n" + b"a@b " * 60_000,
+    b"", b"\0" * 1_000_000, b"\n" * 1_000_000, b"\r" * 1_000_000, b"a" * 1_000_000, b"a: b\n" * 200_000,
+    b"a:\n" + b" b\n" * 200_000, b"@" * 300_000, b"From: mailer-daemon\nSubject: failure\n\n" + b"a@b " * 60_000,
     b"From: mailer-daemon\nSubject: failure\n\n" + b"to: " * 60_000,
     b"From: mailer-daemon\nSubject: failure\n\n" + b"<a@b.example>:\n" * 20_000,
     b"From: mailer-daemon\nSubject: failure\n\n" + b"user " * 60_000,
@@ -149,26 +140,21 @@ HOSTILE = [
     b"Content-Type: text/html\nSubject: failure\n\n" + b"<style" * 50_000,
     b"Content-Type: text/html\nSubject: failure\n\n" + b"<" * 300_000,
     b"Content-Type: text/html\nSubject: failure\n\n&#" + b"9" * 300_000,
-    b"Content-Type: text/html\nSubject: failure\n\n" + b"&" * 300_000,
-    b"Subject: " + b"=?utf-8?q?a?= " * 20_000,
-    b"Subject: " + b"=?" * 20_000,
-    b"Content-Type: " + b"boundary=" * 20_000 + b"\n\n",
+    b"Content-Type: text/html\nSubject: failure\n\n" + b"&" * 300_000, b"Subject: " + b"=?utf-8?q?a?= " * 20_000,
+    b"Subject: " + b"=?" * 20_000, b"Content-Type: " + b"boundary=" * 20_000 + b"\n\n",
     b"Content-Type: message/delivery-status\n\n" + b"Final-Recipient: rfc822; a@b.example\n" * 20_000,
     b"Content-Type: message/delivery-status\n\n" + b"Status: 5.1.1\n\n" * 20_000,
     b"Content-Type: message/delivery-status\n\nDiagnostic-Code: " + b"5.1.1." * 20_000,
     b"Content-Type: message/delivery-status\n\nFinal-Recipient: utf-8; " + b"\\x{" * 20_000,
     b"Content-Type: message/feedback-report\n\nFeedback-Type: abuse\n" + b"Original-Mail-From: <a@b>\n" * 20_000,
     b"Content-Type: text/plain; charset=utf-7\nSubject: failure\n\n" + b"+A" * 100_000,
-    b"Content-Type: text/plain; charset=undefined\n\nx",
-    b"Content-Transfer-Encoding: base64\n\n" + b"=" * 300_000,
+    b"Content-Type: text/plain; charset=undefined\n\nx", b"Content-Transfer-Encoding: base64\n\n" + b"=" * 300_000,
     b"Content-Transfer-Encoding: quoted-printable\n\n" + b"=\n" * 100_000,
     NOTICE + (b"lorem ipsum dolor " * 55 + b"\n") * 300,
-    NOTICE + (b"domain host account mailbox ip exceeds " * 25 + b"\n") * 300,
-    NOTICE + b"a@b.example lorem\n" * 20_000,
-    NOTICE + b"550 lorem\n" * 20_000,
-    STATUS + (GROUP + b"domain host account mailbox " * 40 + b"\n\n") * 60,
+    NOTICE + (b"domain host account mailbox ip exceeds " * 25 + b"\n") * 300, NOTICE + b"a@b.example lorem\n" * 20_000,
+    NOTICE + b"550 lorem\n" * 20_000, STATUS + (GROUP + b"domain host account mailbox " * 40 + b"\n\n") * 60,
     STATUS + (GROUP + b"\n\n") * 3_000,
-]
+]  # fmt: skip
 
 
 # More lines than are read, none of which has a phrase.
@@ -178,28 +164,30 @@ LONG_NOTICE = NOTICE + b"".join(b"%d We keep your message, and shall hand it ove
 @functools.cache
 def most_seconds() -> float:
     """Return three times the CPU time for an ordinary long notice: as long as needed on any machine."""
-    return 3 * fastest_seconds(LONG_NOTICE)
+    return 3 * min(seconds(LONG_NOTICE) for _ in range(3))
 
 
-def fastest_seconds(raw: bytes) -> float:
-    """Return the CPU time of reading, the best of three, so that other processes do not matter."""
-    times = []
-    for _ in range(3):
-        started = time.thread_time()
-        read_report(raw)
-        times.append(time.thread_time() - started)
-    return min(times)
+def seconds(raw: bytes) -> float:
+    started = time.thread_time()
+    read_report(raw)
+    return time.thread_time() - started
 
 
-@pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
+def is_read_in_time(raw: bytes) -> bool:
+    """Return whether one of three readings is fast enough: other processes, or a collection of garbage, slow one."""
+    return any(seconds(raw) < most_seconds() for _ in range(3))
+
+
+@each("raw", HOSTILE)
 def test_hostile_input_is_read_in_bounded_time(raw):
-    assert fastest_seconds(raw) < most_seconds()
+    assert is_read_in_time(raw)
 
 
-@pytest.mark.parametrize("sample", [*SAMPLES[::10], SAMPLES_BY_NAME["gmail"]], ids=lambda sample: sample.name)
-def test_a_message_of_a_megabyte_is_read_in_bounded_time(sample):
-    head, separator, body = sample.source.partition(b"\r\n\r\n")
-    assert fastest_seconds(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)) < most_seconds()
+@pytest.mark.parametrize("step", [60, pytest.param(10, marks=pytest.mark.long)])
+def test_a_message_of_a_megabyte_is_read_in_bounded_time(step):
+    for sample in [*SAMPLES[::step], SAMPLES_BY_NAME["gmail"]]:
+        head, separator, body = sample.source.partition(b"\r\n\r\n")
+        assert is_read_in_time(head + separator + body * (MAX_BYTES // max(len(body), 1) + 2)), sample.name
 
 
 @st.composite
@@ -240,8 +228,7 @@ def _graft(source, place, piece):
 @given(mutated())
 def test_no_input_raises_or_takes_long(source):
     report = read_report(source)
-    # The best of three, because a full garbage collection in the test process takes 120 ms.
-    assert fastest_seconds(source) < most_seconds()
+    assert is_read_in_time(source)
     assert len(report.diagnostic) <= 1_000
     assert all("@" in address for address in report.recipients)
 

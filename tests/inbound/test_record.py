@@ -15,6 +15,7 @@ from suppressions.models import Suppression
 from tests.emails.builders import OK, SENT, counter_values, event_kinds
 from tests.inbound.fixtures import claimed_recipient, sent_recipient
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +29,7 @@ def report_event(recipient, kind, details=None, *, fault=False):
     return record_reports([ReportedEvent(recipient.id, kind, details or {}, is_recipient_fault=fault)])
 
 
-@pytest.mark.parametrize("outcome", [SENT, OK])
+@each("outcome", [SENT, OK])
 def test_a_bounce_after_the_250_is_a_bounce(workspace, outcome):
     recipient = sent_recipient(workspace, outcome=outcome)
     assert report_event(recipient, Kind.BOUNCED, HARD, fault=True) == [RecordResult.NEW]
@@ -85,26 +86,14 @@ def test_a_delivery_report_ends_the_retries_of_a_delivered_message(workspace):
     assert counter_values()["recipients.completed"] == 1
 
 
-@pytest.mark.parametrize(
-    ("before", "kind", "after"),
-    [
-        ("sent", Kind.BOUNCED, "bounced"),
-        ("delivered", Kind.BOUNCED, "bounced"),
-        ("opened", Kind.BOUNCED, "opened"),
-        ("clicked", Kind.BOUNCED, "clicked"),
-        ("failed", Kind.BOUNCED, "failed"),
-        ("cancelled", Kind.BOUNCED, "cancelled"),
-        ("sent", Kind.FAILED, "failed"),
-        ("delivered", Kind.FAILED, "delivered"),
-        ("opened", Kind.FAILED, "opened"),
-        ("sent", Kind.DELIVERED, "delivered"),
-        ("bounced", Kind.DELIVERED, "bounced"),
-        ("opened", Kind.DELIVERED, "opened"),
-        ("sent", Kind.DEFERRED, "sent"),
-        ("delivered", Kind.COMPLAINED, "delivered"),
-        ("clicked", Kind.UNSUBSCRIBED, "clicked"),
-    ],
-)
+@each(("before", "kind", "after"), [
+    ("sent", Kind.BOUNCED, "bounced"), ("delivered", Kind.BOUNCED, "bounced"), ("opened", Kind.BOUNCED, "opened"),
+    ("clicked", Kind.BOUNCED, "clicked"), ("failed", Kind.BOUNCED, "failed"), ("cancelled", Kind.BOUNCED, "cancelled"),
+    ("sent", Kind.FAILED, "failed"), ("delivered", Kind.FAILED, "delivered"), ("opened", Kind.FAILED, "opened"),
+    ("sent", Kind.DELIVERED, "delivered"), ("bounced", Kind.DELIVERED, "bounced"), ("opened", Kind.DELIVERED, "opened"),
+    ("sent", Kind.DEFERRED, "sent"), ("delivered", Kind.COMPLAINED, "delivered"),
+    ("clicked", Kind.UNSUBSCRIBED, "clicked"),
+])  # fmt: skip
 def test_states_follow_the_transition_table_and_every_report_is_an_event(workspace, before, kind, after):
     recipient = sent_recipient(workspace)
     Recipient.objects.update(state=before)
@@ -116,7 +105,7 @@ def test_states_follow_the_transition_table_and_every_report_is_an_event(workspa
         assert Suppression.objects.exists() == (after == "bounced")
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "fault", "suppressed"),
     [("recipient_fault", True, True), ("recipient_fault", False, False), ("every_bounce", False, True)],
 )
@@ -154,15 +143,10 @@ def test_a_report_about_a_deleted_recipient_records_nothing(workspace):
     assert Event.objects.count() == events
 
 
-REPORTS = [
-    (Kind.DELIVERED, {}),
-    (Kind.BOUNCED, HARD),
-    (Kind.DEFERRED, GIVEN_UP),
-    (Kind.COMPLAINED, {}),
-]
+REPORTS = [(Kind.DELIVERED, {}), (Kind.BOUNCED, HARD), (Kind.DEFERRED, GIVEN_UP), (Kind.COMPLAINED, {})]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(len(REPORTS)))))
+@each("order", list(itertools.permutations(range(len(REPORTS)))))
 def test_any_order_has_the_same_result(workspace, order):
     recipient = sent_recipient(workspace)
     for number in (*order, *order):

@@ -9,6 +9,7 @@ from inbound import role_accounts
 from inbound.models import MailReport
 from inbound.role_accounts import DailyLimit, is_acceptable, network_of
 from tests.inbound.fixtures import DOMAIN, return_path_of, sent_recipient
+from tests.rows import each
 
 FLOOD, HOST = "198.51.100.7", "203.0.113.9"
 COMPLAINT = """From: fbl@provider.example
@@ -85,16 +86,10 @@ def test_messages_of_yesterday_and_to_return_paths_do_not_count(workspace):
     assert is_acceptable(message(FLOOD))
 
 
-@pytest.mark.parametrize(
-    ("peer", "network"),
-    [
-        ("198.51.100.7", "198.51.100.0/24"),
-        ("::ffff:198.51.100.7", "198.51.100.0/24"),
-        ("2001:db8:1:2::3", "2001:db8:1::/48"),
-        ("", ""),
-        ("local", "local"),
-    ],
-)
+@each(("peer", "network"), [
+    ("198.51.100.7", "198.51.100.0/24"), ("::ffff:198.51.100.7", "198.51.100.0/24"),
+    ("2001:db8:1:2::3", "2001:db8:1::/48"), ("", ""), ("local", "local"),
+])  # fmt: skip
 def test_networks(peer, network):
     assert network_of(peer) == network
 
