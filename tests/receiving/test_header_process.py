@@ -1,7 +1,6 @@
 """The process that reads the header of a message which ended its workers: its result, and its limits."""
 
 import sys
-import time
 
 import pytest
 
@@ -10,6 +9,7 @@ from receiving.reading.header_process import read_header_apart
 from receiving.reading.message import read_header
 from tests.receiving.builders import PLAIN, with_field
 from tests.receiving.test_webhook_formats import SOURCE
+from tests.rows import each
 
 pytestmark = pytest.mark.full
 
@@ -25,27 +25,20 @@ header_process.main()
 """
 
 
-@pytest.mark.parametrize(
-    "source", [PLAIN, SOURCE, with_field("Auto-Submitted: auto-replied"), b"", b"\0\xff\n\r: \xed\xa0\x80", PLAIN[:40]]
-)
-@pytest.mark.parametrize("sender", ["ada@example.com", "", "äöü@example.com"])
+@each(("source", "sender"), [
+    (PLAIN, "ada@example.com"), (PLAIN, "äöü@example.com"), (SOURCE, ""), (b"", "ada@example.com"), (PLAIN[:40], ""),
+    (with_field("Auto-Submitted: auto-replied"), "ada@example.com"), (b"\0\xff\n\r: \xed\xa0\x80", "äöü@example.com"),
+])  # fmt: skip
 def test_it_reads_a_header_as_a_worker_does(source, sender):
     assert read_header_apart(source, envelope_from=sender) == read_header(source, envelope_from=sender)
 
 
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        "os.kill(os.getpid(), 11)",
-        "while True: pass",
-        "return b'x' * header_process.MEMORY_BYTES",
-        "sys.exit(0)",
-        "sys.setrecursionlimit(10**9); f = lambda: f(); f()",
-        "sys.stdout.write('x' * header_process.MAX_OUTPUT_BYTES); sys.exit(0)",
-        "sys.stdout.write('[1]'); sys.exit(0)",
-        "open('/tmp/x-of-a-test', 'w').write('x')",
-    ],
-)
+@each("behaviour", [
+    "os.kill(os.getpid(), 11)", "while True: pass", "return b'x' * header_process.MEMORY_BYTES", "sys.exit(0)",
+    "sys.setrecursionlimit(10**9); f = lambda: f(); f()",
+    "sys.stdout.write('x' * header_process.MAX_OUTPUT_BYTES); sys.exit(0)", "sys.stdout.write('[1]'); sys.exit(0)",
+    "open('/tmp/x-of-a-test', 'w').write('x')",
+])  # fmt: skip
 def test_a_header_that_ends_the_process_has_no_reading(monkeypatch, behaviour):
     program = PROGRAM.format(behaviour=behaviour, seconds=header_process.CPU_SECONDS // 2)
     monkeypatch.setattr(header_process, "COMMAND", [sys.executable, "-c", program])
@@ -55,6 +48,4 @@ def test_a_header_that_ends_the_process_has_no_reading(monkeypatch, behaviour):
 def test_a_process_that_waits_is_killed(monkeypatch):
     monkeypatch.setattr(header_process, "TIMEOUT_SECONDS", 1.0)
     monkeypatch.setattr(header_process, "COMMAND", [sys.executable, "-c", "import time; time.sleep(600)"])
-    started = time.monotonic()
     assert read_header_apart(PLAIN, envelope_from="") is None
-    assert time.monotonic() - started < 60

@@ -1,4 +1,4 @@
-"""Hostile messages: each is read and verified in at most two seconds of processor time, and published."""
+"""Hostile messages: each is read and verified in bounded processor time, and published."""
 
 import base64
 import json
@@ -19,6 +19,7 @@ from receiving.source import html_with_images, without_forged_results
 from tests.receiving.builders import arrive, make_route, process_received
 from tests.receiving.hostile import MESSAGES, MIB, SIZED, signed
 from tests.receiving.zone import ZoneLookups
+from tests.rows import each
 from webhooks.formats import find_large
 
 pytestmark = pytest.mark.full
@@ -33,8 +34,18 @@ KEY = (
 ENVELOPE = ReceivedEnvelope("a@example.com", "mx.example.com", "192.0.2.1")
 
 
-@pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.long
+@each("name", MESSAGES)
 def test_a_hostile_message_takes_two_seconds_at_most(name, caplog):
+    check_reading_of(name, caplog)
+
+
+@each("name", [*MESSAGES][::8])
+def test_a_hostile_message_is_read_and_verified_within_its_bounds(name, caplog):
+    check_reading_of(name, caplog)
+
+
+def check_reading_of(name, caplog):
     source = MESSAGES[name]()
     began = time.thread_time()
     reading, error = read_or_explain(source, envelope_from="a@example.com")
@@ -78,7 +89,7 @@ def key_record(*, bits: int, exponent_bits: int) -> str:
     return f"v=DKIM1; p={base64.b64encode(key).decode()}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("bits", "exponent_bits", "result"),
     [(8192, 64, "fail"), (8192, 72, "permerror"), (8200, 32, "permerror"), (180_000, 180_000, "permerror")],
 )
@@ -97,13 +108,13 @@ TARGET = "grace@example.org"
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", SIZED)
+@each("name", SIZED)
 def test_a_hostile_message_takes_linear_time_from_its_reading_to_its_forward(name, key, alice):
     make_route(alice.workspace, include_raw=True)
     ForwardTarget.objects.create(workspace=alice.workspace, address=TARGET, confirmed_at=timezone.now())
     # Again if other load had a part in it.
     for _ in range(3):
-        short, long = (dict(timed_steps(SIZED[name](size), key)) for size in (MIB, 4 * MIB))
+        short, long = (dict(timed_steps(SIZED[name](size), key)) for size in (MIB // 2, 2 * MIB))
         # Four times the length: 4 in linear time, 16 in quadratic time.
         slow = {step: (short[step], long[step]) for step in long if long[step] > min(6.7 * short[step] + 0.1, SECONDS)}
         if not slow:

@@ -14,22 +14,14 @@ import pytest
 from delivery.message.compose import OutgoingMessage
 from delivery.message.text import html_to_text
 from lib.email_addresses import Address
+from tests.rows import each
 from tests.standards import shapes
 from tests.standards.tools import node
 
 READ = Path(__file__).parent / "scripts" / "read.cjs"
 SINGLE = (
-    "From",
-    "To",
-    "Cc",
-    "Reply-To",
-    "Subject",
-    "Date",
-    "Message-ID",
-    "MIME-Version",
-    "List-Unsubscribe",
-    "Feedback-ID",
-)
+    "From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "List-Unsubscribe", "Feedback-ID",
+)  # fmt: skip
 OUTGOING_MESSAGES = shapes.outgoing_messages()
 
 
@@ -59,7 +51,7 @@ def read_strictly(name: str) -> EmailMessage:
     return message
 
 
-@pytest.mark.parametrize("name", OUTGOING_MESSAGES)
+@each("name", OUTGOING_MESSAGES)
 def test_python_finds_no_defect_and_reads_the_message(name):
     outgoing_message, message = OUTGOING_MESSAGES[name], read_strictly(name)
     assert {header: len(message.get_all(header, [])) for header in SINGLE if len(message.get_all(header, [])) > 1} == {}
@@ -96,7 +88,7 @@ def as_sent(found: list[list[str]]) -> list[list[str]]:
     return [[name, local + at + domain.encode("idna").decode()] for name, local, at, domain in split]
 
 
-@pytest.mark.parametrize("name", OUTGOING_MESSAGES)
+@each("name", OUTGOING_MESSAGES)
 def test_mailparser_reads_the_message(name, read_by_mailparser):
     outgoing_message, found = OUTGOING_MESSAGES[name], read_by_mailparser[name]
     assert found["subject"].strip() == outgoing_message.subject.strip()
@@ -122,16 +114,14 @@ def test_mailparser_reads_the_message(name, read_by_mailparser):
         )
         for file in outgoing_message.files
     ]
+    listed, wanted = found["list"], outgoing_message.unsubscribe_url
+    assert (listed["unsubscribe"]["url"] if listed else None) == wanted
+    assert (listed["unsubscribe-post"]["name"] if listed else None) == (
+        "List-Unsubscribe=One-Click" if wanted else None
+    )
 
 
-@pytest.mark.parametrize("name", OUTGOING_MESSAGES)
-def test_mailparser_reads_the_unsubscribe_headers(name, read_by_mailparser):
-    found, wanted = read_by_mailparser[name]["list"], OUTGOING_MESSAGES[name].unsubscribe_url
-    assert (found["unsubscribe"]["url"] if found else None) == wanted
-    assert (found["unsubscribe-post"]["name"] if found else None) == ("List-Unsubscribe=One-Click" if wanted else None)
-
-
-@pytest.mark.parametrize("name", OUTGOING_MESSAGES)
+@each("name", OUTGOING_MESSAGES)
 def test_lines_stay_within_their_limits(name):
     message = shapes.signed()[name]
     assert message.isascii()

@@ -229,12 +229,7 @@ def test_swaks(stack):
 
 
 def test_swaks_as_in_the_guide(stack):
-    run(
-        "sh",
-        "-c",
-        sample("sh", stack).replace("swaks", swaks(), 1),
-        POSTRIDER_API_KEY=stack.key,
-    )
+    run("sh", "-c", sample("sh", stack).replace("swaks", swaks(), 1), POSTRIDER_API_KEY=stack.key)
     (message,) = arrived(stack, "Hello")
     assert text_of(message).startswith("It works.")
 

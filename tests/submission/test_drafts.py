@@ -12,6 +12,7 @@ from delivery.message.compose import Placement
 from lib.email_addresses import Address
 from submission.drafts import read_email
 from submission.errors import ConversionNotAllowed, InvalidHeader, MalformedMessage, MessageTooLarge, Refused
+from tests.rows import each
 
 ADA, EVE = Address("", "ada@example.com"), Address("", "eve@example.com")
 HEAD = b"From: Alice <hi@alice.example>\r\nTo: ada@example.com\r\nSubject: Hello\r\n"
@@ -63,21 +64,11 @@ class TestTexts:
         assert read.text == plain.get_content().replace("\r\n", "\n")
         assert read.html == formatted.get_content().replace("\r\n", "\n")
 
-    @pytest.mark.parametrize(
-        ("charset", "text"),
-        [
-            ("iso-8859-1", "Grüße"),
-            ("windows-1252", "“€”"),
-            ("iso-2022-jp", "日本語"),
-            ("shift_jis", "①髙"),
-            ("gb2312", "镕中文"),
-            ("koi8-r", "Привет"),
-            ("euc-kr", "한국어"),
-            ("big5", "繁體"),
-            ("utf-16", "Grüße"),
-            ("iso-8859-8-i", "שלום"),
-        ],
-    )
+    @each(("charset", "text"), [
+        ("iso-8859-1", "Grüße"), ("windows-1252", "“€”"), ("iso-2022-jp", "日本語"), ("shift_jis", "①髙"),
+        ("gb2312", "镕中文"), ("koi8-r", "Привет"), ("euc-kr", "한국어"), ("big5", "繁體"), ("utf-16", "Grüße"),
+        ("iso-8859-8-i", "שלום"),
+    ])  # fmt: skip
     def test_a_text_is_decoded_by_its_charset(self, charset, text):
         codec = {"shift_jis": "cp932", "gb2312": "gb18030", "iso-8859-8-i": "iso-8859-8"}.get(charset, charset)
         body = text.encode(codec)
@@ -88,19 +79,16 @@ class TestTexts:
             return
         assert draft(with_type(f"text/plain; charset={charset}", body)).text == assume_encodable
 
-    @pytest.mark.parametrize("charset", ["", "us-ascii", "unknown-8bit", "x-mac"])
+    @each("charset", ["", "us-ascii", "unknown-8bit", "x-mac"])
     def test_utf_8_under_another_name_is_utf_8(self, charset):
         assert draft(with_type(f'text/plain; charset="{charset}"', "Grüße".encode())).text == "Grüße"
 
-    @pytest.mark.parametrize(
-        ("line", "body"),
-        [
-            ("text/plain; charset=utf-8", b"\xff"),
-            ("text/plain; charset=us-ascii", b"\xfc"),
-            ("text/plain; charset=utf-7", b"Hi +AGE-"),
-            ("text/plain; charset=utf-8", b"a\0b"),
-        ],
-    )
+    @each(("line", "body"), [
+        ("text/plain; charset=utf-8", b"\xff"),
+        ("text/plain; charset=us-ascii", b"\xfc"),
+        ("text/plain; charset=utf-7", b"Hi +AGE-"),
+        ("text/plain; charset=utf-8", b"a\0b"),
+    ])  # fmt: skip
     def test_a_text_that_cannot_be_decoded_is_refused(self, line, body):
         with pytest.raises(MalformedMessage):
             draft(with_type(line, body))
@@ -173,29 +161,23 @@ class TestFiles:
         assert (file.placement, file.data) == (Placement.ALTERNATIVE, b"BEGIN:VCALENDAR")
         assert file.content_type == 'text/calendar; method="REQUEST"'
 
-    @pytest.mark.parametrize(
-        ("given", "content_type"),
-        [
-            (LONG_TYPE.format("x" * 22), LONG_TYPE.format("x" * 22)),
-            (LONG_TYPE.format("x" * 23), "application/pdf"),
-            ("app<lication/pdf", "application/pdf"),
-        ],
-    )
+    @each(("given", "content_type"), [
+        (LONG_TYPE.format("x" * 22), LONG_TYPE.format("x" * 22)),
+        (LONG_TYPE.format("x" * 23), "application/pdf"),
+        ("app<lication/pdf", "application/pdf"),
+    ])  # fmt: skip
     def test_parameters_of_a_file_that_are_too_long_and_a_malformed_type_are_replaced(self, given, content_type):
         fields = f"Content-Type: {given}\r\nContent-Disposition: attachment; filename=a.pdf"
         parts = f"--b\r\n\r\nHi\r\n--b\r\n{fields}\r\n\r\nx\r\n--b--\r\n".encode()
         (file,) = draft(with_type("multipart/mixed; boundary=b", parts)).files
         assert file.content_type == content_type
 
-    @pytest.mark.parametrize(
-        ("given", "name"),
-        [
-            ("../../etc/passwd", "passwd"),
-            ("C:\\a\\b.txt", "b.txt"),
-            ("...", "file-1.bin"),
-            ("a\u202egpj.exe", "agpj.exe"),
-        ],
-    )
+    @each(("given", "name"), [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\a\\b.txt", "b.txt"),
+        ("...", "file-1.bin"),
+        ("a\u202egpj.exe", "agpj.exe"),
+    ])  # fmt: skip
     def test_a_file_name_has_no_path_and_no_controls(self, given, name):
         message = built()
         message.add_attachment(b"x", maintype="application", subtype="octet-stream", filename=given)
@@ -233,15 +215,12 @@ class TestStructure:
     def test_a_missing_last_delimiter_ends_with_the_message(self):
         assert draft(with_type("multipart/mixed; boundary=b", b"--b\r\n\r\nHi\r\n")).text == "Hi\n"
 
-    @pytest.mark.parametrize(
-        ("line", "body"),
-        [
-            ("multipart/mixed", b"x"),
-            ("multipart/mixed; boundary=b", b"x"),
-            ("multipart/mixed; boundary=" + "b" * 5_000, b""),
-            ("text/plain; charset=utf-8\r\nContent-Type: text/html", b""),
-        ],
-    )
+    @each(("line", "body"), [
+        ("multipart/mixed", b"x"),
+        ("multipart/mixed; boundary=b", b"x"),
+        ("multipart/mixed; boundary=" + "b" * 5_000, b""),
+        ("text/plain; charset=utf-8\r\nContent-Type: text/html", b""),
+    ])  # fmt: skip
     def test_a_broken_structure_is_refused(self, line, body):
         with pytest.raises(MalformedMessage):
             draft(with_type(line, body))
@@ -253,9 +232,7 @@ class TestStructure:
         with pytest.raises(MalformedMessage, match="nested"):
             draft(source)
 
-    @pytest.mark.parametrize(
-        "source", [b"", b"\r\n\r\nHi", b"no field\r\n\r\nHi", HEAD + b"x: y\r\n" * 500, b"a:" * 50_000]
-    )
+    @each("source", [b"", b"\r\n\r\nHi", b"no field\r\n\r\nHi", HEAD + b"x: y\r\n" * 500, b"a:" * 50_000])
     def test_a_broken_header_is_refused(self, source):
         with pytest.raises(Refused):
             draft(source)
@@ -278,7 +255,7 @@ class TestAddresses:
         assert list(read.field_addresses()) == [("to[0]", "ada@example.com"), ("bcc[0]", "eve@example.com")]
         assert "bcc" not in {name.lower() for name in read.headers}
 
-    @pytest.mark.parametrize("to", [b"undisclosed-recipients:;", b"unlisted-recipients:; (no To-header on input)"])
+    @each("to", [b"undisclosed-recipients:;", b"unlisted-recipients:; (no To-header on input)"])
     def test_a_group_without_members_shows_nobody(self, to):
         read = draft(b"From: a@alice.example\r\nTo: %s\r\n\r\n" % to)
         assert (read.to, read.bcc) == ((), (ADA,))
@@ -294,11 +271,10 @@ class TestAddresses:
             == "Grüße"
         )
 
-    @pytest.mark.parametrize(
-        "line",
-        ["", "From: a@alice.example, b@alice.example", "From: a@alice.example\r\nFrom: b@alice.example", "From: x:;",
-         "From: nobody", "From: a@alice.example\r\nTo: root", "From: " + "(" * 5_000, "From: " + ":" * 5_000],
-    )  # fmt: skip
+    @each("line", [
+        "", "From: a@alice.example, b@alice.example", "From: a@alice.example\r\nFrom: b@alice.example", "From: x:;",
+        "From: nobody", "From: a@alice.example\r\nTo: root", "From: " + "(" * 5_000, "From: " + ":" * 5_000,
+    ])  # fmt: skip
     def test_an_address_field_that_is_not_one_is_refused_by_name(self, line):
         with pytest.raises(Refused, match=r"From|To|nested|header"):
             draft(line.encode() + b"\r\n\r\n")
@@ -315,11 +291,8 @@ class TestHeaders:
         read = draft(with_header("\r\n".join(lines)))
         assert read.headers == {"X-Shop": "1", "References": "<a@b>", "X-Original-Message-ID": "<1@app>"}
 
-    @pytest.mark.parametrize(
-        "line",
-        ["X-A: 1\r\nx-a: 2", "X-A: " + "x" * 999, "X_A: 1", "X-SES-CONFIGURATION-SET: x", "X-Mailgun-Tag: y",
-         "X-Bell: \x07", "Subject: \x07", "Subject: " + "x" * 999],
-    )  # fmt: skip
+    @each("line", ["X-A: 1\r\nx-a: 2", "X-A: " + "x" * 999, "X_A: 1", "X-SES-CONFIGURATION-SET: x", "X-Mailgun-Tag: y",
+         "X-Bell: \x07", "Subject: \x07", "Subject: " + "x" * 999])  # fmt: skip
     def test_a_header_that_the_api_refuses_is_refused_by_name(self, line):
         name = line.partition(":")[0]
         source = with_header(line) if name != "Subject" else b"From: a@alice.example\r\n" + line.encode() + b"\r\n\r\n"
@@ -337,7 +310,7 @@ class TestHeaders:
 class TestSignedMessages:
     BODY = b"--b\r\nContent-Type: text/plain\r\n\r\nSigned \r\n--b\r\nContent-Type: a/b\r\n\r\nsig\r\n--b--"
 
-    @pytest.mark.parametrize("kind", ["multipart/signed", "multipart/encrypted"])
+    @each("kind", ["multipart/signed", "multipart/encrypted"])
     def test_the_body_is_one_file_with_its_bytes(self, kind):
         read = draft(with_type(f'{kind}; protocol="a/b"; boundary=b', self.BODY + b"\r\n", "7bit"))
         (file,) = read.files
@@ -348,12 +321,12 @@ class TestSignedMessages:
         read = draft(with_type("application/pkcs7-mime; smime-type=enveloped-data", b"AAEC", "base64"))
         assert (read.files[0].placement, read.files[0].data) == (Placement.WHOLE, b"\0\1\2")
 
-    @pytest.mark.parametrize("body", [BODY.replace(b"Signed", "ü".encode()), BODY.replace(b"Signed", b"x" * 1_000)])
+    @each("body", [BODY.replace(b"Signed", "ü".encode()), BODY.replace(b"Signed", b"x" * 1_000)])
     def test_a_body_that_servers_would_change_is_refused(self, body):
         with pytest.raises(ConversionNotAllowed):
             draft(with_type("multipart/signed; boundary=b", body))
 
-    @pytest.mark.parametrize("control", ["\x00", "\x01", "\x1b", "\x7f"])
+    @each("control", ["\x00", "\x01", "\x1b", "\x7f"])
     def test_control_characters_in_the_content_type_are_refused(self, control):
         with pytest.raises(ConversionNotAllowed, match=r"554 5\.6\.1 The Content-Type must be printable"):
             draft(with_type(f'multipart/signed; micalg="a{control}b"; boundary=b', self.BODY, "7bit"))
@@ -370,7 +343,7 @@ class TestSignedMessages:
         )
         assert time.thread_time() - started < 0.5
 
-    @pytest.mark.parametrize(("length", "is_refused"), [(998, False), (999, True)])
+    @each(("length", "is_refused"), [(998, False), (999, True)])
     def test_a_line_of_any_place_may_have_998_characters(self, length, is_refused):
         line = b"x" * length
         for body in (line + b"\r\nx", b"x\r\n" + line + b"\r\nx"):

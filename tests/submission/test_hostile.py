@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each
 from tests.stack.stack import running_stack, wait_for
 
 pytestmark = pytest.mark.stack
@@ -77,7 +78,7 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("name", MESSAGES)
+@each("name", MESSAGES)
 def test_a_hostile_message_is_answered_in_bounded_memory(stack, name):
     with connect(stack) as other:
         with contextlib.suppress(OSError, smtplib.SMTPException):
@@ -87,7 +88,7 @@ def test_a_hostile_message_is_answered_in_bounded_memory(stack, name):
     assert megabytes(stack) < MAX_MEGABYTES
 
 
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize("attempt", [0, *(pytest.param(again, marks=pytest.mark.long) for again in (1, 2))])
 def test_twenty_large_messages_at_once_stay_in_memory(stack, attempt):
     clients = [connect(stack) for _ in range(20)]
     for client in clients:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.stack.stack import wait_for
+from tests.stack.stack import running_stack, wait_for
 
 pytestmark = pytest.mark.stack
 
@@ -15,20 +15,26 @@ MESSAGE = b"From: hello@demo.example\r\nTo: ada@example.com\r\nSubject: Hello\r\
 KEYED = MESSAGE % b"Idempotency-Key: k-1\r\n"
 EMAILS = "SELECT count(*) FROM emails_email"
 # Whether the message was committed when the server died.
-POINTS = {
-    "submission.after_data": False,
-    "emails.before_accept_commit": False,
-    "emails.after_accept_commit": True,
-    "submission.before_reply": True,
-}
+POINTS = [
+    pytest.param("submission.after_data", False, marks=pytest.mark.long),
+    ("emails.before_accept_commit", False),
+    ("emails.after_accept_commit", True),
+    pytest.param("submission.before_reply", True, marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with running_stack(tmp_path_factory.mktemp("kills")) as stack:
+        yield stack
 
 
 @pytest.fixture
-def stack(tmp_path):
-    from tests.stack.stack import running_stack
-
-    with running_stack(tmp_path) as stack:
-        yield stack
+def stack(running):
+    """Return the stack without emails, and without the submission process afterwards."""
+    running.execute("TRUNCATE emails_email, emails_acceptance CASCADE")
+    yield running
+    running.stop(running.processes.keys() & {"submission"})
 
 
 def submit(stack, source: bytes) -> tuple[int, str]:
@@ -53,7 +59,7 @@ def kill_while_accepting(stack, point: str, source: bytes) -> None:
     stack.start("submission")
 
 
-@pytest.mark.parametrize(("point", "is_committed"), POINTS.items())
+@pytest.mark.parametrize(("point", "is_committed"), POINTS)
 def test_a_repeat_with_a_key_is_one_email(stack, point, is_committed):
     kill_while_accepting(stack, point, KEYED)
     wait_for(lambda: count(stack) == int(is_committed), seconds=60, what="the transaction ends")

@@ -7,6 +7,7 @@ import pytest
 from lib.email_addresses import Address
 from submission.drafts import read_email
 from submission.errors import InvalidHeader
+from tests.rows import each
 
 # The same in every process of a parallel test run.
 LATER = datetime.combine(datetime.now(UTC) + timedelta(days=2), time.min, UTC)
@@ -17,33 +18,30 @@ def submitted(*lines: str):
     return read_email("\r\n".join([*head, "", "Hi"]).encode(), recipients=[Address("", "ada@example.com")])
 
 
-@pytest.mark.parametrize(
-    ("line", "field", "value"),
-    [
-        ("X-Postrider-Tags: welcome, shop", "tags", ("welcome", "shop")),
-        ('X-Postrider-Metadata: {"order": 17}', "metadata", {"order": 17}),
-        ("X-Postrider-Template: welcome", "template", "welcome"),
-        ('X-Postrider-Template-Data: {"name":\r\n "Ada"}', "template_data", {"name": "Ada"}),
-        (f"X-Postrider-Scheduled-For: {LATER.isoformat()}", "scheduled_for", LATER),
-        ("x-postrider-track-opens: false", "track_opens", False),
-        ("X-Postrider-Track-Clicks: FALSE", "track_clicks", False),
-        ("X-PM-Tag: welcome, shop", "tags", ("welcome, shop",)),
-        ("X-PM-Metadata-order-id: 17", "metadata", {"order-id": "17"}),
-        ("X-PM-TrackOpens: false", "track_opens", False),
-        ("X-PM-TrackLinks: None", "track_clicks", False),
-        ("X-PM-TrackLinks: HtmlAndText", "track_clicks", True),
-        ("X-PM-Message-Stream: outbound", "stream", "main"),
-        ("X-PM-Message-Stream: broadcast", "stream", "broadcast"),
-        ("X-Postrider-Stream: news", "stream", "news"),
-    ],
-)
+@each(("line", "field", "value"), [
+    ("X-Postrider-Tags: welcome, shop", "tags", ("welcome", "shop")),
+    ('X-Postrider-Metadata: {"order": 17}', "metadata", {"order": 17}),
+    ("X-Postrider-Template: welcome", "template", "welcome"),
+    ('X-Postrider-Template-Data: {"name":\r\n "Ada"}', "template_data", {"name": "Ada"}),
+    (f"X-Postrider-Scheduled-For: {LATER.isoformat()}", "scheduled_for", LATER),
+    ("x-postrider-track-opens: false", "track_opens", False),
+    ("X-Postrider-Track-Clicks: FALSE", "track_clicks", False),
+    ("X-PM-Tag: welcome, shop", "tags", ("welcome, shop",)),
+    ("X-PM-Metadata-order-id: 17", "metadata", {"order-id": "17"}),
+    ("X-PM-TrackOpens: false", "track_opens", False),
+    ("X-PM-TrackLinks: None", "track_clicks", False),
+    ("X-PM-TrackLinks: HtmlAndText", "track_clicks", True),
+    ("X-PM-Message-Stream: outbound", "stream", "main"),
+    ("X-PM-Message-Stream: broadcast", "stream", "broadcast"),
+    ("X-Postrider-Stream: news", "stream", "news"),
+])  # fmt: skip
 def test_an_option_sets_its_field_and_is_removed(line, field, value):
     draft = submitted(line).draft
     assert getattr(draft, field) == value
     assert draft.headers == {}
 
 
-@pytest.mark.parametrize("name", ["X-Postrider-Idempotency-Key", "Idempotency-Key", "Resend-Idempotency-Key"])
+@each("name", ["X-Postrider-Idempotency-Key", "Idempotency-Key", "Resend-Idempotency-Key"])
 def test_an_idempotency_key_has_several_names(name):
     assert submitted(f"{name}: abc").key == "abc"
 
@@ -56,27 +54,14 @@ def test_without_options_the_defaults_of_the_api_hold():
     assert (email.draft.tags, email.draft.metadata, email.draft.scheduled_for) == ((), None, None)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "X-Postrider-Scheduled-For: tomorrow",
-        "X-Postrider-Scheduled-For: 2020-01-01T00:00:00Z",
-        "X-Postrider-Metadata: order=17",
-        "X-Postrider-Metadata: [1]",
-        'X-Postrider-Metadata: {"a": 1, "a": 2}',
-        "X-Postrider-Template-Data: {",
-        "X-Postrider-Track-Opens: maybe",
-        "X-Postrider-Tags: a,,b",
-        "X-Postrider-Tags: " + "x" * 256,
-        "X-Postrider-Template: " + "x" * 101,
-        "X-Postrider-Sheduled-For: 2030-01-01T00:00:00Z",
-        "X-Postrider-: 1",
-        "X-PM-TrackLinks: TextOnly",
-        "X-Postrider-Stream: " + "x" * 41,
-        "X-PM-Bounce-Type: hard",
-        "X-PM-Metadata-: 1",
-    ],
-)
+@each("line", [
+    "X-Postrider-Scheduled-For: tomorrow", "X-Postrider-Scheduled-For: 2020-01-01T00:00:00Z",
+    "X-Postrider-Metadata: order=17", "X-Postrider-Metadata: [1]", 'X-Postrider-Metadata: {"a": 1, "a": 2}',
+    "X-Postrider-Template-Data: {", "X-Postrider-Track-Opens: maybe", "X-Postrider-Tags: a,,b",
+    "X-Postrider-Tags: " + "x" * 256, "X-Postrider-Template: " + "x" * 101,
+    "X-Postrider-Sheduled-For: 2030-01-01T00:00:00Z", "X-Postrider-: 1", "X-PM-TrackLinks: TextOnly",
+    "X-Postrider-Stream: " + "x" * 41, "X-PM-Bounce-Type: hard", "X-PM-Metadata-: 1",
+])  # fmt: skip
 def test_an_invalid_or_unknown_option_is_refused_by_name(line):
     with pytest.raises(InvalidHeader, match=line.partition(":")[0]) as refusal:
         submitted(line)

@@ -20,6 +20,7 @@ from submission.server import open_listeners, session_limits
 from suppressions.services import suppress_address
 from tests.conftest import make_account, make_domain, make_key
 from tests.emails.builders import claim_entries
+from tests.rows import each
 from tests.stack.stack import free_port, wait_for
 from tests.submission.fixtures import MESSAGE, run_submission, write_certificate
 from workspaces.api import authentication
@@ -372,7 +373,7 @@ class TestIdempotency:
         assert port.submit()[1] != port.submit()[1]
         assert not Acceptance.objects.exists()
 
-    @pytest.mark.parametrize("key", ["x" * 256, "ü"])
+    @each("key", ["x" * 256, "ü"])
     def test_an_invalid_key_is_refused(self, port, key):
         assert port.submit(self.keyed(key))[0] == 550
 
@@ -453,14 +454,14 @@ class TestLimits:
                 assert client.getreply() == (550, b"5.6.0 From: A message must have exactly one From address, not 0.")
             assert client.noop()[0] == 250
 
-    @pytest.mark.parametrize(("length", "code"), [(16_384, 250), (16_385, 554)])
+    @each(("length", "code"), [(16_384, 250), (16_385, 554)])
     def test_a_line_has_a_maximum_length(self, port, length, code):
         for before in (b"", b"x\r\n" * 7_000):
             reply = port.submit(MESSAGE + before + b"y" * length + b"\r\nz\r\n")
             assert reply[0] == code
             assert code == 250 or reply[1] == "5.6.0 A line must not exceed 16,384 bytes"
 
-    @pytest.mark.parametrize(
+    @each(
         ("body", "code"),
         [(b"x" * 20_000, 554), (b"x" * 76 + b"\r\n" * 20, 250), ((b"x" * 998 + b"\r\n") * 17_000, 552)],
     )

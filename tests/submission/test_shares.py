@@ -14,6 +14,7 @@ from lib.mail import receiving_memory as memory
 from submission.server import session_limits
 from tests.conftest import make_account, make_domain, make_key
 from tests.inbound.fixtures import RawSession
+from tests.rows import each
 from tests.stack.stack import wait_for
 from tests.submission.fixtures import MESSAGE, run_submission
 
@@ -178,7 +179,7 @@ def is_greeted(port) -> bool:
 
 
 class TestStrangers:
-    @pytest.mark.parametrize("line", [b"\r\n", b"\xff\r\n", b"x" * 600 + b"\r\n", b"MAIL FROM:<a@b.example>\r\n"])
+    @each("line", [b"\r\n", b"\xff\r\n", b"x" * 600 + b"\r\n", b"MAIL FROM:<a@b.example>\r\n"])
     def test_refused_lines_end_a_session_that_has_not_signed_in(self, port, line):
         with port.open_session() as session:
             session.connection.sendall(line * 60)
