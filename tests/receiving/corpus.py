@@ -12,12 +12,7 @@ from typing import Any
 import dkim
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 IP = "198.51.100.7"
 BODY = b"Hello,\r\n\r\nwhere  is my order?\t\r\n\r\n\r\n"
@@ -54,14 +49,9 @@ DMARC_RECORDS: dict[str, Any] = {
     "my-shop.example": ["v=DMARC1; p=reject"],
 }
 FROM_DOMAINS = (
-    "pass.example",
-    "fail.example",
-    "softfail.example",
-    "none.example",
-    "mail.strict.example",
-    "sub.fail.example",
+    "pass.example", "fail.example", "softfail.example", "none.example", "mail.strict.example", "sub.fail.example",
     "my-shop.example",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from domains.record_checks.results import RecordCheck, RecordStatus, Verificatio
 from lib.network.resolver import Resolver
 from tests.conftest import Api, make_account, make_domain, make_key
 from tests.lib.nameserver import SERVFAIL, NameServer
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -63,29 +64,23 @@ def test_a_domain_shows_the_record_to_publish(client, domain, settings):
     records = [record for record in shown["records"] if record["record"] == "Receiving"]
     assert [
         (record["type"], record["name"], record["value"], record["priority"], record["required"]) for record in records
-    ] == [
-        ("MX", "@", "mx1.demo.example", 10, False),
-        ("MX", "@", "mx2.demo.example", 10, False),
-    ]
+    ] == [("MX", "@", "mx1.demo.example", 10, False), ("MX", "@", "mx2.demo.example", 10, False)]
     shown = enable(client, domain, value=False).json()
     assert shown["receiving"] == {"enabled": False, "status": "disabled", "error": None}
     assert not [record for record in shown["records"] if record["record"] == "Receiving"]
     assert not ReceivingDomain.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected", "error"),
-    [
-        (OURS, "active", None),
-        (["10 MX.demo.example.", "20 backup.other.example."], "active", None),
-        (["10 mx.demo.example.", "10 other.example."], "failed", "other.example receives"),
-        (["5 other.example.", "10 mx.demo.example."], "failed", "other.example receives"),
-        (["10 other.example."], "failed", "other.example receives"),
-        (["0 ."], "failed", ". receives"),
-        ([], "pending", "No MX record"),
-        (None, "pending", "No MX record"),
-    ],
-)
+@each(("rows", "expected", "error"), [
+    (OURS, "active", None),
+    (["10 MX.demo.example.", "20 backup.other.example."], "active", None),
+    (["10 mx.demo.example.", "10 other.example."], "failed", "other.example receives"),
+    (["5 other.example.", "10 mx.demo.example."], "failed", "other.example receives"),
+    (["10 other.example."], "failed", "other.example receives"),
+    (["0 ."], "failed", ". receives"),
+    ([], "pending", "No MX record"),
+    (None, "pending", "No MX record"),
+])  # fmt: skip
 def test_the_lowest_mx_must_be_ours(client, domain, rows, expected, error):
     enable(client, domain)
     found = check(domain, rows)
@@ -111,7 +106,7 @@ def test_a_failed_lookup_changes_nothing(client, domain):
     assert ReceivingDomain.objects.get().missing_since is None
 
 
-@pytest.mark.parametrize("rows", [None, ["5 other.example."]])
+@each("rows", [None, ["5 other.example."]])
 def test_an_active_domain_is_lost_after_three_days(client, domain, rows):
     enable(client, domain)
     check(domain, OURS)

@@ -14,6 +14,7 @@ from receiving.models import Message, ReceivedEmail
 from receiving.source import MAX_HEADER_BYTES, without_forged_results
 from tests.conftest import Api, make_key
 from tests.receiving.builders import PLAIN, arrive, make_route, receive
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -45,11 +46,8 @@ def fetch(url: str):
 def test_attachments_have_their_exact_bytes(key, email):
     attachments = key.get(f"/inbound/emails/{email.id}").json()["attachments"]
     contents = [PNG, b"<script>alert(1)</script>", b"Gr\xfc\xdfe"]
-    assert [(entry["filename"], entry["size"]) for entry in attachments] == [
-        ("logo.png", len(PNG)),
-        ('p\u00e4ge".html', 25),
-        ("a.txt", 5),
-    ]
+    wanted = [("logo.png", len(PNG)), ('p\u00e4ge".html', 25), ("a.txt", 5)]
+    assert [(entry["filename"], entry["size"]) for entry in attachments] == wanted
     for entry, content in zip(attachments, contents, strict=True):
         response = key.get(f"/inbound/emails/{email.id}/attachments/{entry['id']}")
         assert b"".join(response.streaming_content) == content
@@ -104,28 +102,19 @@ def test_another_workspace_downloads_nothing(bob, email):
     assert other.get(f"/inbound/emails/{email.id}/attachments/{number}").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("declared", "sent"),
-    [
-        ("image/png", "image/png"),
-        ("text/plain", "text/plain"),
-        ("application/zip", "application/zip"),
-        ("text/html", "application/octet-stream"),
-        ("image/svg+xml", "application/octet-stream"),
-        ("application/xhtml+xml", "application/octet-stream"),
-        ("text/xml", "application/octet-stream"),
-        ("application/pdf", "application/octet-stream"),
-        ("text/javascript", "application/octet-stream"),
-        ("text/plain; charset=x\r\nX-Injected: 1", "application/octet-stream"),
-        ("", "application/octet-stream"),
-        ("image", "application/octet-stream"),
-    ],
-)
+@each(("declared", "sent"), [
+    ("image/png", "image/png"), ("text/plain", "text/plain"), ("application/zip", "application/zip"),
+    ("text/html", "application/octet-stream"), ("image/svg+xml", "application/octet-stream"),
+    ("application/xhtml+xml", "application/octet-stream"), ("text/xml", "application/octet-stream"),
+    ("application/pdf", "application/octet-stream"), ("text/javascript", "application/octet-stream"),
+    ("text/plain; charset=x\r\nX-Injected: 1", "application/octet-stream"), ("", "application/octet-stream"),
+    ("image", "application/octet-stream"),
+])  # fmt: skip
 def test_no_type_is_sent_that_a_browser_runs(declared, sent):
     assert safe_type(declared) == sent
 
 
-@pytest.mark.parametrize("name", ["a\r\nX: 1", 'a"; filename=b', "../../etc/passwd", "\u202egnp.exe", "\x00"])
+@each("name", ["a\r\nX: 1", 'a"; filename=b', "../../etc/passwd", "\u202egnp.exe", "\x00"])
 def test_a_file_name_cannot_leave_its_parameter(name):
     field = content_disposition(name)
     assert field.isascii()
@@ -157,7 +146,7 @@ FORGED = {
 FOREIGN = b"Authentication-Results: other.example (mx.demo.example); mx.demo.example=pass\r\n"
 
 
-@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r"], ids=["CRLF", "LF", "CR"])
+@each("end", [b"\r\n", b"\n", b"\r"])
 def test_no_spelling_of_a_forged_field_is_shown(end):
     for name, field in FORGED.items():
         forged = field.replace(b"\r\n", end) + end
@@ -190,7 +179,7 @@ def test_a_host_name_is_ours_as_u_labels_too(settings):
         assert without_forged_results(f"Authentication-Results: {name}; dmarc=pass\r\n\r\n".encode()) == b"\r\n"
 
 
-@pytest.mark.parametrize("start", [b" ", b"\t", b"\0 ", b"\f", b"\r ", b" x: y\r\n\t", b" \r\n "])
+@each("start", [b" ", b"\t", b"\0 ", b"\f", b"\r ", b" x: y\r\n\t", b" \r\n "])
 def test_no_line_in_front_of_the_first_field_continues_ours(start):
     for forged in (b"", *FORGED.values()):
         header = forged + b"\r\n" * bool(forged) + start + b"; dkim=pass header.d=bank.example\r\n"

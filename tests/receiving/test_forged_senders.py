@@ -25,6 +25,7 @@ from tests.lib.mail.test_address_lists import parts_of
 from tests.receiving.builders import make_route, receive
 from tests.receiving.hostile_senders import HOSTILE
 from tests.receiving.zone import ZoneLookups
+from tests.rows import each
 from tests.standards.tools import node_modules, npm_modules, program
 
 SCRIPT = Path(__file__).parent / "programs" / "addresses.cjs"
@@ -61,7 +62,7 @@ def verdicts(reading: Reading, domain: str) -> dict[str, Any]:
     return verify_origin(b"", envelope=envelope, senders=reading.senders, lookups=ZoneLookups(ZONE))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_a_hostile_from_passes_only_for_the_sender_of_a_strict_reader(text):
     reading, strict = read(f"From: {text}"), read_strictly(text)
     for domain in DOMAINS:
@@ -74,7 +75,7 @@ def test_a_hostile_from_passes_only_for_the_sender_of_a_strict_reader(text):
             assert (dmarc["result"] == "pass") == (organizational_domain(dmarc["domain"]) == domain)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_the_addresses_of_other_fields_are_those_of_a_strict_reader(text):
     reading, strict = read(f"Reply-To: {text}", f"To: {text}", f"Cc: {text}", f"Sender: {text}"), read_strictly(text)
     shown = {name: [mailbox.email for mailbox in found] for name, found in reading.mailboxes.items() if found}
@@ -86,16 +87,11 @@ def test_the_addresses_of_other_fields_are_those_of_a_strict_reader(text):
         assert [mailbox.email for mailbox in read_address_list(value).mailboxes] == shown.get("to", [])
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        ("From: x@evil.example", "From: ada@bank.example"),
-        ("From: x@evil.example", "from : x@evil.example"),
-        ("From:", "From: x@evil.example"),
-        ("From: Bank:;", "From: x@evil.example"),
-        ("From: x@evil.example, ada@bank.example", "Sender: x@evil.example"),
-    ],
-)
+@each("fields", [
+    ("From: x@evil.example", "From: ada@bank.example"), ("From: x@evil.example", "from : x@evil.example"),
+    ("From:", "From: x@evil.example"), ("From: Bank:;", "From: x@evil.example"),
+    ("From: x@evil.example, ada@bank.example", "Sender: x@evil.example"),
+])  # fmt: skip
 def test_two_senders_or_two_fields_never_pass(fields):
     reading = read(*fields)
     found = verdicts(reading, "evil.example")
@@ -150,10 +146,7 @@ GRAMMAR = {
         "<ada(<x@evil.example>)@bank.example>",
     ),
     "they read an address in a comment if there is no other one": ("(ada@bank.example)",),
-    "they do not know routes": (
-        "<@evil.example:ada@bank.example>",
-        "<@evil.example,@bank.example:ada@bank.example>",
-    ),
+    "they do not know routes": ("<@evil.example:ada@bank.example>", "<@evil.example,@bank.example:ada@bank.example>"),
     "Python decodes an encoded word in an address, where RFC 2047, section 5, allows none": (
         "=?utf-8?Q?x?=@bank.example",
     ),

@@ -29,6 +29,7 @@ from tests.emails.api.test_attachments import messages_by_address
 from tests.lib.worker.outages import open_connection
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
+from tests.rows import each
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -149,16 +150,13 @@ def test_an_ascii_message_is_attached_as_a_message(route):
     assert attached.get_content().get_content().splitlines() == ["Hello,", "where is my order?"]
 
 
-@pytest.mark.parametrize(
-    ("source", "envelope", "reason"),
-    [
-        (PLAIN, {"envelope_from": ""}, "null_sender"),
-        (with_field("Auto-Submitted: auto-replied"), {}, "automatic"),
-        (with_field("List-Id: <a.example.com>"), {}, "automatic"),
-        (with_field("Precedence: bulk"), {}, "automatic"),
-        (with_field("x-postrider-FORWARDED: rt_of_another_installation"), {}, "forwarded"),
-    ],
-)
+@each(("source", "envelope", "reason"), [
+    (PLAIN, {"envelope_from": ""}, "null_sender"),
+    (with_field("Auto-Submitted: auto-replied"), {}, "automatic"),
+    (with_field("List-Id: <a.example.com>"), {}, "automatic"),
+    (with_field("Precedence: bulk"), {}, "automatic"),
+    (with_field("x-postrider-FORWARDED: rt_of_another_installation"), {}, "forwarded"),
+])  # fmt: skip
 def test_what_could_loop_is_never_forwarded(key, route, source, envelope, reason):
     received = receive(source, **envelope)
     assert received.status == "processed"
@@ -318,7 +316,7 @@ def test_a_simulated_email_is_forwarded_as_a_test(test_key, route):
     assert Email.objects.get().is_test
 
 
-@pytest.mark.parametrize(("raw", "code"), [(" \r\n", "blank"), ("é" * 2_700_000, "too_long")], ids=["blank", "6 MiB"])
+@each(("raw", "code"), [(" \r\n", "blank"), ("é" * 2_700_000, "too_long")])
 def test_the_size_of_a_simulated_email_is_bounded(test_key, route, raw, code):
     refused = test_key.post("/inbound/emails", {"recipient": "support@alice.example", "raw": raw})
     (error,) = refused.json()["errors"]

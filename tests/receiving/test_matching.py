@@ -17,6 +17,7 @@ from receiving.reading.message import read_received
 from tests.conftest import Api, make_domain, make_key
 from tests.emails.builders import deliver_all, send
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -92,28 +93,22 @@ def test_an_answer_to_a_reply_address_matches_the_email(key, sent):
     assert events[-1]["payload"] == {"emailId": sent.email_id, "to": "ada@example.com", "inboundId": email.id}
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        "In-Reply-To: <{id}@alice.example>",
-        "References: <other@x.example> <{id}@alice.example>",
-        "References: <{id}@ALICE.example> <later@x.example>",
-    ],
-)
+@each("fields", [
+    "In-Reply-To: <{id}@alice.example>",
+    "References: <other@x.example> <{id}@alice.example>",
+    "References: <{id}@ALICE.example> <later@x.example>",
+])  # fmt: skip
 def test_a_message_id_of_ours_matches(key, route, sent, fields):
     match = shown_match(key, receive(with_field(fields.format(id=sent.id))))
     assert (match["emailId"], match["matchedBy"]) == (sent.email_id, "message_id")
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
-        "In-Reply-To: <{id}@other.example>",
-        "In-Reply-To: <{id}>",
-        "In-Reply-To: <x{id}@alice.example>",
-        "In-Reply-To: <0000000000000000000000@alice.example>",
-    ],
-)
+@each("field", [
+    "In-Reply-To: <{id}@other.example>",
+    "In-Reply-To: <{id}>",
+    "In-Reply-To: <x{id}@alice.example>",
+    "In-Reply-To: <0000000000000000000000@alice.example>",
+])  # fmt: skip
 def test_other_message_ids_match_nothing(key, route, sent, field):
     assert shown_match(key, receive(with_field(field.format(id=sent.id)))) is None
 
@@ -140,16 +135,10 @@ def test_a_reply_at_the_shared_domain_belongs_to_the_sender(key, sent, bob):
     assert Api(make_key(bob.workspace)).get("/inbound/emails").json()["data"] == []
 
 
-@pytest.mark.parametrize(
-    ("sender", "result", "expected"),
-    [
-        ("Ada@Example.com", "pass", True),
-        ("Ada@Example.com", "none", False),
-        ("Ada@Example.com", "fail", False),
-        ("eve@example.com", "pass", False),
-        ("ada@example.com, eve@example.com", "pass", False),
-    ],
-)
+@each(("sender", "result", "expected"), [
+    ("Ada@Example.com", "pass", True), ("Ada@Example.com", "none", False), ("Ada@Example.com", "fail", False),
+    ("eve@example.com", "pass", False), ("ada@example.com, eve@example.com", "pass", False),
+])  # fmt: skip
 def test_only_a_verified_from_of_the_recipient_proves_the_sender(key, sent, sender, result, expected):
     source = PLAIN.replace(b"Ada Lovelace <ada@example.com>", sender.encode())
     email = with_verdict(arrive(source, address_of(sent)), result)
@@ -216,10 +205,7 @@ def test_an_answer_takes_recipient_subject_and_thread(key, route):
     assert response.status_code == 202, response.json()
     email = Email.objects.get()
     assert (email.to, email.subject) == (["ada@example.com"], "Re: Where is my order?")
-    assert email.headers == {
-        "In-Reply-To": "<one@example.com>",
-        "References": "<zero@example.com> <one@example.com>",
-    }
+    assert email.headers == {"In-Reply-To": "<one@example.com>", "References": "<zero@example.com> <one@example.com>"}
 
 
 def test_an_answer_prefers_reply_to_and_given_fields(key, route):

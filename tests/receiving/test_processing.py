@@ -21,6 +21,7 @@ from tests.conftest import Api, make_key
 from tests.emails.builders import send
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
+from tests.rows import each
 from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from webhooks.sending.queue import discard_pending
 
@@ -108,7 +109,7 @@ def test_the_list_is_filtered(key, route, alice):
     assert key.get("/inbound/emails", {"status": "lost"}).status_code == 422
 
 
-@pytest.mark.parametrize("subject", ["Grüße aus der Straße", "Λόγος", "İstanbul"])
+@each("subject", ["Grüße aus der Straße", "Λόγος", "İstanbul"])
 def test_the_list_finds_any_subject(key, route, subject):
     email = receive(PLAIN.replace(b"Where is my order?", subject.encode()))
     for text in (subject, subject[1:], subject[:-1]):
@@ -119,11 +120,8 @@ def test_the_event_reaches_feed_and_webhooks_with_all_content(key, route, webhoo
     email = receive()
     publish_committed()
     (entry,) = key.get("/events", {"types": "received"}).json()["data"]
-    assert (entry["type"], entry["data"]["id"], entry["data"]["subject"]) == (
-        "email.received",
-        email.id,
-        "Where is my order?",
-    )
+    wanted = "email.received", email.id, "Where is my order?"
+    assert (entry["type"], entry["data"]["id"], entry["data"]["subject"]) == wanted
     assert "text" not in entry["data"]
     delivery = WebhookDelivery.objects.select_related("event").get()
     body = key.get(f"/webhooks/{webhook}/deliveries/{delivery.id}").json()["body"]
@@ -159,15 +157,12 @@ def test_redeliver_posts_the_same_bytes_again(key, route, webhook):
     assert unknown.json()["errors"][0]["field"] == "webhookIds[0]"
 
 
-@pytest.mark.parametrize(
-    ("rule", "source", "reason"),
-    [
-        ({"require_authenticated": True}, PLAIN, "not_authenticated"),
-        ({"replies_only": True}, PLAIN, "not_a_reply"),
-        ({}, PLAIN.replace(b"<ada@example.com>", b"<Eve@Spam.Example>"), "sender_blocked"),
-        ({}, PLAIN.replace(b"From: Ada", b"From: ok@fine.example, eve@spam.example, Ada"), "sender_blocked"),
-    ],
-)
+@each(("rule", "source", "reason"), [
+    ({"require_authenticated": True}, PLAIN, "not_authenticated"),
+    ({"replies_only": True}, PLAIN, "not_a_reply"),
+    ({}, PLAIN.replace(b"<ada@example.com>", b"<Eve@Spam.Example>"), "sender_blocked"),
+    ({}, PLAIN.replace(b"From: Ada", b"From: ok@fine.example, eve@spam.example, Ada"), "sender_blocked"),
+])  # fmt: skip
 def test_a_blocked_email_is_kept_back_until_it_is_released(key, alice, receiving, webhook, rule, source, reason):
     make_route(alice.workspace, **rule)
     key.post("/inbound/blocks", {"sender": "spam.example"})
@@ -244,18 +239,14 @@ def test_a_message_that_is_given_up_is_published_with_its_header(key, route, web
     assert WebhookDelivery.objects.count() == 1
 
 
-@pytest.mark.parametrize("attempts", [MAX_READINGS, MAX_ATTEMPTS])
-@pytest.mark.parametrize(
-    ("rule", "statuses"),
-    [
-        # With its header, it is known to be no reply.
-        ({"replies_only": True}, {MAX_READINGS: "blocked", MAX_ATTEMPTS: "unreadable"}),
-        ({"require_authenticated": True}, {MAX_READINGS: "unreadable", MAX_ATTEMPTS: "unreadable"}),
-        ({"spam_above": 0.0}, {MAX_READINGS: "unreadable", MAX_ATTEMPTS: "unreadable"}),
-        ({}, {MAX_READINGS: "blocked", MAX_ATTEMPTS: "unreadable"}),
-    ],
-    ids=["replies_only", "require_authenticated", "spam_above", "blocked_sender"],
-)
+@each("attempts", [MAX_READINGS, MAX_ATTEMPTS])
+@each(("rule", "statuses"), [
+    # With its header, it is known to be no reply.
+    ({"replies_only": True}, {MAX_READINGS: "blocked", MAX_ATTEMPTS: "unreadable"}),
+    ({"require_authenticated": True}, {MAX_READINGS: "unreadable", MAX_ATTEMPTS: "unreadable"}),
+    ({"spam_above": 0.0}, {MAX_READINGS: "unreadable", MAX_ATTEMPTS: "unreadable"}),
+    ({}, {MAX_READINGS: "blocked", MAX_ATTEMPTS: "unreadable"}),
+])  # fmt: skip
 def test_a_rule_about_what_was_not_read_keeps_nothing_back(key, alice, receiving, rule, statuses, attempts):
     make_route(alice.workspace, **rule)
     if not rule:
@@ -342,7 +333,7 @@ def test_store_days_zero_deletes_after_the_deliveries(key, alice, receiving, web
     assert not ReceivedEmail.objects.exists()
 
 
-@pytest.mark.parametrize("address", ["ADA@example.com", "support@alice.example", "cc@example.com"])
+@each("address", ["ADA@example.com", "support@alice.example", "cc@example.com"])
 def test_erasure_finds_every_place_of_an_address(key, route, webhook, address):
     receive(with_field("Cc: Someone <cc@example.com>"))
     other = receive(PLAIN.replace(b"ada@", b"bada@"), "other@alice.example", envelope_from="bada@example.com")

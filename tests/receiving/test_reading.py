@@ -8,6 +8,7 @@ import pytest
 from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.message import Reading, read_received
 from receiving.reading.quotes import find_reply
+from tests.rows import each
 
 
 def read(source: bytes | str, *, envelope_from: str = "ada@example.com") -> Reading:
@@ -126,26 +127,19 @@ def test_a_text_is_made_from_html_alone():
     assert reading.reply_text == "Hello Ada\n\nBye"
 
 
-@pytest.mark.parametrize(
-    ("charset", "data", "text"),
-    [
-        ("utf-8", "Gr\u00fc\u00dfe".encode(), "Gr\u00fc\u00dfe"),
-        ("no-such-charset", b"Gr\xfc\xdfe \x80", "Gr\u00fc\u00dfe \u20ac"),
-        ("utf-8", b"Gr\xfc\xdfe", "Gr\u00fc\u00dfe"),
-        ("us-ascii", b"\x93quoted\x94", "\u201cquoted\u201d"),
-        ("utf-7", b"+AGE-", "+AGE-"),
-        ("unicode_escape", b"\\u0041", "\\u0041"),
-        ("gb2312", b"\x81\x30\x81\x30", "\u0080"),
-        ("utf-8", b"a\x00b", "ab"),
-        ("x" * 3000, b"Hi", "Hi"),
-    ],
-)
+@each(("charset", "data", "text"), [
+    ("utf-8", "Gr\u00fc\u00dfe".encode(), "Gr\u00fc\u00dfe"),
+    ("no-such-charset", b"Gr\xfc\xdfe \x80", "Gr\u00fc\u00dfe \u20ac"), ("utf-8", b"Gr\xfc\xdfe", "Gr\u00fc\u00dfe"),
+    ("us-ascii", b"\x93quoted\x94", "\u201cquoted\u201d"), ("utf-7", b"+AGE-", "+AGE-"),
+    ("unicode_escape", b"\\u0041", "\\u0041"), ("gb2312", b"\x81\x30\x81\x30", "\u0080"), ("utf-8", b"a\x00b", "ab"),
+    ("x" * 3000, b"Hi", "Hi"),
+])  # fmt: skip
 def test_any_charset_is_read(charset, data, text):
     reading = read(f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n".encode() + data)
     assert reading.text == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "content"),
     [("aGk=", b"hi"), ("aGk", b"hi"), ("a G*k!", b"hi"), ("aGkh\naGk", b"hi!hi"), ("", b""), ("!!!!", b"")],
 )
@@ -155,25 +149,14 @@ def test_broken_base64_is_read_as_far_as_possible(body, content):
     assert (entry["size"], entry["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "",
-        "no header",
-        "\n\nbody",
-        "Content-Type: multipart/mixed\n\nno boundary",
-        "Content-Type: multipart/mixed; boundary=x\n\nno part",
-        "Content-Type: multipart/mixed; boundary=x\n\n--x",
-        "Content-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--\n",
-        "Content-Type: /\n\nHi",
-        "From\n\nHi",
-        "From: a@b\r\rHi",
-        "Content-Transfer-Encoding: unknown\n\nHi",
-        "Date: nonsense\nFrom: @\nTo: ,,,;;<>\nReferences: <\n\nHi",
-        'From: "unclosed <a@b>\n\nHi',
-        "Date: Fri, 99 Nov 99999 99:99:99 +9999\n\nHi",
-    ],
-)
+@each("source", [
+    "", "no header", "\n\nbody", "Content-Type: multipart/mixed\n\nno boundary",
+    "Content-Type: multipart/mixed; boundary=x\n\nno part", "Content-Type: multipart/mixed; boundary=x\n\n--x",
+    "Content-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--\n", "Content-Type: /\n\nHi", "From\n\nHi",
+    "From: a@b\r\rHi", "Content-Transfer-Encoding: unknown\n\nHi",
+    "Date: nonsense\nFrom: @\nTo: ,,,;;<>\nReferences: <\n\nHi", 'From: "unclosed <a@b>\n\nHi',
+    "Date: Fri, 99 Nov 99999 99:99:99 +9999\n\nHi",
+])  # fmt: skip
 def test_malformed_messages_are_read(source):
     reading = read(source)
     assert isinstance(reading.text, str)
@@ -183,49 +166,43 @@ def test_a_multipart_without_a_boundary_is_text():
     assert read("Content-Type: multipart/mixed\n\nHello").text == "Hello"
 
 
-@pytest.mark.parametrize(
-    ("fields", "sender", "automatic"),
-    [
-        ("", "ada@example.com", "no"),
-        ("", "", "auto_generated"),
-        ("Auto-Submitted: no\n", "ada@example.com", "no"),
-        ("Auto-Submitted: auto-replied (vacation)\n", "ada@example.com", "auto_replied"),
-        ("Auto-Submitted: auto-generated; x=y\n", "ada@example.com", "auto_generated"),
-        ("Auto-Submitted: something\n", "ada@example.com", "auto_generated"),
-        ("List-Id: <list.example.com>\n", "ada@example.com", "list"),
-        ("Precedence: bulk\n", "ada@example.com", "bulk"),
-        ("Precedence: Junk\n", "ada@example.com", "bulk"),
-        ("Precedence: first-class\n", "ada@example.com", "no"),
-        ("X-Autoreply: yes\n", "ada@example.com", "auto_replied"),
-    ],
-)
+@each(("fields", "sender", "automatic"), [
+    ("", "ada@example.com", "no"),
+    ("", "", "auto_generated"),
+    ("Auto-Submitted: no\n", "ada@example.com", "no"),
+    ("Auto-Submitted: auto-replied (vacation)\n", "ada@example.com", "auto_replied"),
+    ("Auto-Submitted: auto-generated; x=y\n", "ada@example.com", "auto_generated"),
+    ("Auto-Submitted: something\n", "ada@example.com", "auto_generated"),
+    ("List-Id: <list.example.com>\n", "ada@example.com", "list"),
+    ("Precedence: bulk\n", "ada@example.com", "bulk"),
+    ("Precedence: Junk\n", "ada@example.com", "bulk"),
+    ("Precedence: first-class\n", "ada@example.com", "no"),
+    ("X-Autoreply: yes\n", "ada@example.com", "auto_replied"),
+])  # fmt: skip
 def test_messages_of_programs_are_recognized(fields, sender, automatic):
     assert read(f"{fields}Subject: Hi\n\nHi", envelope_from=sender).automatic == automatic
 
 
-@pytest.mark.parametrize(
-    ("text", "reply"),
-    [
-        ("Thanks!\n\n> quoted\n> more", "Thanks!"),
-        ("> quoted only", None),
-        ("Answer\n\nOn Mon, Jan 5, 2026 at 10:00 AM A <a@b.c> wrote:\n> Hello", "Answer"),
-        ("Answer\nOn Mon, Jan 5, 2026 at 10:00 AM Ada Lovelace\n<ada@b.c> wrote: \n> Hello", "Answer"),
-        ("Answer\nAm 5. Januar 2026 schrieb A <a@b.c>:\nHallo", "Answer"),
-        ("Answer\n2026/1/5 A <a@b.c>\nHello", "Answer"),
-        ("Answer\n-----Original Message-----\nFrom: A", "Answer"),
-        ("Answer\n________________________________\nFrom: A", "Answer"),
-        ("Answer\n> Begin forwarded message:\n> Hello", "Answer"),
-        ("On Monday, A wrote:\n> Hello", None),
-        ("These are three things:\n- One\n- Two", "These are three things:\n- One\n- Two"),
-        # Longer than an introduction, and an introduction in front of a long line.
-        (f"On {'x' * 300} wrote:\nHello", f"On {'x' * 300} wrote:\nHello"),
-        (f"Answer\nOn Monday, A wrote:\n{'x' * 300}", "Answer"),
-        ("", None),
-        ("  \n ", None),
-        ("Line\n" * 2001, None),
-        ("Answer", "Answer"),
-    ],
-)
+@each(("text", "reply"), [
+    ("Thanks!\n\n> quoted\n> more", "Thanks!"),
+    ("> quoted only", None),
+    ("Answer\n\nOn Mon, Jan 5, 2026 at 10:00 AM A <a@b.c> wrote:\n> Hello", "Answer"),
+    ("Answer\nOn Mon, Jan 5, 2026 at 10:00 AM Ada Lovelace\n<ada@b.c> wrote: \n> Hello", "Answer"),
+    ("Answer\nAm 5. Januar 2026 schrieb A <a@b.c>:\nHallo", "Answer"),
+    ("Answer\n2026/1/5 A <a@b.c>\nHello", "Answer"),
+    ("Answer\n-----Original Message-----\nFrom: A", "Answer"),
+    ("Answer\n________________________________\nFrom: A", "Answer"),
+    ("Answer\n> Begin forwarded message:\n> Hello", "Answer"),
+    ("On Monday, A wrote:\n> Hello", None),
+    ("These are three things:\n- One\n- Two", "These are three things:\n- One\n- Two"),
+    # Longer than an introduction, and an introduction in front of a long line.
+    (f"On {'x' * 300} wrote:\nHello", f"On {'x' * 300} wrote:\nHello"),
+    (f"Answer\nOn Monday, A wrote:\n{'x' * 300}", "Answer"),
+    ("", None),
+    ("  \n ", None),
+    ("Line\n" * 2001, None),
+    ("Answer", "Answer"),
+])  # fmt: skip
 def test_the_reply_is_the_text_in_front_of_quotes(text, reply):
     assert find_reply(text) == reply
 

@@ -27,6 +27,7 @@ from tests.conftest import Api, make_domain, make_key
 from tests.emails.builders import send
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
+from tests.rows import each
 from webhooks.models import WebhookDelivery, WebhookEvent
 from webhooks.sending.queue import discard_pending
 from workspaces.models import AuditEntry
@@ -164,16 +165,13 @@ def test_messages_of_a_workspace_are_reread_alone_one_after_the_other(key, route
     assert oldest_stored_seconds() < 60
 
 
-@pytest.mark.parametrize("status", ["stored", "processed", "blocked"])
+@each("status", ["stored", "processed", "blocked"])
 def test_an_email_that_was_read_or_is_new_is_refused(key, alice, receiving, status):
     make_route(alice.workspace, replies_only=status == "blocked")
     email = arrive() if status == "stored" else receive()
     refused = key.post(f"/inbound/emails/{email.id}/reread")
-    assert (refused.status_code, refused.json()["code"], refused.json()["emailStatus"]) == (
-        409,
-        "not_unreadable",
-        status,
-    )
+    problem = refused.json()
+    assert (refused.status_code, problem["code"], problem["emailStatus"]) == (409, "not_unreadable", status)
     assert not Message.objects.exclude(reread_at=None).exists()
 
 
@@ -203,12 +201,8 @@ def test_a_blocked_email_is_judged_by_what_was_read(key, alice, receiving, webho
         process_received()
     good.refresh_from_db()
     strict.refresh_from_db()
-    assert (good.status, good.blocked_reason, strict.status, strict.blocked_reason) == (
-        "processed",
-        "",
-        "blocked",
-        "not_authenticated",
-    )
+    wanted = "processed", "", "blocked", "not_authenticated"
+    assert (good.status, good.blocked_reason, strict.status, strict.blocked_reason) == wanted
     assert [event.payload["id"] for event in received_events()] == [good.id]
     assert (count_received(), strict.subject) == (1, "Where is my order?")
     assert key.post(f"/inbound/emails/{strict.id}/reread").json()["code"] == "not_unreadable"
@@ -279,7 +273,7 @@ def test_other_workspaces_with_the_same_message_have_it_too(key, alice, bob, rou
     assert len(received_events()) == 4
 
 
-@pytest.mark.parametrize("is_erased", [False, True])
+@each("is_erased", [False, True])
 def test_deletion_and_erasure_remove_both_events(key, route, webhook, is_erased):
     email = receive_unreadable()
     publish_committed()
@@ -345,7 +339,7 @@ class TestCommand:
         assert "1 messages are queued" in self.run(capsys, "--since", since)
         assert Message.objects.get(read_at=None).id != old.message_id
 
-    @pytest.mark.parametrize("arguments", [("--since", "yesterday"), ("--workspace", "alice")])
+    @each("arguments", [("--since", "yesterday"), ("--workspace", "alice")])
     def test_wrong_arguments_are_explained(self, db, arguments):
         with pytest.raises(CommandError, match=arguments[1]):
             call_command("reread_unreadable", *arguments)

@@ -6,6 +6,7 @@ from receiving import services
 from receiving.models import InboundRoute
 from tests.conftest import Api, make_domain, make_key
 from tests.receiving.builders import make_route, receive_for
+from tests.rows import each
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -44,27 +45,15 @@ def test_a_route_is_created_listed_changed_and_deleted(key):
     assert list(acts) == ["route_created", "route_changed", "route_deleted"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ({"match": "a*b*c*d*e"}, "invalid_pattern"),
-        ({"match": "with space"}, "invalid_pattern"),
-        ({"match": "a@b"}, "invalid_pattern"),
-        ({"match": "a" * 65}, "invalid_pattern"),
-        ({"match": ""}, "blank"),
-        ({"domain": "bob.example"}, "receiving_not_active"),
-        ({"domain": "no domain"}, "invalid_domain"),
-        ({"priority": 1001}, "max_value"),
-        ({"priority": -1}, "min_value"),
-        ({"action": "forward"}, "invalid_choice"),
-        ({"storeDays": 366}, "retention_exceeded"),
-        ({"webhookIds": ["wh_0Uf7kXT4vB6nM8qWeRtYuI"]}, "unknown_webhook"),
-        ({"webhookIds": ["x"] * 11}, "max_length"),
-        ({"forwardTo": ["ada@example.com"]}, "forward_not_confirmed"),
-        ({"forwardsTo": ["ada@example.com"]}, "unknown_field"),
-        ({"spamAbove": "5"}, "invalid"),
-    ],
-)
+@each(("fields", "code"), [
+    ({"match": "a*b*c*d*e"}, "invalid_pattern"), ({"match": "with space"}, "invalid_pattern"),
+    ({"match": "a@b"}, "invalid_pattern"), ({"match": "a" * 65}, "invalid_pattern"), ({"match": ""}, "blank"),
+    ({"domain": "bob.example"}, "receiving_not_active"), ({"domain": "no domain"}, "invalid_domain"),
+    ({"priority": 1001}, "max_value"), ({"priority": -1}, "min_value"), ({"action": "forward"}, "invalid_choice"),
+    ({"storeDays": 366}, "retention_exceeded"), ({"webhookIds": ["wh_0Uf7kXT4vB6nM8qWeRtYuI"]}, "unknown_webhook"),
+    ({"webhookIds": ["x"] * 11}, "max_length"), ({"forwardTo": ["ada@example.com"]}, "forward_not_confirmed"),
+    ({"forwardsTo": ["ada@example.com"]}, "unknown_field"), ({"spamAbove": "5"}, "invalid"),
+])  # fmt: skip
 def test_invalid_fields_are_refused(key, fields, code):
     response = key.post("/inbound/routes", {**ROUTE, **fields})
     assert response.status_code == 422
@@ -161,11 +150,8 @@ def test_the_shared_address_needs_no_route_until_there_is_one(key, alice):
 def test_routes_of_a_domain_end_with_its_receiving(key, alice, receiving):
     make_route(alice.workspace)
     assert key.post("/inbound/routes/match", {"recipient": "a@alice.example"}).json()["reply"].startswith("250")
-    assert key.patch(f"/domains/{receiving.domain_id}", {"receiving": False}).json()["receiving"] == {
-        "enabled": False,
-        "status": "disabled",
-        "error": None,
-    }
+    wanted = {"enabled": False, "status": "disabled", "error": None}
+    assert key.patch(f"/domains/{receiving.domain_id}", {"receiving": False}).json()["receiving"] == wanted
     assert key.post("/inbound/routes/match", {"recipient": "a@alice.example"}).json()["reply"].startswith("550")
 
 

@@ -20,6 +20,7 @@ from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
 from tests.lib.nameserver import NameServer
 from tests.receiving.builders import PLAIN, make_route, process_received, receive_for, with_field
 from tests.receiving.signing import TAGS, message, record, sign
+from tests.rows import each
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,16 +67,13 @@ def test_a_routed_message_is_stored_before_its_250(port, route):
     assert (mail, rcpt, data) == ("250 2.1.0 OK", "250 2.1.5 OK", f"250 2.6.0 <{email.id}> Stored")
     assert (email.recipient, email.route_id, email.status) == (TO, route.id, "stored")
     message = email.message
-    assert (message.envelope_from, message.helo, message.remote_ip) == (
-        "ada@example.com",
-        "mx.example.com",
-        "127.0.0.1",
-    )
+    wanted = "ada@example.com", "mx.example.com", "127.0.0.1"
+    assert (message.envelope_from, message.helo, message.remote_ip) == wanted
     assert bytes(ReceivedContent.objects.get().data) == PLAIN
     assert message.trace.startswith("Received: from mx.example.com ([127.0.0.1])\r\n\tby mx.demo.example (Postrider)")
 
 
-@pytest.mark.parametrize("to", ["support@bob.example", "x@in.demo.example", "nobody@nowhere.example", "support@"])
+@each("to", ["support@bob.example", "x@in.demo.example", "nobody@nowhere.example", "support@"])
 def test_an_unknown_address_is_550(port, route, to):
     assert deliver(port, PLAIN, to)[1].startswith(("550 5.1.1", "553 5.1.3"))
 
@@ -137,7 +135,7 @@ def test_a_blocked_sender_is_550_at_rcpt(port, route, alice, blocked):
     assert deliver(port, sender="eve@other.example")[1].startswith("250")
 
 
-@pytest.mark.parametrize(("answer", "code"), [("127.0.0.2", "550 5.7.1"), ("192.0.2.1", "250"), (None, "250")])
+@each(("answer", "code"), [("127.0.0.2", "550 5.7.1"), ("192.0.2.1", "250"), (None, "250")])
 def test_a_listed_host_is_550(port, route, settings, answer, code):
     with NameServer({"1.0.0.127.list.example": {"A": [answer]}} if answer else {}) as server:
         settings.DNS_SERVERS, settings.RECEIVING_DNSBL = [server.address], ["list.example"]
@@ -220,7 +218,7 @@ def test_full_storage_is_452(port, route, settings):
     assert ReceivedEmail.objects.count() == 1
 
 
-@pytest.mark.parametrize(("fields", "reply"), [(30, "250 2.6.0"), (31, "554 5.4.6 Mail loop")])
+@each(("fields", "reply"), [(30, "250 2.6.0"), (31, "554 5.4.6 Mail loop")])
 def test_a_mail_loop_is_554(port, route, fields, reply):
     assert deliver(port, b"Received: from a by b\r\n" * fields + PLAIN)[2].startswith(reply)
 
@@ -232,7 +230,7 @@ def test_our_own_trace_twice_is_a_loop(port, route):
     assert deliver(port, PLAIN + b"\r\n" + trace * 2)[2].startswith("250")
 
 
-@pytest.mark.parametrize(("ago", "reply"), [(timedelta(days=6), "450 4.2.1"), (timedelta(days=8), "550 5.1.1")])
+@each(("ago", "reply"), [(timedelta(days=6), "450 4.2.1"), (timedelta(days=8), "550 5.1.1")])
 def test_a_suspended_or_deleted_workspace_receives_later_or_never(port, route, alice, settings, ago, reply):
     settings.WORKSPACE_DELETION_DAYS = 30
     since = timezone.now() - ago
@@ -359,17 +357,10 @@ def test_a_reply_address_needs_no_route(port, alice):
     assert deliver(port, PLAIN, f"r-{'a' * 53}@alice.example")[1].startswith("550")
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        b"",
-        b"\r\n",
-        b"no header\r\n",
-        b"\xff\xfe\x00\x01",
-        b"Subject: \xe2\x82\xac\r\n\r\n" + b"x" * 100_000,
-        b".\r\n..\r\n",
-    ],
-)
+@each("source", [
+    b"", b"\r\n", b"no header\r\n", b"\xff\xfe\x00\x01", b"Subject: \xe2\x82\xac\r\n\r\n" + b"x" * 100_000,
+    b".\r\n..\r\n",
+])  # fmt: skip
 def test_no_content_is_refused(port, route, source):
     assert deliver(port, source)[2].startswith("250 2.6.0")
 

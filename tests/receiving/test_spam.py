@@ -11,6 +11,7 @@ from receiving.models import ReceivedEmail
 from receiving.reading import spam
 from receiving.reading.verdicts import ReceivedEnvelope
 from tests.receiving.builders import PLAIN, make_route, receive
+from tests.rows import each
 from tests.stack.stack import free_port
 from tests.standards.rspamd import PASSWORD, Rspamd
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status
@@ -55,26 +56,23 @@ def test_the_envelope_cannot_add_header_fields(rspamd):
     assert request.header("ip") is request.header("password") is None
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        status(500),
-        status(401, body=json.dumps(ANSWER).encode()),
-        status(200, body=b""),
-        status(200, body=b"<html>"),
-        status(200, body=b"[]"),
-        status(200, body=b"null"),
-        status(200, body=b"[" * 100_000),
-        status(200, body=b'{"score": 1}'),
-        status(200, body=b'{"score": null, "required_score": 15}'),
-        status(200, body=b'{"score": NaN, "required_score": 15}'),
-        status(200, body=b'{"score": 1e999, "required_score": 15}'),
-        status(200, body=b'{"score": 1, "required_score": 15, "symbols": 5}'),
-        status(200, body=json.dumps(ANSWER | {"more": "x" * spam.MAX_ANSWER_BYTES}).encode()),
-        raw(b"no HTTP\r\n\r\n"),
-        reset,
-    ],
-)
+@each("answer", [
+    status(500),
+    status(401, body=json.dumps(ANSWER).encode()),
+    status(200, body=b""),
+    status(200, body=b"<html>"),
+    status(200, body=b"[]"),
+    status(200, body=b"null"),
+    status(200, body=b"[" * 100_000),
+    status(200, body=b'{"score": 1}'),
+    status(200, body=b'{"score": null, "required_score": 15}'),
+    status(200, body=b'{"score": NaN, "required_score": 15}'),
+    status(200, body=b'{"score": 1e999, "required_score": 15}'),
+    status(200, body=b'{"score": 1, "required_score": 15, "symbols": 5}'),
+    status(200, body=json.dumps(ANSWER | {"more": "x" * spam.MAX_ANSWER_BYTES}).encode()),
+    raw(b"no HTTP\r\n\r\n"),
+    reset,
+])  # fmt: skip
 def test_an_answer_that_is_none_is_no_result(rspamd, answer):
     rspamd.answer = answer
     assert check() is None
@@ -129,12 +127,8 @@ def test_a_real_rspamd(settings):
     with running_rspamd() as server:
         settings.RSPAMD_URL = server.url
         assert check() == {"score": 0.0, "threshold": 15.0, "isSpam": False, "symbols": []}
-        assert check(PLAIN.replace(b"Where", b"Winner:")) == {
-            "score": 4.5,
-            "threshold": 15.0,
-            "isSpam": False,
-            "symbols": ["WINNER"],
-        }
+        wanted = {"score": 4.5, "threshold": 15.0, "isSpam": False, "symbols": ["WINNER"]}
+        assert check(PLAIN.replace(b"Where", b"Winner:")) == wanted
         assert check(GTUBE) == {"score": 15.0, "threshold": 15.0, "isSpam": True, "symbols": ["GTUBE"]}
         assert "ip: 192.0.2.7, from: ada@example.com, rcpt: support@alice.example" in server.log()
         settings.RSPAMD_URL = server.controller_url

@@ -18,6 +18,7 @@ from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.receiving import corpus, published_samples
 from tests.receiving.builders import PLAIN, make_route, receive, with_field
 from tests.receiving.zone import FAILS, ZoneLookups
+from tests.rows import each
 from tests.standards.tools import node
 
 SCRIPT = Path(__file__).with_name("verdicts.cjs")
@@ -30,16 +31,9 @@ PARTIAL = ": partial"
 WITHOUT_SENDER = {"test_nofrom.message", "test.nofrom.message", "test.message_multi", "test.message_multi2"}
 # Cases of the suite of RFC 7208 for which mailauth has a result that the suite does not allow.
 SPF_ERRORS_OF_MAILAUTH = {
-    "bare-ip6",
-    "exp-only-macro-char",
-    "exp-syntax-error",
-    "exp-twice",
-    "hello-domain-literal",
-    "include-temperror",
-    "invalid-hello-macro",
-    "p-macro-multiple",
-    "require-valid-helo",
-}
+    "bare-ip6", "exp-only-macro-char", "exp-syntax-error", "exp-twice", "hello-domain-literal", "include-temperror",
+    "invalid-hello-macro", "p-macro-multiple", "require-valid-helo",
+}  # fmt: skip
 
 
 def verdicts_of(case: corpus.Case, zone: dict) -> dict:
@@ -50,12 +44,7 @@ def verdicts_of(case: corpus.Case, zone: dict) -> dict:
 
 def verdicts_of_mailauth(cases: list[corpus.Case], zone: dict) -> list[dict]:
     given = [
-        {
-            "source": base64.b64encode(case.source).decode(),
-            "ip": case.ip,
-            "helo": case.helo,
-            "mailFrom": case.mail_from,
-        }
+        {"source": base64.b64encode(case.source).decode(), "ip": case.ip, "helo": case.helo, "mailFrom": case.mail_from}
         for case in cases
     ]
     verdicts: list[dict] = json.loads(node(SCRIPT, given=json.dumps({"zone": zone, "cases": given})))
@@ -126,32 +115,22 @@ def _named(name: str, mail_from: str = "bounce@none.example") -> corpus.Case:
     return next(case for case in corpus.cases() if (case.name, case.mail_from) == (name, mail_from))
 
 
-@pytest.mark.parametrize(
-    ("name", "results"),
-    [
-        ("pass.example: relaxed/relaxed", ["pass"]),
-        ("pass.example: ed25519", ["pass"]),
-        ("pass.example: two", ["pass", "pass"]),
-        ("pass.example: changed body", ["fail"]),
-        ("pass.example: changed field", ["fail"]),
-        ("pass.example: no key", ["permerror"]),
-        ("pass.example: broken signature", ["neutral"]),
-        ("pass.example: unsigned", []),
-    ],
-)
+@each(("name", "results"), [
+    ("pass.example: relaxed/relaxed", ["pass"]), ("pass.example: ed25519", ["pass"]),
+    ("pass.example: two", ["pass", "pass"]), ("pass.example: changed body", ["fail"]),
+    ("pass.example: changed field", ["fail"]), ("pass.example: no key", ["permerror"]),
+    ("pass.example: broken signature", ["neutral"]), ("pass.example: unsigned", []),
+])  # fmt: skip
 def test_each_signature_has_its_result(name, results):
     verdicts = verdicts_of(_named(name), corpus.zone())
     assert [verdict["result"] for verdict in verdicts["dkim"]] == results
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "changed"),
-    [
-        ("none.example", "TXT", {"spf": "temperror"}),
-        ("rsa._domainkey.pass.example", "TXT", {"dkim": ["temperror"], "dmarc": "temperror", "result": "temperror"}),
-        ("_dmarc.pass.example", "TXT", {"dmarc": "temperror", "result": "temperror"}),
-    ],
-)
+@each(("name", "kind", "changed"), [
+    ("none.example", "TXT", {"spf": "temperror"}),
+    ("rsa._domainkey.pass.example", "TXT", {"dkim": ["temperror"], "dmarc": "temperror", "result": "temperror"}),
+    ("_dmarc.pass.example", "TXT", {"dmarc": "temperror", "result": "temperror"}),
+])  # fmt: skip
 def test_a_failed_lookup_is_a_temporary_error_of_its_verdict(name, kind, changed):
     zone = corpus.zone()
     zone[name] = {kind: FAILS}
@@ -165,26 +144,19 @@ def test_a_failed_lookup_is_a_temporary_error_of_its_verdict(name, kind, changed
     assert results == {"spf": "none", "dkim": ["pass"], "dmarc": "pass", "result": "pass", **changed}
 
 
-@pytest.mark.parametrize(
-    ("spf", "dkim", "dmarc", "result"),
-    [
-        ("pass", [], "none", "pass"),
-        ("fail", [("pass", "sub.a.example")], "none", "pass"),
-        ("fail", [("pass", "b.example")], "none", "fail"),
-        ("none", [], "none", "none"),
-        ("temperror", [], "none", "temperror"),
-        ("pass", [("pass", "a.example")], "fail", "fail"),
-        ("fail", [], "pass", "pass"),
-        ("pass", [], "permerror", "permerror"),
-    ],
-)
+@each(("spf", "dkim", "dmarc", "result"), [
+    ("pass", [], "none", "pass"), ("fail", [("pass", "sub.a.example")], "none", "pass"),
+    ("fail", [("pass", "b.example")], "none", "fail"), ("none", [], "none", "none"),
+    ("temperror", [], "none", "temperror"), ("pass", [("pass", "a.example")], "fail", "fail"),
+    ("fail", [], "pass", "pass"), ("pass", [], "permerror", "permerror"),
+])  # fmt: skip
 def test_the_result_is_dmarc_or_alignment_without_a_policy(spf, dkim, dmarc, result):
     envelope = ReceivedEnvelope("x@mail.a.example", "mx.example", "192.0.2.1")
     signatures = [SignatureVerdict(verdict, domain) for verdict, domain in dkim]
     assert conclude("a.example", envelope, spf, signatures, dmarc) == result
 
 
-@pytest.mark.parametrize("fields", [b"", b"From: a@pass.example\r\nFrom: b@fail.example\r\n", b"From: a@x, b@y\r\n"])
+@each("fields", [b"", b"From: a@pass.example\r\nFrom: b@fail.example\r\n", b"From: a@x, b@y\r\n"])
 def test_without_exactly_one_sender_nothing_passes(fields):
     case = corpus.Case("", fields + b"Subject: Hi\r\n\r\nHi", "a@pass.example")
     found = verdicts_of(case, corpus.zone())

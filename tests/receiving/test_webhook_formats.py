@@ -22,6 +22,7 @@ from receiving.models import Message, ReceivedEmail
 from receiving.services import delete_email
 from tests.events.feed import publish_committed
 from tests.receiving.builders import make_route, receive
+from tests.rows import each
 from tests.webhooks.conftest import pass_time, process_queue, queue_work, receiver
 from tests.webhooks.receiver import Receiver, status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent
@@ -258,9 +259,10 @@ def test_svix_verifies_resends_format(posted):
     assert [paper[name] for name in members] == ['päper".pdf', "attachment", None]
 
 
-@pytest.mark.parametrize("format_", ["postmark", "sendgrid", "resend", "mailgun", "standard"])
-@pytest.mark.parametrize("route", [{}, {"include_raw": True}, {"attachments": "inline"}])
+@each("format_", ["postmark", "sendgrid", "resend", "mailgun", "standard"])
+@each("route", [{}, {"include_raw": True}, {"attachments": "inline"}])
 def test_every_attempt_has_the_same_bytes(alice, receiving, receiver: Receiver, process_queue, format_, route):
+    receiver.received.clear()
     webhook, _ = create_webhook(alice.workspace, url=receiver.url(), events=["received"], format=format_)
     route = make_route(alice.workspace, **route)
     receive(SOURCE, TO)
@@ -303,8 +305,9 @@ def test_403_ends_the_attempts_of_postmarks_format_alone(alice, receiving, recei
     assert Webhook.objects.filter(active=True).count() == 2
 
 
-@pytest.mark.parametrize("format_", ["postmark", "sendgrid", "resend", "mailgun"])
+@each("format_", ["postmark", "sendgrid", "resend", "mailgun"])
 def test_a_deleted_email_has_a_body_that_says_so(alice, receiving, receiver, process_queue, format_):
+    receiver.received.clear()
     create_webhook(alice.workspace, url=receiver.url(), events=["received"], format=format_)
     make_route(alice.workspace)
     received = receive(SOURCE, TO)
@@ -330,8 +333,9 @@ def test_deletion_ends_the_deliveries(alice, receiving, receiver, process_queue)
     assert receiver.received == []
 
 
-@pytest.mark.parametrize("format_", ["postmark", "sendgrid", "resend", "mailgun"])
+@each("format_", ["postmark", "sendgrid", "resend", "mailgun"])
 def test_a_test_event_can_be_read(alice, receiver, process_queue, format_):
+    receiver.received.clear()
     webhook, secret = create_webhook(alice.workspace, url=receiver.url(), events=["received"], format=format_)
     send_test(webhook)
     process_queue()
