@@ -1,5 +1,6 @@
-"""The program `postrider`, run as a process, and on a pseudo-terminal."""
+"""The program `postrider`, run in this process, as a process, and on a pseudo-terminal."""
 
+import io
 import json
 import os
 import pty
@@ -10,14 +11,16 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyte
+from postrider_client.cli.program import run
 
 LIBRARY = Path(__file__).resolve().parent.parent.parent / "clients/python/src"
 PROGRAM = (sys.executable, "-m", "postrider_client.cli")
@@ -63,14 +66,60 @@ class Started:
         assert "Traceback" not in self.errors
 
 
+class Standard(io.TextIOWrapper):
+    """A standard stream in memory. is_terminal: whether the program takes it for a terminal."""
+
+    def __init__(self, content: str = "", *, is_terminal: bool = False) -> None:
+        super().__init__(io.BytesIO(content.encode()), encoding="utf-8", write_through=True)
+        self.is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    @property
+    def content(self) -> bytes:
+        return self.buffer.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
 @dataclass
 class CommandLine:
-    """Runs the program with an environment. home: the directory of its configuration."""
+    """Runs the program with an environment. home: its directory, and that of its configuration."""
 
     environment: dict[str, str]
     home: Path
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> Result:
+        """Run a command in this process, as with pipes. A defect of the program is an exception of the test."""
+        output, errors = Standard(), Standard()
+        code = self._call(arguments, Standard(stdin), output, errors, variables)
+        return Result(code, output.content.decode(), errors.content.decode())
+
+    def screen(self, *arguments: str) -> "Screen":
+        """Run a command that asks nothing in this process, as on a terminal, and return the screen at its end."""
+        shown = Standard(is_terminal=True)
+        size = {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
+        screen = Screen()
+        screen.code = self._call(arguments, Standard(is_terminal=True), shown, shown, size)
+        screen.feed(shown.content.replace(b"\n", b"\r\n"))
+        return screen
+
+    def _call(
+        self, arguments: Sequence[str], stdin: Standard, output: Standard, errors: Standard, variables: dict[str, str]
+    ) -> Any:
+        with (
+            patch.dict(os.environ, {**self.environment, **variables}, clear=True),
+            patch.object(sys, "stdin", stdin),
+            redirect_stdout(output),
+            redirect_stderr(errors),
+            chdir(self.home),
+        ):
+            try:
+                return run(arguments)
+            except SystemExit as end:
+                return end.code
+
+    def process(self, *arguments: str, stdin: str = "", **variables: str) -> Result:
+        """Run a command as a process: for its exit code, encodings, signals and neighbours."""
         done = subprocess.run(
             [*PROGRAM, *arguments],
             input=stdin,
@@ -117,12 +166,10 @@ class CommandLine:
         return {**inherited, "TERM": "xterm-256color"}
 
 
-class Terminal:
-    """A pseudo-terminal with the screen that a person would see."""
+class Screen:
+    """The screen of a terminal, as a person sees it. code: the exit code of the program, once it has ended."""
 
-    def __init__(self, process: int, master: int, columns: int = COLUMNS) -> None:
-        self.process = process
-        self.master = master
+    def __init__(self, columns: int = COLUMNS) -> None:
         self.screen = pyte.Screen(columns, ROWS)
         self.stream = pyte.ByteStream(self.screen)
         self.code: int | None = None
@@ -130,6 +177,23 @@ class Terminal:
     @property
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
+
+    def feed(self, output: bytes) -> None:
+        self.stream.feed(output)
+
+    def colour_of(self, text: str) -> str:
+        """Return the colour of a text on the screen."""
+        row = next(number for number, line in enumerate(self.screen.display) if text in line)
+        return str(self.screen.buffer[row][self.screen.display[row].index(text)].fg)
+
+
+class Terminal(Screen):
+    """A pseudo-terminal on which the program runs."""
+
+    def __init__(self, process: int, master: int, columns: int) -> None:
+        super().__init__(columns)
+        self.process = process
+        self.master = master
 
     def wait_for(self, text: str) -> str:
         """Read output until the screen has the text, and return the screen."""
@@ -152,11 +216,6 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
-    def colour_of(self, text: str) -> str:
-        """Return the colour of a text on the screen."""
-        row = next(number for number, line in enumerate(self.screen.display) if text in line)
-        return str(self.screen.buffer[row][self.screen.display[row].index(text)].fg)
-
     def close(self) -> None:
         if self.code is None:
             with suppress(ProcessLookupError):
@@ -173,5 +232,5 @@ class Terminal:
             data = os.read(self.master, 65_536)
         except OSError:  # the program closed the terminal
             return False
-        self.stream.feed(data)
+        self.feed(data)
         return bool(data)

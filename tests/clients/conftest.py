@@ -10,6 +10,7 @@ from postrider_client import Postrider
 
 from tests.clients.cli import LIBRARY, CommandLine
 from tests.clients.node import need_node
+from tests.clients.receiver import running_receiver
 from tests.stack.stack import Stack, running_stack
 
 
@@ -45,47 +46,44 @@ class Service:
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: Any) -> Any:
-    with running_stack(tmp_path_factory.mktemp("clients"), TRACKING_HOST="mail.service.example") as stack:
+    options = {
+        "TRACKING_HOST": "mail.service.example",
+        "RECEIVING_DOMAIN": "in.demo.example",
+        "RECEIVING_MX": "mx.demo.example",
+    }
+    with running_stack(tmp_path_factory.mktemp("clients"), **options) as stack:
         stack.start("inbox", "worker", "beat", "web")
         management_key = json.loads(stack.manage("create_management_key", "--name", "test"))["key"]
-        yield Service(stack, _spent_key(stack), management_key, _test_key(stack))
+        demo = stack.call("GET", "/me").body["workspace"]["id"]
+        with Postrider(management_key, base_url=stack.url) as manager:
+            simulations = manager.workspaces.keys.create(demo, name="simulations", scope="sending_access", test=True)
+            yield Service(stack, _spent_key(stack, manager), management_key, str(simulations.key))
 
 
-def _test_key(stack: Stack) -> str:
-    with Postrider(stack.key, base_url=stack.url) as client:
-        workspace = client.me().workspace.id
-    options = ["--workspace", workspace, "--name", "simulations", "--scope", "sending_access", "--test"]
-    return str(json.loads(stack.manage("create_api_key", *options))["key"])
-
-
-def _spent_key(stack: Stack) -> str:
-    account = [
-        "--name",
-        "Exhausted",
-        "--email",
-        "owner@exhausted.example",
-        "--password",
-        "correct horse",
-        "--plan",
-        "free",
-    ]
-    workspace = json.loads(stack.manage("create_workspace", *account))["workspaceId"]
-    answer = stack.manage("create_api_key", "--workspace", workspace, "--name", "test", "--scope", "full_access")
-    key: str = json.loads(answer)["key"]
+def _spent_key(stack: Stack, manager: Postrider) -> str:
+    workspace = manager.workspaces.create(name="Exhausted", plan="free")
+    key = manager.workspaces.keys.create(workspace.id, name="test", scope="full_access").key
     with Postrider(key, base_url=stack.url) as exhausted:
         exhausted.domains.create("exhausted.example")
         exhausted.emails.send(from_="hello@exhausted.example", to="ada@example.com", subject="Hi", text="Hi")
     stack.query("UPDATE workspaces_usage SET used = 500 WHERE used = 1 RETURNING used")
-    return key
+    return str(key)
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def client(service: Service) -> Any:
     with Postrider(service.stack.key, base_url=service.stack.url) as client:
         yield client
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
+def manager(service: Service) -> Any:
+    """Return a client with a management key."""
+    with Postrider(service.management_key, base_url=service.stack.url) as manager:
+        yield manager
+
+
+@pytest.fixture(scope="package")
 def test_client(service: Service) -> Any:
     """Return a client with a test key, which simulates received emails."""
     with Postrider(service.test_key, base_url=service.stack.url) as client:
@@ -104,6 +102,12 @@ def bare_cli(cli: CommandLine) -> CommandLine:
     names = ("POSTRIDER_URL", "POSTRIDER_API_KEY")
     environment = {name: value for name, value in cli.environment.items() if name not in names}
     return CommandLine(environment, cli.home)
+
+
+@pytest.fixture
+def receiver() -> Any:
+    with running_receiver() as receiver:
+        yield receiver
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import yaml
 from postrider_client import AlertExists
 
 from tests.clients.test_cli_apply import Shop, shop  # noqa: F401 - a fixture
-from tests.clients.test_cli_mcp import call
+from tests.clients.test_cli_mcp import call, server  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.stack
 
@@ -35,8 +35,7 @@ def test_the_library_creates_lists_changes_and_deletes_an_alert(client):
 def test_commands(cli, client):
     alert = cli.run("alerts", "create", "quota_used", "80", "--no-email-owners").json
     assert (alert["metric"], alert["threshold"], alert["emailOwners"]) == ("quota_used", 80, False)
-    with cli.terminal("alerts", "list") as terminal:
-        (line,) = [line for line in terminal.finish().splitlines() if alert["id"] in line]
+    (line,) = [line for line in cli.screen("alerts", "list").text.splitlines() if alert["id"] in line]
     assert line.split() == [alert["id"], "quota_used", "80%", "not", "triggered"]
     changed = cli.run("alerts", "update", alert["id"], "--threshold", "90", "--email-owners").json
     assert (changed["threshold"], changed["emailOwners"]) == (90, True)
@@ -49,9 +48,9 @@ def test_commands(cli, client):
     assert cli.run("alerts", "delete", alert["id"]).code == 4
 
 
-def test_an_assistant_lists_alerts(cli, client):
+def test_an_assistant_lists_alerts(server, client):  # noqa: F811
     alert = client.alerts.create(metric="complaint_rate", threshold=0.1)
-    assert call(cli, "list_alerts", {})["alerts"] == [client.alerts.get(alert.id).raw]
+    assert call(server, "list_alerts")["alerts"] == [client.alerts.get(alert.id).raw]
 
 
 FILE = """
@@ -68,44 +67,39 @@ alerts:
 """
 
 
-class TestApply:
-    def test_alerts_follow_the_file(self, shop: Shop):  # noqa: F811
-        assert shop.plan(text=FILE) == [
-            ("create", "stream", "newsletter"),
-            ("create", "alert", "bounce_rate of newsletter at 4%"),
-            ("create", "alert", "quota_used at 80%"),
-        ]
-        shop.apply("--yes")
-        assert shop.plan("--prune") == []
-        quota, bounces = shop.client.alerts.list()
-        shop.client.alerts.update(quota.id, email_owners=True)
-        shop.client.alerts.update(bounces.id, threshold=5)
-        assert shop.plan("--prune") == [
-            ("create", "alert", "bounce_rate of newsletter at 4%"),
-            ("update", "alert", "quota_used at 80%"),
-            ("delete", "alert", "bounce_rate of newsletter at 5%"),
-        ]
-        shop.apply("--yes", "--prune")
-        assert shop.plan("--prune") == []
-        assert {(one.metric, one.threshold, one.email_owners) for one in shop.client.alerts.list()} == {
-            ("bounce_rate", 4, True), ("quota_used", 80, False)
-        }  # fmt: skip
+def test_alerts_follow_the_file_and_the_initial_file_has_them(shop: Shop):  # noqa: F811
+    assert shop.plan(text=FILE) == [
+        ("create", "stream", "newsletter"),
+        ("create", "alert", "bounce_rate of newsletter at 4%"),
+        ("create", "alert", "quota_used at 80%"),
+    ]
+    shop.apply("--yes")
+    assert shop.plan("--prune") == []
+    quota, bounces = shop.client.alerts.list()
+    shop.client.alerts.update(quota.id, email_owners=True)
+    shop.client.alerts.update(bounces.id, threshold=5)
+    assert shop.plan("--prune") == [
+        ("create", "alert", "bounce_rate of newsletter at 4%"),
+        ("update", "alert", "quota_used at 80%"),
+        ("delete", "alert", "bounce_rate of newsletter at 5%"),
+    ]
+    shop.apply("--yes", "--prune")
+    assert shop.plan("--prune") == []
+    assert {(one.metric, one.threshold, one.email_owners) for one in shop.client.alerts.list()} == {
+        ("bounce_rate", 4, True), ("quota_used", 80, False)
+    }  # fmt: skip
+    shop.path.unlink()
+    shop.apply("--init")
+    assert yaml.safe_load(shop.path.read_text())["alerts"] == [
+        {"metric": "quota_used", "threshold": 80.0, "emailOwners": False},
+        {"metric": "bounce_rate", "stream": "newsletter", "threshold": 4.0},
+    ]
+    assert shop.plan("--prune") == []
 
-    def test_the_same_alert_twice_is_an_error_of_the_file(self, shop: Shop):  # noqa: F811
-        twice = "alerts:\n  - metric: quota_used\n    threshold: 80\n  - metric: quota_used\n    threshold: 80.0\n"
-        result = shop.apply("--yes", text=twice)
-        assert (result.code, "The same alert is in line 2 already." in result.errors) == (1, True), result.errors
 
-    def test_a_wrong_threshold_is_an_error_with_its_line(self, shop: Shop):  # noqa: F811
-        result = shop.apply("--yes", text="alerts:\n  - metric: quota_used\n    threshold: lots\n")
-        assert "postrider.yaml:3: alerts[0].threshold: This must be a number." in result.errors
-
-    def test_the_initial_file_has_the_alerts(self, shop: Shop):  # noqa: F811
-        shop.apply("--yes", text=FILE)
-        shop.path.unlink()
-        shop.apply("--init")
-        assert yaml.safe_load(shop.path.read_text())["alerts"] == [
-            {"metric": "bounce_rate", "stream": "newsletter", "threshold": 4.0},
-            {"metric": "quota_used", "threshold": 80.0, "emailOwners": False},
-        ]
-        assert shop.plan("--prune") == []
+def test_an_alert_twice_and_a_wrong_threshold_are_errors_of_the_file(shop: Shop):  # noqa: F811
+    twice = "alerts:\n  - metric: quota_used\n    threshold: 80\n  - metric: quota_used\n    threshold: 80.0\n"
+    result = shop.apply("--yes", text=twice)
+    assert (result.code, "The same alert is in line 2 already." in result.errors) == (1, True), result.errors
+    result = shop.apply("--yes", text="alerts:\n  - metric: quota_used\n    threshold: lots\n")
+    assert "postrider.yaml:3: alerts[0].threshold: This must be a number." in result.errors

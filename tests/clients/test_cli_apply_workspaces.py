@@ -4,7 +4,6 @@ import json
 from uuid import uuid4
 
 import pytest
-from postrider_client import Postrider
 
 from tests.clients.cli import CommandLine
 
@@ -32,12 +31,6 @@ workspaces:
 
 
 @pytest.fixture
-def manager(service):
-    with Postrider(service.management_key, base_url=service.stack.url) as manager:
-        yield manager
-
-
-@pytest.fixture
 def platform(service, cli):
     return CommandLine({**cli.environment, "POSTRIDER_API_KEY": service.management_key}, cli.home)
 
@@ -54,6 +47,8 @@ def workspaces_of(manager, name):
 
 
 def test_workspaces_are_created_with_their_objects_and_a_second_run_changes_nothing(platform, manager, name):
+    assert platform.run("apply", "--dry-run").code == 8
+    assert workspaces_of(manager, name) == []
     changes = platform.run("apply", "--yes").json["changes"]
     assert [(one["workspace"].removeprefix(name), one["kind"]) for one in changes] == [
         (" one", "workspace"), (" one", "domain"), (" one", "API key"),
@@ -65,21 +60,12 @@ def test_workspaces_are_created_with_their_objects_and_a_second_run_changes_noth
     (key,) = (key for key in manager.workspaces.keys.list(one.id) if key.revoked_at is None)
     assert (key.name, key.limits.domains) == ("Website", [f"{name}.example"])
     assert platform.run("apply", "--yes").json["changes"] == []
-    assert platform.run("apply", "--dry-run").code == 0
-
-
-def test_no_temporary_key_stays_active(platform, manager, name):
-    platform.run("apply", "--yes")
-    platform.run("apply", "--dry-run", "--prune")
-    for workspace in workspaces_of(manager, name):
+    assert platform.run("apply", "--dry-run", "--prune").code == 0
+    # No temporary key stays active.
+    for workspace in (one, two):
         temporary = [key for key in manager.workspaces.keys.list(workspace.id) if key.name == "postrider apply"]
         assert {key.scope for key in temporary} == {"full_access", "read_only"}
         assert all(key.revoked_at for key in temporary)
-
-
-def test_a_plan_for_a_new_workspace_creates_nothing(platform, manager, name):
-    assert platform.run("apply", "--dry-run").code == 8
-    assert workspaces_of(manager, name) == []
 
 
 def test_a_deleted_workspace_is_not_the_one_in_the_file(platform, manager, name):
@@ -100,24 +86,24 @@ def test_a_workspace_is_renamed_by_its_id_and_its_plan_changed(platform, manager
     assert [(one.name, one.plan) for one in workspaces_of(manager, name)] == [(f"{name} new", "pro")]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
-        ("name: Shop\n", 1, "requires a list"),
-        ("workspaces:\n  - name: {name}\n", 2, "2 workspaces have this name"),
-        ("workspaces:\n  - id: ws_unknown\n", 2, "no workspace with this id"),
-        ("workspaces:\n  - id: {id}\n    group: others\n", 3, "cannot be changed"),
-        ("workspaces:\n  - name: a\n  - name: a\n", 3, "two workspaces with this name"),
-        ("workspaces:\n  - plan: pro\n", 2, "needs a name"),
-        ("workspaces: {{}}\n", 1, "must be a list"),
-        ("workspaces:\n  - name: a\n    plan: gold\n  - name: b\n    domains: [{{name: x}}]\n", 5, "not a domain name"),
-    ],
-)
-def test_a_file_that_does_not_fit_the_service_is_refused(platform, manager, name, text, line, message):
+REFUSED = [
+    ("name: Shop\n", 1, "requires a list"),
+    ("workspaces:\n  - name: {name}\n", 2, "2 workspaces have this name"),
+    ("workspaces:\n  - id: ws_unknown\n", 2, "no workspace with this id"),
+    ("workspaces:\n  - id: {id}\n    group: others\n", 3, "cannot be changed"),
+    ("workspaces:\n  - name: a\n  - name: a\n", 3, "two workspaces with this name"),
+    ("workspaces:\n  - plan: pro\n", 2, "needs a name"),
+    ("workspaces: {{}}\n", 1, "must be a list"),
+    ("workspaces:\n  - name: a\n    plan: gold\n  - name: b\n    domains: [{{name: x}}]\n", 5, "not a domain name"),
+]
+
+
+def test_a_file_that_does_not_fit_the_service_is_refused(platform, manager, name):
     first = manager.workspaces.create(name=name)
     manager.workspaces.create(name=name)
     before = list(manager.workspaces.list())
-    result = platform.run("apply", "-f", "-", "--yes", stdin=text.format(name=name, id=first.id))
-    error = json.loads(result.output)["errors"][-1]
-    assert (result.code, error["line"], message in error["message"]) == (1, line, True), error
+    for text, line, message in REFUSED:
+        result = platform.run("apply", "-f", "-", "--yes", stdin=text.format(name=name, id=first.id))
+        error = json.loads(result.output)["errors"][-1]
+        assert (result.code, error["line"], message in error["message"]) == (1, line, True), (text, error)
     assert list(manager.workspaces.list()) == before

@@ -1,6 +1,7 @@
 """`postrider login`, the global options, and errors of the program."""
 
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -31,8 +32,15 @@ def test_login_reads_the_key_from_standard_input_and_keeps_other_profiles(bare_c
         answer = bare_cli.run("login", "--url", url, "--profile", profile, stdin=f"{key}\n").json
         assert (answer["profile"], answer["key"]["scope"]) == (profile, "full_access")
         assert key not in json.dumps(answer)
-    profiles = json.loads((bare_cli.home / "config/postrider/profiles.json").read_text())
-    assert list(profiles) == ["default", "staging"]
+    path = bare_cli.home / "config/postrider/profiles.json"
+    assert list(json.loads(path.read_text())) == ["default", "staging"]
+    # The key of a profile is not sent to another URL.
+    with proxy(url) as other:
+        result = bare_cli.run("login", "--url", other.url, stdin="\n")
+        assert (result.code, result.output, other.seen) == (1, "", [])
+    path.chmod(0o644)
+    result = bare_cli.run("login", "--url", url, stdin=key)
+    assert (result.code, f"chmod 600 {path}" in result.errors) == (1, True)
 
 
 def test_login_stores_no_invalid_key(bare_cli, service):
@@ -44,49 +52,28 @@ def test_login_stores_no_invalid_key(bare_cli, service):
     assert not (bare_cli.home / "config").exists()
 
 
-def test_the_key_of_a_profile_is_not_sent_to_another_url(bare_cli, service):
-    bare_cli.run("login", "--url", service.stack.url, stdin=service.stack.key)
-    with proxy(service.stack.url) as other:
-        result = bare_cli.run("login", "--url", other.url, stdin="\n")
-        assert other.seen == []
-    assert (result.code, result.output) == (1, "")
-
-
-def test_a_readable_file_of_keys_is_refused(bare_cli, service):
-    bare_cli.run("login", "--url", service.stack.url, stdin=service.stack.key)
-    path = bare_cli.home / "config/postrider/profiles.json"
-    path.chmod(0o644)
-    result = bare_cli.run("login", "--url", service.stack.url, stdin=service.stack.key)
-    assert (result.code, f"chmod 600 {path}" in result.errors) == (1, True)
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", '{"default": {}}'])
-def test_an_invalid_file_of_keys_is_one_line(bare_cli, text):
+def test_an_invalid_file_of_keys_is_one_line(bare_cli):
     path = bare_cli.home / "config/postrider/profiles.json"
     path.parent.mkdir(parents=True)
     path.touch(0o600)
-    path.write_text(text)
-    result = bare_cli.run("emails", "list")
-    assert (result.code, result.errors.count("\n"), "is not valid" in result.errors) == (1, 1, True)
+    for text in ("{", "[1]", '{"default": {}}'):
+        path.write_text(text)
+        result = bare_cli.run("emails", "list")
+        assert (result.code, result.errors.count("\n"), "is not valid" in result.errors) == (1, 1, True), text
 
 
-@pytest.mark.parametrize("key", ["pr_secret\nx", "pr_secret x", "pr_secr€t"])
-def test_a_key_that_no_header_can_contain_is_not_shown(cli, key):
-    result = cli.run("emails", "list", POSTRIDER_API_KEY=key)
-    assert (result.code, result.errors.count("\n"), "pr_secr" in result.errors) == (1, 1, False)
-
-
-def test_an_invalid_url_is_one_line(cli):
+def test_an_invalid_key_or_url_is_one_line_without_the_key(cli):
+    for key in ("pr_secret\nx", "pr_secret x", "pr_secr€t"):
+        result = cli.run("emails", "list", POSTRIDER_API_KEY=key)
+        assert (result.code, result.errors.count("\n"), "pr_secr" in result.errors) == (1, 1, False), key
     result = cli.run("emails", "list", "--url", "http://[")
     assert (result.code, result.errors.count("\n"), "is not a URL" in result.errors) == (1, 1, True)
 
 
-@pytest.mark.parametrize("is_listening", [True, False])
-def test_a_failing_service_is_one_line_and_exit_code_7(bare_cli, service, is_listening):
-    with proxy(service.stack.url, *[Answer(503)] * 9) as server:
-        url = server.url if is_listening else "http://127.0.0.1:1"
-        result = bare_cli.run("login", "--url", url, stdin="pr_x")
-    assert (result.code, result.errors.count("\n"), result.output) == (7, 1, "")
+def test_a_failing_service_is_one_line_and_exit_code_7(bare_cli, service):
+    with proxy(service.stack.url, *[Answer(503, {"Retry-After": "0"})] * 9) as server:
+        result = bare_cli.run("login", "--url", server.url, stdin="pr_x")
+    assert (result.code, result.errors.count("\n"), result.output, len(server.seen)) == (7, 1, "", 4)
 
 
 def test_wrong_usage_is_one_line_with_a_hint(bare_cli):
@@ -102,9 +89,35 @@ def test_help_is_shown_without_arguments_and_lists_global_options(bare_cli):
     assert "--profile" in bare_cli.run("login", "-h").output
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_commands(bare_cli, shell):
-    assert "_POSTRIDER_COMPLETE" in bare_cli.run("completion", shell).output
-    words = {"COMP_WORDS": "postrider lo", "COMP_CWORD": "1" if shell != "fish" else "lo"}
-    completed = bare_cli.run(_POSTRIDER_COMPLETE=f"{shell}_complete", **words)
-    assert "login" in completed.output
+def test_a_shell_completes_commands(bare_cli):
+    for shell in ("bash", "zsh", "fish"):
+        assert "_POSTRIDER_COMPLETE" in bare_cli.run("completion", shell).output, shell
+        words = {"COMP_WORDS": "postrider lo", "COMP_CWORD": "1" if shell != "fish" else "lo"}
+        completed = bare_cli.process(_POSTRIDER_COMPLETE=f"{shell}_complete", **words)
+        assert "login" in completed.output, shell
+
+
+def test_the_program_ends_with_the_documented_exit_codes(cli, service, tmp_path):
+    address = f"{uuid4()}@example.com"
+    send = ("send", "--from", "hello@demo.example", "--to", address, "--subject", "Grüße")
+    (tmp_path / "postrider.yaml").write_text("templates:\n  - {alias: new, name: N, subject: S, htmlContent: H}\n")
+    spent = (*send, "--from", "hello@exhausted.example", "--text", "Hi", "--api-key", service.spent_key)
+    commands = {
+        0: (*send, "--dry-run"),
+        1: ("apply", "-f", "absent.yaml"),
+        2: ("emails", "show"),
+        3: ("emails", "list", "--api-key", "pr_wrong"),
+        4: ("emails", "show", "0Uf8c5MnBvCxZaSdFgHjKl"),
+        5: (*send, "--template", "no-such-template"),
+        6: spent,
+        7: ("emails", "list", "--url", "http://127.0.0.1:1"),
+        8: ("apply", "--dry-run"),
+    }
+    results = {code: cli.process(*arguments, stdin="Straße\n") for code, arguments in commands.items()}
+    assert {code: result.code for code, result in results.items()} == {code: code for code in commands}
+    # Input and output are UTF-8.
+    assert (results[0].json["subject"], results[0].json["text"]) == ("Grüße", "Straße\n")
+    assert "Grüße" in results[0].output
+    assert {code: result.errors.count("\n") for code, result in results.items()} == {
+        code: int(code not in {0, 8}) for code in commands
+    }

@@ -40,35 +40,33 @@ def test_a_stream_is_created_used_changed_and_archived(cli, stream):
     assert cli.run("emails", "show", sent["id"]).json["stream"] == stream
     assert [one["id"] for one in cli.run("emails", "list", "--stream", stream).json] == [sent["id"]]
     assert cli.run("streams", "archive", stream).json["archivedAt"]
-    # The processes of the service notice it within a second.
-    wait_for(lambda: cli.run(*send, "--stream", stream).code == 5, seconds=60, what="the refusal")
-    assert "is archived" in cli.run(*send, "--stream", stream).errors
+    # Each process of the service notices it within a second.
+    is_refused = lambda: (sent := cli.run(*send, "--stream", stream)).code == 5 and sent.errors  # noqa: E731
+    assert "is archived" in wait_for(is_refused, seconds=60, what="the refusal")
     assert cli.run("streams", "unarchive", stream).json["archivedAt"] is None
 
 
 def test_a_table_shows_the_state_of_each_stream(cli, client, stream):
     client.streams.create(id=stream, name="News", kind="bulk")
     client.streams.archive(stream)
-    with cli.terminal("streams", "list") as terminal:
-        (line,) = [line for line in terminal.finish().splitlines() if stream in line]
+    (line,) = [line for line in cli.screen("streams", "list").text.splitlines() if stream in line]
     assert line.split() == [stream, "News", "bulk", "link", "low", "archived", "0"]
-    with cli.terminal("streams", "show", "main") as terminal:
-        shown = terminal.finish()
+    shown = cli.screen("streams", "show", "main").text
     assert "transactional" in shown
     assert "Complained in 30 days" in shown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (("create", "main", "--name", "Main"), 5, "There is a stream"),
-        (("create", "news", "--name", "News", "--kind", "bulk", "--unsubscribe", "none"), 5, "needs unsubscribe"),
-        (("create", "news", "--name", "News", "--kind", "spam"), 2, "spam"),
-        (("update", "main"), 2, "at least one property"),
-        (("archive", "main"), 5, "cannot be archived"),
-        (("show", "unknown"), 4, ""),
-    ],
-)
-def test_errors_are_explained(cli, arguments, code, message):
-    result = cli.run("streams", *arguments)
-    assert (result.code, message in result.errors) == (code, True), result.errors
+ERRORS = [
+    (("create", "main", "--name", "Main"), 5, "There is a stream"),
+    (("create", "news", "--name", "News", "--kind", "bulk", "--unsubscribe", "none"), 5, "needs unsubscribe"),
+    (("create", "news", "--name", "News", "--kind", "spam"), 2, "spam"),
+    (("update", "main"), 2, "at least one property"),
+    (("archive", "main"), 5, "cannot be archived"),
+    (("show", "unknown"), 4, ""),
+]
+
+
+def test_errors_are_explained(cli):
+    for arguments, code, message in ERRORS:
+        result = cli.run("streams", *arguments)
+        assert (result.code, message in result.errors) == (code, True), (arguments, result.errors)
