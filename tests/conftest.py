@@ -43,7 +43,6 @@ FULL_DIRECTORIES = (
     "tests/audit/",
     "tests/chaos/",
     "tests/clients/",
-    "tests/compat/sdks/",
     "tests/embedded/",
     "tests/stack/",
     "tests/standards/",

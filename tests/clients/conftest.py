@@ -1,4 +1,4 @@
-"""Fixtures: one running service for all clients."""
+"""Fixtures: one running service for all clients, and for the official libraries in sdks/."""
 
 import json
 import os
@@ -47,6 +47,7 @@ class Service:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: Any) -> Any:
     options = {
+        "COMPAT_AT_ROOT": "resend,postmark,sendgrid",
         "TRACKING_HOST": "mail.service.example",
         "RECEIVING_DOMAIN": "in.demo.example",
         "RECEIVING_MX": "mx.demo.example",

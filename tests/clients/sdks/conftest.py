@@ -1,9 +1,8 @@
-"""A running service, and the official client libraries installed outside of the working tree."""
+"""The official client libraries, installed outside of the working tree, and the running service."""
 
 import email
 import email.policy
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -18,8 +17,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.clients.conftest import Service
 from tests.clients.node import cache, need_node, node_modules_of, run
-from tests.stack.stack import Stack, running_stack, wait_for
+from tests.stack.stack import Stack, wait_for
 
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "requirements.txt"
@@ -27,25 +27,15 @@ REQUIREMENTS = HERE / "requirements.txt"
 RUN = uuid4().hex[:10]
 
 
-@pytest.fixture(scope="package")
-def stack(tmp_path_factory: Any) -> Any:
-    options = {
-        "COMPAT_AT_ROOT": "resend,postmark,sendgrid",
-        "TRACKING_HOST": "mail.service.example",
-        "RECEIVING_DOMAIN": "in.demo.example",
-        "RECEIVING_MX": "mx.demo.example",
-    }
-    with running_stack(tmp_path_factory.mktemp("compat"), **options) as stack:
-        stack.start("inbox", "worker", "beat", "web")
-        yield stack
+@pytest.fixture
+def stack(service: Service) -> Stack:
+    return service.stack
 
 
-@pytest.fixture(scope="package")
-def test_key(stack: Stack) -> str:
+@pytest.fixture
+def test_key(service: Service) -> str:
     """Return a key that simulates received emails."""
-    workspace = stack.call("GET", "/me").body["workspace"]["id"]
-    options = ("--workspace", workspace, "--name", "simulation", "--scope", "sending_access", "--test")
-    return str(json.loads(stack.manage("create_api_key", *options))["key"])
+    return service.test_key
 
 
 @pytest.fixture(scope="session")
@@ -95,6 +85,23 @@ def received(stack: Stack, recipient: str) -> EmailMessage:
     message = email.message_from_bytes(bytes(rows[0][0]), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     return message
+
+
+def assert_everything_arrived(stack: Stack, *, prefix: str) -> None:
+    """Check the email with everything that the Node libraries send to Ada, with a copy and a blind copy."""
+    for name in ("ada", "carol", "dan"):
+        message = received(stack, f"{prefix}{name}-{RUN}@example.com")
+        assert message["Subject"] == "Everything \u2013 \u2713"
+        assert message["Reply-To"] == "one@demo.example, two@demo.example"
+        assert (message["X-Entity-Ref-ID"], message["Bcc"]) == (RUN, None)
+        assert message["Cc"] == f"{prefix}carol-{RUN}@example.com"
+        files = {str(part.get_filename()): part for part in message.walk() if part.get_filename()}
+        assert files["notes.txt"].get_content() == "Notes"
+        assert (files["logo.png"]["Content-ID"], files["logo.png"].get_content()) == ("<logo>", b"\x89PNG")
+        for kind, text in (("plain", "Hello in text"), ("html", "<p>Hello</p>")):
+            body = message.get_body((kind,))
+            assert body is not None
+            assert text in body.get_content()
 
 
 def unsubscribe_with_one_click(stack: Stack, message: EmailMessage) -> None:

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python
+from tests.clients.sdks.conftest import RUN, received, run_node, run_python
 
 pytestmark = pytest.mark.stack
 

@@ -6,24 +6,22 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
+from tests.clients.sdks.conftest import (
+    RUN,
+    assert_everything_arrived,
+    received,
+    run_node,
+    run_python,
+    suppressed_in,
+    unsubscribe_with_one_click,
+)
 
 pytestmark = pytest.mark.stack
 
 
 def test_the_node_library(node_scripts, stack):
     run_node(node_scripts, "resend.mjs", stack)
-    for name in ("ada", "carol", "dan"):
-        message = received(stack, f"{name}-{RUN}@example.com")
-        assert message["Subject"] == "Everything \u2013 ✓"
-        assert message["Reply-To"] == "one@demo.example, two@demo.example"
-        assert message["X-Entity-Ref-ID"] == RUN
-        assert (message["Cc"], message["Bcc"]) == (f"carol-{RUN}@example.com", None)
-        files = {part.get_filename(): part for part in message.walk() if part.get_filename()}
-        assert files["notes.txt"].get_content() == "Notes"
-        assert (files["logo.png"]["Content-ID"], files["logo.png"].get_content()) == ("<logo>", b"\x89PNG")
-        assert "Hello in text" in message.get_body(("plain",)).get_content()
-        assert "<p>Hello</p>" in message.get_body(("html",)).get_content()
+    assert_everything_arrived(stack, prefix="")
 
 
 def test_the_node_library_manages_domains_templates_and_suppressions(node_scripts, stack):
@@ -42,10 +40,10 @@ def test_the_node_library_has_topics(node_scripts, stack):
     assert suppressed_in(stack, stream) == [(recipient, "unsubscribe")]
 
 
-def test_the_node_library_manages_api_keys(node_scripts, stack):
+def test_the_node_library_manages_api_keys(node_scripts, stack, manager):
     workspace = stack.call("GET", "/me").body["workspace"]["id"]
-    answer = stack.manage("create_api_key", "--workspace", workspace, "--name", "test", "--scope", "workspace_admin")
-    run_node(node_scripts, "resend_api_keys.mjs", stack, KEY=json.loads(answer)["key"])
+    key = manager.workspaces.keys.create(workspace, name="test", scope="workspace_admin").key
+    run_node(node_scripts, "resend_api_keys.mjs", stack, KEY=key)
 
 
 def test_the_node_library_and_svix_verify_a_webhook(node_scripts, stack):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.clients.node import run
-from tests.compat.sdks.conftest import HERE, run_node
+from tests.clients.sdks.conftest import HERE, run_node
 from tests.compat.test_tables import table
 
 # It makes no request; the test of webhooks calls it.

@@ -4,7 +4,15 @@ from uuid import uuid4
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
+from tests.clients.sdks.conftest import (
+    RUN,
+    assert_everything_arrived,
+    received,
+    run_node,
+    run_python,
+    suppressed_in,
+    unsubscribe_with_one_click,
+)
 
 pytestmark = pytest.mark.stack
 
@@ -13,15 +21,7 @@ def test_the_node_libraries(node_scripts, stack):
     template = {"name": "T", "alias": f"welcome-{RUN}", "subject": "Hi {{name}}", "htmlContent": "<p>{{name}}</p>"}
     assert stack.call("POST", "/templates", template).status == 201
     run_node(node_scripts, "sendgrid.cjs", stack)
-    for name in ("ada", "carol", "dan"):
-        message = received(stack, f"sg-{name}-{RUN}@example.com")
-        assert message["Subject"] == "Everything \u2013 \u2713"
-        assert message["Reply-To"] == "one@demo.example, two@demo.example"
-        assert (message["X-Entity-Ref-ID"], message["Bcc"]) == (RUN, None)
-        files = {part.get_filename(): part for part in message.walk() if part.get_filename()}
-        assert files["notes.txt"].get_content() == "Notes"
-        assert files["logo.png"]["Content-ID"] == "<logo>"
-        assert "Hello in text" in message.get_body(("plain",)).get_content()
+    assert_everything_arrived(stack, prefix="sg-")
     assert received(stack, f"sg-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
     cancelled = 'SELECT status FROM emails_email WHERE %s = ANY ("to")'
     assert stack.query(cancelled, f"sg-batch-{RUN}@example.com") == [("cancelled",)]

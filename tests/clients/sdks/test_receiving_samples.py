@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.clients.node import run
-from tests.compat.sdks.conftest import environment
+from tests.clients.sdks.conftest import environment
 from tests.stack.stack import REPOSITORY, Stack
 
 pytestmark = pytest.mark.stack

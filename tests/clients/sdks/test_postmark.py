@@ -2,22 +2,22 @@
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_node, run_python, suppressed_in, unsubscribe_with_one_click
+from tests.clients.sdks.conftest import (
+    RUN,
+    assert_everything_arrived,
+    received,
+    run_node,
+    run_python,
+    suppressed_in,
+    unsubscribe_with_one_click,
+)
 
 pytestmark = pytest.mark.stack
 
 
 def test_the_node_library(node_scripts, stack):
     run_node(node_scripts, "postmark.mjs", stack)
-    for name in ("ada", "carol", "dan"):
-        message = received(stack, f"pm-{name}-{RUN}@example.com")
-        assert message["Subject"] == "Everything \u2013 \u2713"
-        assert message["Reply-To"] == "one@demo.example, two@demo.example"
-        assert (message["X-Entity-Ref-ID"], message["Bcc"]) == (RUN, None)
-        files = {part.get_filename(): part for part in message.walk() if part.get_filename()}
-        assert files["notes.txt"].get_content() == "Notes"
-        assert files["logo.png"]["Content-ID"] == "<logo>"
-        assert "Hello in text" in message.get_body(("plain",)).get_content()
+    assert_everything_arrived(stack, prefix="pm-")
     assert received(stack, f"pm-bulk-{RUN}@example.com")["Subject"] == "Hi Ada"
     assert received(stack, f"pm-tpl-{RUN}@example.com")["Subject"] == "Hi Ada"
 

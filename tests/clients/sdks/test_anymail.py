@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.compat.sdks.conftest import RUN, received, run_python
+from tests.clients.sdks.conftest import RUN, received, run_python
 
 pytestmark = pytest.mark.stack
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.clients.node import run
-from tests.compat.sdks.conftest import HERE
+from tests.clients.sdks.conftest import HERE
 from tests.compat.test_tables import table
 
 pytestmark = pytest.mark.stack
