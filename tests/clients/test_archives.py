@@ -1,6 +1,5 @@
 """The client libraries, installed from a checkout and from built archives, without this repository."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -26,10 +25,25 @@ assert "django" not in sys.modules
 client = postrider_client.Postrider()
 print(client.emails.send(from_="hello@demo.example", to=sys.argv[1], subject="Hello", text="Hi").id)
 """
-SEND_JAVASCRIPT = """
-import { Postrider } from "postrider";
-const email = { from: "hello@demo.example", to: process.argv[2], subject: "Hello", text: "Hi" };
-console.log((await new Postrider().emails.send(email)).id);
+USE_JAVASCRIPT = "new Postrider().me().then((me) => console.log(me.workspace.id));\n"
+TYPES = """
+import { Postrider, QuotaExceededError, verifyWebhook, type Accepted, type ReceivedEvent } from "postrider";
+const client = new Postrider();
+export async function send(): Promise<Accepted> {
+  for await (const email of client.emails.list({ status: "bounced" })) void email.sentAt?.length;
+  // @ts-expect-error - an email needs a sender
+  await client.emails.send({ to: "ada@example.com" });
+  await client.emails.send({ from: "a@b.c", inReplyToId: "inb_x", text: "t" });
+  // @ts-expect-error - an email that answers none needs a recipient
+  await client.emails.send({ from: "a@b.c", text: "t" });
+  for await (const { id } of client.inbound.emails.list({ status: "processed" }))
+    void (await client.inbound.emails.get(id)).replyToEmail?.fromRecipient;
+  const email = { from: "a@b.c", to: ["d@e.f"], subject: "s", text: "t", scheduledFor: new Date() };
+  return client.emails.send(email);
+}
+export const text = async (body: string, headers: Headers): Promise<string> =>
+  (await verifyWebhook<ReceivedEvent>(body, headers, "whsec_")).data.text;
+export const end = (error: QuotaExceededError): number => error.resetsAt.getTime();
 """
 
 
@@ -72,17 +86,19 @@ def online(*command, cwd):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("source", ["wheel", "sdist", "checkout"])
-def test_the_python_library_sends_an_email(source, archives, checkout, service, tmp_path):
-    package = {
-        "wheel": archives / "postrider_client-1.1.0-py3-none-any.whl",
-        "sdist": archives / "postrider_client-1.1.0.tar.gz",
-        "checkout": checkout / "python",
-    }[source]
-    python = install_python(package, tmp_path)
-    address = f"{source}@python.example"
-    run(python, "-c", SEND_PYTHON, address, cwd=tmp_path, env=clean(service))
-    wait_for(lambda: service.received(address), seconds=30, what="the email arrives")
+def test_the_wheel_sends_an_email_and_the_examples_run(archives, service, tmp_path):
+    python = install_python(archives / "postrider_client-1.1.0-py3-none-any.whl", tmp_path)
+    send_with(python, "wheel", service, tmp_path)
+    environment = {**clean(service), "FROM": "hello@demo.example"}
+    for example in ("send.py", "batch.py", "receive_webhooks.py"):
+        assert "done" in run(python, str(SOURCE / "python" / "examples" / example), cwd=tmp_path, env=environment)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("source", ["sdist", "checkout"])
+def test_other_forms_of_the_python_library_send_an_email(source, archives, checkout, service, tmp_path):
+    package = archives / "postrider_client-1.1.0.tar.gz" if source == "sdist" else checkout / "python"
+    send_with(install_python(package, tmp_path), source, service, tmp_path)
 
 
 def install_python(package, home):
@@ -92,23 +108,41 @@ def install_python(package, home):
     return python
 
 
-@pytest.mark.parametrize("source", ["tarball", "checkout"])
-def test_the_javascript_library_sends_an_email(source, archives, checkout, service, tmp_path, node):
-    # npm pack has built the library in the checkout, as `npm run build` does.
-    package = archives / "postrider-1.1.0.tgz" if source == "tarball" else checkout / "javascript"
-    (tmp_path / "package.json").write_text(json.dumps({"name": "shop", "private": True, "type": "module"}))
-    (tmp_path / "send.js").write_text(SEND_JAVASCRIPT)
-    run("npm", "install", "--no-audit", "--no-fund", "--offline", str(package), cwd=tmp_path)
-    address = f"{source}@javascript.example"
-    run(node, "send.js", address, cwd=tmp_path, env=clean(service))
+def send_with(python, source, service, home):
+    address = f"{source}@python.example"
+    run(python, "-c", SEND_PYTHON, address, cwd=home, env=clean(service))
     wait_for(lambda: service.received(address), seconds=30, what="the email arrives")
 
 
-@pytest.mark.parametrize("example", ["send.py", "batch.py", "receive_webhooks.py"])
-def test_the_examples_of_the_python_library_run(archives, service, tmp_path, example):
-    python = install_python(archives / "postrider_client-1.1.0-py3-none-any.whl", tmp_path)
-    environment = {**clean(service), "FROM": "hello@demo.example"}
-    assert "done" in run(python, str(SOURCE / "python" / "examples" / example), cwd=tmp_path, env=environment)
+def test_the_tarball_works_in_an_empty_project_and_its_types_are_found_and_correct(
+    archives, checkout, service, tmp_path, node
+):
+    install_javascript(archives / "postrider-1.1.0.tgz", tmp_path)
+    use_javascript(node, service, tmp_path)
+    for name in ("module.mts", "common.cts"):
+        (tmp_path / name).write_text(TYPES)
+    compiler = str(checkout / "javascript/node_modules/.bin/tsc")
+    options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,esnext", "--types", ""]
+    run(compiler, *options, "--module", "nodenext", "module.mts", "common.cts", cwd=tmp_path)
+
+
+@pytest.mark.long
+def test_the_built_checkout_works_in_an_empty_project(archives, checkout, service, tmp_path, node):
+    # npm pack has built the library in the checkout, as `npm run build` does.
+    install_javascript(checkout / "javascript", tmp_path)
+    use_javascript(node, service, tmp_path)
+
+
+def install_javascript(package, home):
+    (home / "package.json").write_text('{"private": true}')
+    run("npm", "install", "--no-audit", "--no-fund", "--offline", str(package), cwd=home)
+
+
+def use_javascript(node, service, home):
+    (home / "module.mjs").write_text('import { Postrider } from "postrider";\n' + USE_JAVASCRIPT)
+    (home / "common.cjs").write_text('const { Postrider } = require("postrider");\n' + USE_JAVASCRIPT)
+    for name in ("module.mjs", "common.cjs"):
+        assert run(node, name, cwd=home, env=clean(service)).startswith("ws_"), name
 
 
 def test_archives_contain_no_generated_or_foreign_files(archives):
