@@ -3,22 +3,19 @@
 import re
 import subprocess
 
-import pytest
-
 from tests.stack.stack import REPOSITORY
 
 CLIENTS = REPOSITORY / "clients"
 READMES = sorted(CLIENTS.glob("*/README.md"))
-LIBRARIES = ("javascript", "python")
 # A name for a registry has no slash; an archive or a path has one.
 UNPUBLISHED = re.compile(
     r"(?:pip|pipx|uv|npm|pnpm|yarn) (?:install|add|tool install)[^\n|]*?[ '\"](?:n8n-nodes-)?postrider[\w.\[\]-]*"
 )
 
 
-@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
-def test_an_installation_runs_no_scripts_of_dependencies(readme):
-    assert not re.findall(r"npm ci(?! --ignore-scripts)", readme.read_text())
+def test_an_installation_runs_no_scripts_of_dependencies():
+    assert len(READMES) == 4
+    assert [path for path in READMES if re.search(r"npm ci(?! --ignore-scripts)", path.read_text())] == []
 
 
 def test_nothing_tells_readers_to_install_a_name_that_nobody_has_registered():
@@ -27,6 +24,6 @@ def test_nothing_tells_readers_to_install_a_name_that_nobody_has_registered():
     assert {path: found for path, file in texts.items() if (found := UNPUBLISHED.findall(file.read_text()))} == {}
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_the_readme_of_a_library_shows_a_batch(library):
-    assert "emails.batch(" in (CLIENTS / library / "README.md").read_text()
+def test_the_readme_of_a_library_shows_a_batch():
+    for library in ("javascript", "python"):
+        assert "emails.batch(" in (CLIENTS / library / "README.md").read_text(), library

@@ -35,42 +35,45 @@ def test_the_vector_matches_the_standard_webhooks_library():
     assert Webhook(SECRET).sign(VECTOR["webhookId"], at, BODY) == VECTOR["standardSignature"]
 
 
-@pytest.mark.parametrize("body", [BODY, BODY.encode(), bytearray(BODY.encode())], ids=["str", "bytes", "bytearray"])
-def test_both_forms_are_verified(body):
-    event = verify_webhook(body, SIGNATURE, SECRET)
-    assert (event.event, event.data["to"]) == ("bounced", "zoë@example.com")
-    assert verify_webhook(body, HEADERS, SECRET, tolerance_seconds=LONG) == event
+def test_both_forms_are_verified():
     upper = {name.title(): value for name, value in HEADERS.items()}
     upper["Webhook-Signature"] = f"v1,AAAA v2,x {VECTOR['standardSignature']}"
-    assert verify_webhook(body, upper, SECRET, tolerance_seconds=LONG) == event
+    for body in (BODY, BODY.encode(), bytearray(BODY.encode())):
+        event = verify_webhook(body, SIGNATURE, SECRET)
+        assert (event.event, event.data["to"]) == ("bounced", "zoë@example.com"), type(body)
+        for headers in (HEADERS, upper):
+            assert verify_webhook(body, headers, SECRET, tolerance_seconds=LONG) == event, type(body)
 
 
 OTHER = "whsec_" + base64.b64encode(b"another").decode()
+REJECTED = [
+    (BODY + " ", SIGNATURE, SECRET),
+    (BODY, "0" + SIGNATURE[1:], SECRET),
+    (BODY, SIGNATURE.upper(), SECRET),
+    (BODY, "", SECRET),
+    (BODY, "ä", SECRET),
+    (BODY, SIGNATURE, OTHER),
+    (BODY, SIGNATURE, ""),
+    (BODY, SIGNATURE, None),
+    (BODY, HEADERS, OTHER),
+    (BODY, HEADERS, "whsec_***"),
+    (BODY, {**HEADERS, "webhook-id": "whd_other"}, SECRET),
+    (BODY, {**HEADERS, "webhook-timestamp": "NaN"}, SECRET),
+    (BODY, {**HEADERS, "webhook-signature": "v1,"}, SECRET),
+    (BODY, {"x-service-signature": SIGNATURE}, SECRET),
+    (json.loads(BODY), SIGNATURE, SECRET),
+]
 
 
-@pytest.mark.parametrize(
-    ("body", "header", "secret"),
-    [
-        (BODY + " ", SIGNATURE, SECRET),
-        (BODY, "0" + SIGNATURE[1:], SECRET),
-        (BODY, SIGNATURE.upper(), SECRET),
-        (BODY, "", SECRET),
-        (BODY, "ä", SECRET),
-        (BODY, SIGNATURE, OTHER),
-        (BODY, SIGNATURE, ""),
-        (BODY, SIGNATURE, None),
-        (BODY, HEADERS, OTHER),
-        (BODY, HEADERS, "whsec_***"),
-        (BODY, {**HEADERS, "webhook-id": "whd_other"}, SECRET),
-        (BODY, {**HEADERS, "webhook-timestamp": "NaN"}, SECRET),
-        (BODY, {**HEADERS, "webhook-signature": "v1,"}, SECRET),
-        (BODY, {"x-service-signature": SIGNATURE}, SECRET),
-        (json.loads(BODY), SIGNATURE, SECRET),
-    ],
-)
-def test_everything_else_is_rejected(body, header, secret):
-    with pytest.raises(WebhookVerificationError):
-        verify_webhook(body, header, secret, tolerance_seconds=LONG)
+def test_everything_else_is_rejected():
+    assert [row for row in REJECTED if is_verified(*row)] == []
+
+
+def is_verified(body, header, secret):
+    try:
+        return verify_webhook(body, header, secret, tolerance_seconds=LONG)
+    except WebhookVerificationError:
+        return False
 
 
 def test_an_old_delivery_is_rejected():
