@@ -2,10 +2,11 @@
 
     .venv/bin/python -m benchmarks                 # all
     .venv/bin/python -m benchmarks accept peers  # some; the others keep their earlier results
+    .venv/bin/python -m benchmarks --smoke         # the smallest size of each, two at a time; writes no results
 
 Each benchmark is a separate process with a time limit; its section is written when it ends.
-Requires wrk and Debian's postfix package (installed if the user is root). Without a DATABASE_URL, whose user may create
-databases, it starts a PostgreSQL that flushes to disk.
+Requires Debian's packages wrk and postfix (installed if the user is root). Without a DATABASE_URL, whose user may
+create databases, it starts a PostgreSQL that flushes to disk.
 Exits with 1 when a benchmark failed or missed a target.
 """
 
@@ -16,15 +17,20 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from benchmarks.figures import MARK, BenchmarkFigure
+from benchmarks.sizes import SMOKE
 from embedded.secret_keys import generate_secrets
 from embedded.servers import postgres
+from tests.stack.stack import share_template
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TABLE = REPOSITORY / "docs" / "figures.md"
@@ -37,6 +43,7 @@ TIME_LIMITS_MINUTES = {
     "batch": 5,
     "peers": 40,
     "budget": 10,
+    "inbound.budget": 10,
     "backlog": 60,
     "shares": 15,
     "streams": 10,
@@ -85,13 +92,18 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, help=f"of {' and '.join(sorted(ROUNDS_OPTIONS))}; default: theirs")
     parser.add_argument("--table", type=Path, default=TABLE, help="the file to write")
+    parser.add_argument("--smoke", action="store_true", help="run the smallest size of each; write nothing")
     options = parser.parse_args()
     unknown = set(options.names) - set(TIME_LIMITS_MINUTES)
     if unknown:
         parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
-    runs: list[BenchmarkRun] = []
     names = options.names or list(TIME_LIMITS_MINUTES)
+    if options.smoke:
+        os.environ[SMOKE] = "1"
     with environment():
+        if options.smoke:
+            return run_smoke(names)
+        runs: list[BenchmarkRun] = []
         for name in names:
             print(f"== {name} ({len(runs) + 1} of {len(names)})", flush=True)
             more = [*ROUNDS_OPTIONS[name], str(options.rounds)] if options.rounds and name in ROUNDS_OPTIONS else []
@@ -99,6 +111,23 @@ def main() -> int:
             update_table(options.table, runs[-1])
     print(f"written: {options.table}")
     return 0 if all(one.is_ok for one in runs) else 1
+
+
+def run_smoke(names: list[str]) -> int:
+    """Run benchmarks, two at a time; print the seconds of each, and the output of those that fail."""
+    started = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        failed = [name for name, failure in zip(names, pool.map(smoke_failure, names), strict=True) if failure]
+    print(f"{len(names)} benchmarks in {time.monotonic() - started:.0f} s. Failed: {', '.join(failed) or 'none'}.")
+    return 1 if failed else 0
+
+
+def smoke_failure(name: str) -> str:
+    started, output = time.monotonic(), list[str]()
+    failure = run_benchmark(name, show=output.append).failure
+    seconds = f"{name}: {time.monotonic() - started:.0f} s"
+    print(f"{''.join(output)}{seconds}. {failure}" if failure else seconds, flush=True)
+    return failure
 
 
 @contextmanager
@@ -115,17 +144,23 @@ def environment() -> Iterator[None]:
     server = postgres.start_throw_away(settings={**postgres.DURABLE, "max_connections": "400"})
     os.environ["DATABASE_URL"] = server.url
     try:
+        share_template()
         yield
     finally:
         del os.environ["DATABASE_URL"]
         server.stop()
 
 
-def run_benchmark(name: str, *arguments: str) -> BenchmarkRun:
-    """Run one benchmark and print its output."""
+def print_line(line: str) -> None:
+    print(line, end="", flush=True)
+
+
+def run_benchmark(name: str, *arguments: str, show: Callable[[str], object] = print_line) -> BenchmarkRun:
+    """Run one benchmark and show the lines of its output that are no figures."""
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
     load, figures = os.getloadavg()[0], []
-    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=REPOSITORY, **pipes) as process:
         # Like Ctrl-C, so that the benchmark stops its servers.
         limit = threading.Timer(TIME_LIMITS_MINUTES[name] * 60, process.send_signal, [signal.SIGINT])
         limit.start()
@@ -133,7 +168,7 @@ def run_benchmark(name: str, *arguments: str) -> BenchmarkRun:
             if found := BenchmarkFigure.parse(line):
                 figures.append(found)
             else:
-                print(line, end="", flush=True)
+                show(line)
     # The timer thread is no longer alive once it has fired.
     was_in_time = limit.is_alive()
     limit.cancel()

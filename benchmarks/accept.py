@@ -13,11 +13,14 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.figures import record_figure
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
+from tests.standards.tools import program
 
-ROUNDS = 3
-SECONDS = 6
-CONCURRENCY = 32
+ROUNDS = size(3, smoke=1)
+SECONDS = size(6, smoke=1)
+WARM_SECONDS = size(2, smoke=1)
+CONCURRENCY = size(32, smoke=2)
 BODY = {
     "from": "hello@demo.example",
     "to": ["ada@example.com"],
@@ -48,7 +51,7 @@ def main() -> None:
 
 def measure(stack: Stack, folder: Path, **variables: str) -> dict[str, float]:
     script = start_web(stack, folder, **variables)
-    wrk(stack, script, seconds=2)
+    wrk(stack, script, seconds=WARM_SECONDS)
     found = wrk(stack, script, seconds=SECONDS)
     stack.kill("web")
     return found
@@ -65,7 +68,15 @@ def start_web(stack: Stack, folder: Path, **variables: str) -> Path:
 
 
 def wrk(stack: Stack, script: Path, *, seconds: int) -> dict[str, float]:
-    command = ["wrk", "-t1", f"-c{CONCURRENCY}", f"-d{seconds}s", "--latency", "-s", str(script)]
+    command = [
+        program("wrk", package="wrk"),
+        "-t1",
+        f"-c{CONCURRENCY}",
+        f"-d{seconds}s",
+        "--latency",
+        "-s",
+        str(script),
+    ]
     text = subprocess.run([*command, f"{stack.url}/v1/emails/send"], capture_output=True, text=True, check=True).stdout
     assert "Non-2xx" not in text, text
     value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]

@@ -16,12 +16,13 @@ import psycopg
 
 from benchmarks.figures import record_figure
 from benchmarks.lists import COUNT_DAYS
+from benchmarks.sizes import size
 from lib.worker.stages import Stage
 from tests.stack.stack import Stack, running_stack
 
 DAYS = 90
-BACKLOG = 1_000_000
-OTHERS_DELTAS = 1_000_000
+BACKLOG = size(1_000_000, smoke=1_000)
+OTHERS_DELTAS = size(1_000_000, smoke=1_000)
 CHUNK = 250_000
 FILL = """
 INSERT INTO emails_email (id, workspace_id, sender, from_domain, "to", cc, bcc, subject, search_text, tags, headers,
@@ -49,8 +50,11 @@ INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT gen_random_uuid(), now(), 'status.sent', 1 FROM generate_series(1, %(others)s);
 """  # noqa: S608 - constants
 # Without recipients, which no measured query reads; they would double the data.
+FOREIGN_KEYS = """
+SELECT format('ALTER TABLE emails_pending DROP CONSTRAINT %I', conname) FROM pg_constraint
+ WHERE conrelid = 'emails_pending'::regclass AND contype = 'f'
+"""
 QUEUE = """
-SET session_replication_role = replica;
 INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, due_at, since, fence, attempts)
 SELECT gen_random_uuid(), %(workspace)s, 'example.com', %(stage)s, now() + %(ahead)s, now() + %(ahead)s, 0, 0
   FROM generate_series(1, %(backlog)s);
@@ -68,7 +72,7 @@ SCAN_BY_DAY = f"SELECT (created_at AT TIME ZONE 'UTC')::date AS day, {COLUMNS} G
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(3_000_000, smoke=2_000)
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         fill(stack, count)
         stack.start("web", WEB_CONCURRENCY="2")
@@ -117,9 +121,9 @@ def enqueue(stack: Stack, *, stage: Stage, ahead: str, keys: list[str]) -> None:
     with psycopg.connect(stack.database, autocommit=True) as connection:
         (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
         values = {"workspace": workspace, "stage": stage, "ahead": ahead, "keys": keys, "backlog": BACKLOG}
-        first, *others = QUEUE.split(";\n")[:-1]
-        connection.execute(first)
-        for statement in others:
+        for (drop,) in connection.execute(FOREIGN_KEYS).fetchall():
+            connection.execute(drop)
+        for statement in QUEUE.split(";\n")[:-1]:
             connection.execute(statement, values)
         connection.execute("ANALYZE emails_pending")
 
@@ -137,7 +141,7 @@ def read_uncached(stack: Stack) -> None:
 
 def measure(request: Callable[[], object], rounds: int, *, warm: int = 2) -> list[float]:
     seconds = []
-    for number in range(warm + rounds):
+    for number in range(warm + size(rounds, smoke=1)):
         started = time.perf_counter()
         request()
         if number >= warm:

@@ -22,11 +22,12 @@ import urllib3
 
 from benchmarks.figures import record_figure
 from benchmarks.footprint import read_usage
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack, wait_for
 
-ROUNDS = 3
+ROUNDS = size(3, smoke=1)
 EMAIL = {"from": "hello@demo.example", "to": "ada@example.com", "subject": "Report", "text": "Attached."}
-CLIENTS = 20
+CLIENTS = size(20, smoke=2)
 TIMEOUT_SECONDS = 120
 FILE_BYTES = 5_000_000
 WEB_PROCESSES = WORKER_PROCESSES = 2

@@ -23,15 +23,16 @@ import psycopg
 
 from benchmarks.figures import record_figure
 from benchmarks.sinks import smtp_sink
+from benchmarks.sizes import size
 from lib.worker.stages import Stage
 from tests.stack.entries import EMAILS, count_entries
 from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 
-MEASURED_SECONDS = 60
-WARM_SECONDS = 10
-CLAIMING_SECONDS = 30
-SMALL_BACKLOG = 30_000
-QUIET_SECONDS = 30
+MEASURED_SECONDS = size(60, smoke=2)
+WARM_SECONDS = size(10, smoke=1)
+CLAIMING_SECONDS = size(30, smoke=1)
+SMALL_BACKLOG = size(30_000, smoke=1_000)
+QUIET_SECONDS = size(30, smoke=1)
 CHUNK = 100_000
 # Ids like those of lib.ids, for a thousand emails per second.
 FILL = """
@@ -77,7 +78,7 @@ SELECT extract(epoch FROM r.sent_at - e.created_at)::float
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(1_000_000, smoke=3_000)
     with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         with running_stack(Path(folder), **transport) as stack:
@@ -178,9 +179,12 @@ def create_other_workspace(stack: Stack) -> Stack:
 
 
 def start_claiming(stack: Stack) -> "subprocess.Popen[str]":
-    """Start a process that claims ten times per second and prints the seconds of each claim."""
+    """Start a process that claims ten times per second and prints the seconds of each claim; return after the first."""
     command = [PYTHON, "manage.py", "shell", "--verbosity", "0", "-c", CLAIMS]
-    return subprocess.Popen(command, cwd=REPOSITORY, env=stack.environment, stdout=subprocess.PIPE, text=True)
+    claims = subprocess.Popen(command, cwd=REPOSITORY, env=stack.environment, stdout=subprocess.PIPE, text=True)
+    assert claims.stdout
+    assert claims.stdout.readline(), "the process that claims has ended"
+    return claims
 
 
 def stop_claiming(claims: "subprocess.Popen[str]") -> list[float]:

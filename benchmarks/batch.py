@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import record_figure
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
-ROUNDS = 40
+ROUNDS = size(40, smoke=3)
 TEMPLATE = {
     "name": "Receipt",
     "alias": "receipt",

@@ -25,9 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accept import BODY
+from benchmarks.figures import record_figure
 from benchmarks.peers.messages import HTML, SENDER, SUBJECT, TEXT
 from benchmarks.peers.signatures import signature_seconds
 from benchmarks.sinks import smtp_sink
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
 BATCH_SIZE = 500
@@ -105,7 +107,7 @@ class StageTimes:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(3000, smoke=100)
     with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         settings = {**transport, "WEB_CONCURRENCY": "1", "WEB_MAX_WAIT_MS": "60000"}
@@ -210,6 +212,7 @@ def report(title: str, microseconds: dict[str, float]) -> None:
     for stage, value in sorted(microseconds.items(), key=lambda item: -item[1]):
         print(f"| {stage} | {value:.0f} | {100 * value / whole:.0f} % |")
     print(f"| all | {whole:.0f} | 100 % |", flush=True)
+    record_figure(f"processor time of the {title}", whole, "us")
 
 
 if __name__ == "__main__":

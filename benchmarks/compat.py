@@ -19,11 +19,12 @@ from typing import Any
 from benchmarks.accept import BODY
 from benchmarks.figures import record_figure
 from benchmarks.footprint import read_usage, total
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
-ROUNDS = 7
-REQUESTS = 500
-WARM_UP_REQUESTS = 100
+ROUNDS = size(7, smoke=1)
+REQUESTS = size(500, smoke=50)
+WARM_UP_REQUESTS = size(100, smoke=5)
 # By the API, the largest processor time of a send in percent of the native one; none is required of some.
 MAX_PERCENT = {"resend": 115, "postmark": None, "sendgrid": None}
 

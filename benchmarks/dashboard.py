@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.figures import record_figure
 from benchmarks.fixtures import create_fixtures
 from benchmarks.lists import fill
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
 PAGES = {
@@ -75,12 +76,12 @@ STAFF_PAGES = {
     "staff: queue": "queue/",
     "staff: audit": "workspaces/auditentry/",
 }
-RUNS, WARM = 20, 3
+RUNS, WARM = size((20, 3), smoke=(1, 1))
 LIMIT_MILLISECONDS = 300
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(3_000_000, smoke=2_000)
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         fill(stack, count)
         stack.start("web", WEB_CONCURRENCY="2")

@@ -2,6 +2,7 @@
 
 import psycopg
 
+from benchmarks.sizes import size
 from lib.ids import from_uuid
 from tests.stack.stack import Stack
 
@@ -12,13 +13,13 @@ STATEMENTS = (
     """INSERT INTO suppressions_suppression (id, workspace_id, email, address_key, reason, created_at)
        SELECT gen_random_uuid(), %(workspace)s, 'gone' || n || '@example.com', 'gone' || n || '@example.com',
               (ARRAY['bounce', 'unsubscribe', 'manual', 'complaint'])[1 + n %% 4], now() - n * interval '1 minute'
-         FROM generate_series(1, 100000) n""",
+         FROM generate_series(1, 100000 / %(divisor)s) n""",
     """INSERT INTO workspaces_auditentry (workspace_id, act, about, actor_kind, actor, address, created_at)
        SELECT %(workspace)s, 'key_created', 'Shop ' || n, 'person', 'owner@demo.example', '192.0.2.1',
-              now() - (100000 - n) * interval '1 minute' FROM generate_series(1, 100000) n""",
+              now() - (100000 - n) * interval '1 minute' FROM generate_series(1, 100000 / %(divisor)s) n""",
     """INSERT INTO inbox_caughtmail (id, workspace_id, envelope_from, recipient, sender, subject, source, received_at)
        SELECT gen_random_uuid(), %(workspace)s, '', 'ada@example.com', 'hello@demo.example', 'Your receipt',
-              %(source)s, now() - n * interval '1 minute' FROM generate_series(1, 20000) n""",
+              %(source)s, now() - n * interval '1 minute' FROM generate_series(1, 20000 / %(divisor)s) n""",
     """WITH person AS (
          INSERT INTO workspaces_user (password, is_superuser, email, is_staff, is_active, created_at)
          SELECT '!', false, 'person' || n || '@demo.example', false, true, now() FROM generate_series(1, 50) n
@@ -36,7 +37,7 @@ STATEMENTS = (
        SELECT gen_random_uuid(), %(workspace)s, (SELECT id FROM workspaces_apikey LIMIT 1),
               now() - n * interval '0.5 seconds', 'POST', '/v1/emails/send',
               CASE WHEN n %% 20 = 0 THEN 422 ELSE 202 END, 5, '', NULL
-         FROM generate_series(1, 100000) n""",
+         FROM generate_series(1, 100000 / %(divisor)s) n""",
     """WITH version AS (
          INSERT INTO templates_app_templateversion (id, subject, html, text, created_at)
          SELECT gen_random_uuid(), 'Your order {{order}}', %(html)s, '', now() FROM generate_series(1, 999)
@@ -49,7 +50,7 @@ DELIVERIES = """
 WITH event AS (
   INSERT INTO webhooks_webhookevent (id, workspace_id, body, created_at)
   SELECT gen_random_uuid(), %(workspace)s, '{"id": "evt_x", "type": "email.delivered"}', now() - n * interval '1 second'
-    FROM generate_series(1, 300000) n RETURNING id, created_at)
+    FROM generate_series(1, 300000 / %(divisor)s) n RETURNING id, created_at)
 INSERT INTO webhooks_webhookdelivery (id, kind, is_test, status, attempt_count, attempts, status_code, error,
                                       created_at, succeeded_at, workspace_id, webhook_id, event_id)
 SELECT gen_random_uuid(), 'delivered', false, 'succeeded', 1, %(attempts)s, 200, '', created_at, created_at,
@@ -74,6 +75,7 @@ def create_fixtures(stack: Stack) -> dict[str, str]:
     with psycopg.connect(stack.database, autocommit=True) as connection:
         (workspace, webhook_id) = connection.execute("SELECT workspace_id, id FROM webhooks_webhook").fetchone()  # type: ignore[misc]
         values = {
+            "divisor": size(1, smoke=100),
             "workspace": workspace,
             "webhook": webhook_id,
             "html": HTML,

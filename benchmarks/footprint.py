@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,11 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures import record_figure
+from benchmarks.sizes import size
 from embedded.locations import REPOSITORY
-from tests.stack.stack import free_port, running_stack, wait_for
+from tests.stack.stack import free_port, running_stack
 
 # Start-up work, such as the first run of each periodic task, is over.
-SETTLE_SECONDS = 40
+SETTLE_SECONDS = size(40, smoke=1)
 PRODUCTION = ("web", "worker", "beat")
 SET_BY_BIN_RUN = ("DATABASE_URL", "REDIS_URL", "MODE", "SECRET_KEY", "APP_KEYS", "DATA_DIR", "PORT", "PUBLIC_URL")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -50,7 +50,7 @@ class ProcessUsage:
 
 
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 120
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else size(120, smoke=1)
     with running_service() as pid:
         record_idle("bin/run", [pid], seconds=seconds, max_mb=450)
     with running_production() as pids:
@@ -102,7 +102,8 @@ def running_service() -> Iterator[int]:
         environment = user_environment() | {"DATA_DIR": folder, "PORT": str(free_port())}
         with subprocess.Popen([REPOSITORY / "bin" / "run"], env=environment, stdout=subprocess.PIPE, text=True) as run:
             try:
-                wait_for(lambda: "Ctrl-C" in (run.stdout.readline() if run.stdout else ""), seconds=600, what="a start")
+                assert run.stdout
+                assert any("Ctrl-C" in line for line in run.stdout), "bin/run has ended"
                 yield run.pid
             finally:
                 run.terminate()
@@ -134,17 +135,22 @@ def install_production(folder: Path) -> Path:
     Some of these packages load packages of development where they are installed. PSS would also divide the libraries
     of this environment among other programs that run in it.
     """
-    venv.create(folder, with_pip=True)
-    requirements = str(REPOSITORY / "requirements.txt")
-    install = [str(folder / "bin" / "pip"), "install", "--quiet", "--require-hashes", "--requirement", requirements]
-    subprocess.run(install, check=True)
+    return create_environment(folder, "--require-hashes", "--requirement", str(REPOSITORY / "requirements.txt"))
+
+
+def create_environment(folder: Path, *packages: str) -> Path:
+    """Install packages in a new virtual environment, from the cache of uv; return the directory of its programs."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+    install = [uv, "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(folder / "bin" / "python")]
+    subprocess.run([*install, *packages], check=True)
     return folder / "bin"
 
 
 def compile_code(programs: Path) -> None:
     """Write the compiled code of the application and its packages where it is missing.
 
-    A process that compiles keeps the memory. pip compiles all packages but those that it installs with setup.py.
+    A process that compiles keeps the memory.
     """
     python = str(programs / "python")
     exclude = r"/(\.venv|clients|tests)/"

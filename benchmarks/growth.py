@@ -34,11 +34,12 @@ from benchmarks.budget import started_django
 from benchmarks.explained import CLAIM_SIZE, ExplainedStatement, explain_stages, explained_statements
 from benchmarks.figures import record_figure
 from benchmarks.sinks import smtp_sink
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
 CHUNK = 100_000
 FILLING_CONNECTIONS = 2
-READ_TIMES = 50
+READ_TIMES = size(50, smoke=1)
 TABLES = ("emails_email", "emails_recipient", "emails_event")
 COUNTERS = "analytics_tally, analytics_tallyday, analytics_tallydelta"
 # Each email has one recipient, as most do; half of them were opened. The addresses and subjects differ, so that the
@@ -125,9 +126,9 @@ READS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth")
-    parser.add_argument("--emails", type=int, default=10_000_000)
+    parser.add_argument("--emails", type=int, default=size(10_000_000, smoke=20_000))
     parser.add_argument("--minutes", type=float, default=15, help="stop the filling after this time")
-    parser.add_argument("--queued", type=int, default=1_000_000)
+    parser.add_argument("--queued", type=int, default=size(1_000_000, smoke=1_000))
     parser.add_argument("--hot", action="store_true", help="only the statements that accept and send emails")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
@@ -224,9 +225,9 @@ def measure_vacuum(stack: Stack) -> None:
 def report_sizes(stack: Stack, count: int) -> None:
     sizes = [*stack.query(TABLE_SIZES), *stack.query(INDEX_SIZES)]
     # Indexes of rare rows are empty here.
-    for name, size in ((name, size) for name, size in sizes if size > count):
-        record_figure(f"disk per email: {name}", size / count, "bytes")
-    whole = sum(size for _, size in sizes)
+    for name, used in ((name, used) for name, used in sizes if used > count):
+        record_figure(f"disk per email: {name}", used / count, "bytes")
+    whole = sum(used for _, used in sizes)
     record_figure("disk per email without its content, 1 recipient, 3.5 events", whole / count, "bytes")
 
 
@@ -235,10 +236,8 @@ def read_paths(stack: Stack) -> dict[str, str]:
     email = stack.call("GET", "/emails?limit=1").body["data"][0]["id"]
     day, month = (f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}" for days in (1, 30))
     singles = [(name, value.format(day=day)) for name, values in FILTERS.items() for value in values]
-    filters = [
-        *([single] for single in singles),
-        *([first, second] for first, second in itertools.combinations(singles, 2) if first[0] != second[0]),
-    ]
+    pairs = ([first, second] for first, second in itertools.combinations(singles, 2) if first[0] != second[0])
+    filters = [*([single] for single in singles), *itertools.islice(pairs, size(1_000, smoke=5))]
     return {
         **{name: path.format(email=email, month=month) for name, path in READS.items()},
         **{"&".join(map("=".join, given)): f"/emails?{urlencode(given)}" for given in filters},
@@ -299,7 +298,7 @@ def measure_more_filters(stack: Stack) -> None:
 
 def wait_until_idle() -> None:
     """Wait until the load average of a minute is 0.5, for ten minutes at most."""
-    for _ in range(600):
+    for _ in range(size(600, smoke=0)):
         if os.getloadavg()[0] <= 0.5:
             break
         time.sleep(1)
@@ -340,7 +339,8 @@ def measure_retention(stack: Stack, count: int) -> None:
         workspace_id = importlib.import_module("lib.ids").from_uuid(workspace, prefix="ws_")
         started = time.monotonic()
         pages = retention.delete_expired_emails(workspace_id, timedelta(hours=1))
-        deleted = retention.BATCH_SIZE * sum(1 for _ in itertools.islice(pages, count // 100 // retention.BATCH_SIZE))
+        batches = max(1, count // 100 // retention.BATCH_SIZE)
+        deleted = retention.BATCH_SIZE * sum(1 for _ in itertools.islice(pages, batches))
     record_figure("emails deleted by retention, without pauses", deleted / (time.monotonic() - started), "/s")
     for table in TABLES:
         started = time.monotonic()

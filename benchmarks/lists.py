@@ -16,6 +16,7 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.figures import record_figure
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
 FILL = """
@@ -59,7 +60,7 @@ QUERIES = {
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(3_000_000, smoke=2_000)
     with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
         fill(stack, count)
         stack.start("web", WEB_CONCURRENCY="2")
@@ -88,7 +89,7 @@ def fill(stack: Stack, count: int) -> None:
 
 def measure(stack: Stack, query: str) -> tuple[list[float], int]:
     seconds, total = [], 0
-    for number in range(60):
+    for number in range(size(60, smoke=11)):
         started = time.perf_counter()
         reply = stack.call("GET", f"/emails?{query}")
         if number >= 10:

@@ -23,11 +23,12 @@ from pathlib import Path
 
 from benchmarks.figures import record_figure
 from benchmarks.sinks import recording_smtp_sink
+from benchmarks.sizes import size
 from lib.ids import to_uuid
 from tests.stack.stack import Stack, running_stack
 
-MINUTES = 10.0
-SUSTAINED_SECONDS = 20.0
+MINUTES = size(10.0, smoke=0.05)
+SUSTAINED_SECONDS = size(20.0, smoke=1.0)
 CONCURRENCY = 32
 OVERLOAD_FACTOR = 2
 # Longer than any answer takes; a real client gives up eventually, too.

@@ -13,6 +13,7 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.figures import record_figure
 from benchmarks.fixtures import create_fixtures
+from benchmarks.sizes import size
 from tests.collected import collected_files
 from tests.dashboard.page_weight import FIRST_VISIT, REPEAT_VISIT, weigh
 from tests.stack.stack import running_stack
@@ -35,7 +36,7 @@ PAGES = {
     "documentation, errors": "/docs/errors",
     "documentation, search": "/docs/search?q=bounce",
 }
-EMAILS = 60
+EMAILS = size(60, smoke=5)
 
 
 def main() -> None:

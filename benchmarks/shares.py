@@ -29,6 +29,8 @@ from threading import Event, Thread
 
 from benchmarks.attacks import receiving, smtp, web
 from benchmarks.figures import record_figure
+from benchmarks.sizes import size
+from tests.stack.servers import running_server
 from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
 
 PAUSE_SECONDS = 0.1
@@ -55,12 +57,14 @@ print(make_key(workspace))
 """
 MESSAGE = "From: hello@ordinary.example\r\nTo: ada@example.com\r\nSubject: Hi\r\n\r\nHi\r\n"
 RECEIVED = "From: ada@example.com\r\nSubject: {number}\r\n\r\nHi\r\n"
-ATTACKS = {**web.ATTACKS, **smtp.ATTACKS, **receiving.ATTACKS}
+KINDS = (web.ATTACKS, smtp.ATTACKS, receiving.ATTACKS)
+ATTACKS = {name: attack for kind in KINDS for name, attack in kind.items()}
+MEASURED_ATTACKS = size([*ATTACKS], smoke=[next(iter(kind)) for kind in KINDS])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shares")
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=size(10, smoke=1))
     parser.add_argument("--proxy", action="store_true")
     parser.add_argument("--attack", choices=[*ATTACKS], help="only this one")
     options = parser.parse_args()
@@ -70,15 +74,14 @@ def main() -> None:
             stack = opened.enter_context(behind_caddy(direct, Path(folder))) if options.proxy else direct
             key = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACE).split()[-1]
             ordinary = replace(stack, key=key)
-            measure(ordinary, seconds=2)
-            alone = measure(ordinary, seconds=options.seconds)
+            acts = acts_of(ordinary)
+            measure(acts, seconds=2)
+            alone = measure(acts, seconds=options.seconds)
             report("alone", alone, alone)
-            for name, attack in ATTACKS.items():
-                if options.attack not in {None, name}:
-                    continue
-                with attack(stack):
+            for name in [options.attack] if options.attack else MEASURED_ATTACKS:
+                with ATTACKS[name](stack):
                     time.sleep(1)
-                    report(name, measure(ordinary, seconds=options.seconds), alone)
+                    report(name, measure(acts, seconds=options.seconds), alone)
 
 
 def report(name: str, seconds: dict[str, list[float]], alone: dict[str, list[float]]) -> None:
@@ -96,11 +99,11 @@ def p99(values: list[float]) -> float:
     return sorted(values)[max(round(len(values) * 0.99) - 1, 0)]
 
 
-def measure(stack: Stack, *, seconds: int) -> dict[str, list[float]]:
-    """Return the seconds of each request of an ordinary workspace, by kind."""
+def acts_of(stack: Stack) -> dict[str, Callable[[], object]]:
+    """Return the requests of an ordinary workspace, by kind."""
     click = first_click(stack)
     address = stack.call("GET", "/inbound").body["address"]
-    acts: dict[str, Callable[[], object]] = {
+    return {
         "HTTP": lambda: expect(stack.send(**{"from": "hello@ordinary.example"}).status, to_be=202),
         "SMTP": lambda: submit(stack),
         "receive": lambda: deliver(stack, address),
@@ -108,6 +111,10 @@ def measure(stack: Stack, *, seconds: int) -> dict[str, list[float]]:
         "click": lambda: expect(get(click), to_be=302),
         "healthz": lambda: expect(stack.is_healthy(), to_be=True),
     }
+
+
+def measure(acts: dict[str, Callable[[], object]], *, seconds: int) -> dict[str, list[float]]:
+    """Return the seconds of each request, by kind."""
     results: dict[str, list[float]] = defaultdict(list)
     is_over = Event()
 
@@ -148,15 +155,9 @@ def behind_caddy(stack: Stack, folder: Path) -> Iterator[Stack]:
     subprocess.run(pip, check=True)
     command = [str(programs / "bin/caddy"), "run", "--config", str(REPOSITORY / "deploy/Caddyfile")]
     environment = {**os.environ, **variables, "HOME": str(folder)}
-    with (folder / "caddy.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        proxied = replace(stack, environment={**stack.environment, "PORT": str(port)})
-        wait_for(proxied.is_healthy, seconds=TIMEOUT_SECONDS, what="Caddy is ready")
+    proxied = replace(stack, environment={**stack.environment, "PORT": str(port)})
+    with running_server(command, is_ready=proxied.is_healthy, log=folder / "caddy.log", env=environment):
         yield proxied
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def expect(response: object, *, to_be: object) -> None:

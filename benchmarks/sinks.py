@@ -1,17 +1,18 @@
 """SMTP sinks that receive the messages of a benchmark."""
 
 import asyncio
-import multiprocessing
-import subprocess
-import time
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
-from tests.stack.stack import free_port, wait_for
+from benchmarks.processes import other_process
+from tests.stack.servers import listens, running_server
+from tests.stack.stack import free_port
 from tests.standards.tools import program
 
 ROUND_TRIP_SECONDS = 0.1
@@ -28,13 +29,12 @@ def smtp_sink(store: Path | None = None) -> Iterator[int]:
     if store:
         store.chmod(0o777)
         command += ["-d", f"{store}/message."]
-    process = subprocess.Popen([*command, f"127.0.0.1:{port}", "1000"])
-    try:
-        time.sleep(0.5)
+    command += [f"127.0.0.1:{port}", "1000"]
+    with (
+        tempfile.TemporaryDirectory() as logs,
+        running_server(command, is_ready=lambda: listens(port), log=Path(logs) / "smtp-sink.log"),
+    ):
         yield port
-    finally:
-        process.kill()
-        process.wait()
 
 
 @contextmanager
@@ -43,48 +43,24 @@ def delayed_smtp_sink(store: Path) -> Iterator[int]:
 
     store: an empty directory that gets a file for each message.
     """
-    with _running_server(store=store) as port:
+    with other_process(_serve, None, store) as port:
         yield port
 
 
 @contextmanager
 def recording_smtp_sink(log: Path) -> Iterator[int]:
     """Yield the port of a sink without delay that appends the recipient of each message to a file."""
-    with _running_server(log=log) as port:
+    with other_process(_serve, log, None) as port:
         yield port
 
 
-@contextmanager
-def _running_server(**places: Path) -> Iterator[int]:
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=[port], kwargs=places, daemon=True)
-    process.start()
-    try:
-        wait_for(lambda: _listens(port), seconds=20, what="the sink")
-        yield port
-    finally:
-        process.kill()
-        process.join()
-
-
-def _listens(port: int) -> bool:
-    async def connect() -> bool:
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            return False
-        writer.close()
-        return True
-
-    return asyncio.run(connect())
-
-
-def _serve(port: int, *, log: Path | None = None, store: Path | None = None) -> None:
+def _serve(log: Path | None, store: Path | None, ports: Connection) -> None:
     async def serve() -> None:
         protocol: Callable[[], asyncio.Protocol] = partial(_DelayedProtocol, store)
         if log:
             protocol = partial(_RecordingProtocol, log.open("a", buffering=1))
-        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port, backlog=1000)
+        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=1000)
+        ports.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     asyncio.run(serve())

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from benchmarks.backlog import ready_count, report
 from benchmarks.sinks import smtp_sink
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack, wait_for
 
 PAUSE_SECONDS = 0.2
-EMAILS = 50
+EMAILS = size(50, smoke=3)
 BATCH = 500
 DELAYS = """
 SELECT extract(epoch FROM r.sent_at - e.created_at)::float
@@ -27,7 +28,7 @@ SELECT extract(epoch FROM r.sent_at - e.created_at)::float
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(10_000, smoke=5_000)
     with tempfile.TemporaryDirectory() as folder, smtp_sink() as port:
         transport = {"DELIVERY_TRANSPORT": "smtp", "SMTP_URL": f"smtp://127.0.0.1:{port}?tls=none"}
         with running_stack(Path(folder), **transport) as stack:

@@ -19,10 +19,11 @@ from pathlib import Path
 from benchmarks.accept import BODY, CONCURRENCY, start_web, wrk
 from benchmarks.figures import record_figure
 from benchmarks.footprint import read_usage, total
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
-ROUNDS = 9
-SECONDS = 4
+ROUNDS = size(9, smoke=1)
+SECONDS = size(4, smoke=1)
 COUNT = "SELECT count(*) FROM emails_email"
 HEADER = f"From: {BODY['from']}\r\nTo: ada@example.com\r\nSubject: {BODY['subject']}\r\nContent-Type: text/html\r\n\r\n"
 # Lines of a message have at most 998 characters.

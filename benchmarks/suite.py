@@ -12,12 +12,15 @@ import time
 
 from benchmarks.figures import record_figure
 from benchmarks.footprint import user_environment
+from benchmarks.sizes import size
 from embedded.locations import REPOSITORY
 
 # pytest's last line of each run.
 RESULT = re.compile(r"=+ .*?(\d+) passed.* in (\d+\.\d+)s")
 # Printed before failed tests run again, which is not another run.
 AGAIN = "Running the failed tests again"
+# All tests, or in a smoke run those of one file.
+PATHS = size([], smoke=["tests/lib/test_ids.py"])
 # Targets of the whole run without the full tests, and with them.
 QUICK_SECONDS, FULL_SECONDS = 360, 1200
 
@@ -27,7 +30,7 @@ def main() -> int:
     runs = []
     is_repeated = False
     with subprocess.Popen(
-        [REPOSITORY / "bin" / "test", "--full"],
+        [REPOSITORY / "bin" / "test", "--full", *PATHS],
         env=user_environment(),
         stdout=subprocess.PIPE,
         text=True,

@@ -11,7 +11,6 @@ databases may be created.
 import asyncio
 import functools
 import json
-import multiprocessing
 import os
 import random
 import statistics
@@ -23,13 +22,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from multiprocessing.queues import Queue
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from benchmarks.figures import record_figure
+from benchmarks.processes import other_process
+from benchmarks.sizes import size
 from lib.network.address_guard import Guard
 from lib.network.resolver import Resolver
 from lib.network.target_urls import UrlRules
@@ -38,10 +39,10 @@ from tests.webhooks.receiver import Received, Receiver
 from webhooks.sending.post import Poster
 from webhooks.sending.signing import HEADERS, new_secret, signature_headers
 
-ROUNDS = 3
-POSTS = 6000
+ROUNDS = size(3, smoke=1)
+POSTS = size(6000, smoke=200)
 THREADS = 16
-DELAYED = 200
+DELAYED = size(200, smoke=3)
 IN_FLIGHT = 32
 NAMES = ("the HTTP client", f"requests, {THREADS} threads", "the queue processor")
 BODY = b'{"id":"evt_1","type":"email.delivered","data":{"subject":"' + b"Hello " * 100 + b'"}}'
@@ -65,10 +66,10 @@ class HttpResponder(asyncio.Protocol):
             self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 
-def receive(ports: "Queue[int]") -> None:
+def receive(ports: Connection) -> None:
     async def serve() -> None:
         server = await asyncio.get_running_loop().create_server(HttpResponder, "127.0.0.1", 0)
-        ports.put(server.sockets[0].getsockname()[1])
+        ports.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     asyncio.run(serve())
@@ -182,18 +183,18 @@ def _delay_seconds(request: Received) -> float:
 
 
 def main() -> None:
-    ports: Queue[int] = multiprocessing.Queue()
-    receiver = multiprocessing.Process(target=receive, args=[ports], daemon=True)
-    receiver.start()
-    url = f"http://127.0.0.1:{ports.get()}/hook"
-    with tempfile.TemporaryDirectory() as folder, running_stack(Path(folder)) as stack:
+    with (
+        other_process(receive) as port,
+        tempfile.TemporaryDirectory() as folder,
+        running_stack(Path(folder)) as stack,
+    ):
         os.environ.update(stack.environment, DJANGO_SETTINGS_MODULE="config.settings")
         stack.start("web", "worker")
         measure_delays(stack)
         stack.stop(["web", "worker"])
+        url = f"http://127.0.0.1:{port}/hook"
         process_queue = prepare_queue(url)
         rounds = [run_round(url, process_queue) for _ in range(ROUNDS)]
-    receiver.terminate()
     for name, rates in zip(NAMES, zip(*rounds, strict=True), strict=True):
         rate, cpu = (statistics.median(getattr(rate, part) for rate in rates) for part in ("rate", "cpu"))
         record_figure(f"webhook requests, {name}", rate, "/s")

@@ -40,8 +40,7 @@ def hostile_messages(stack: Stack) -> Iterator[None]:
     process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE)
     try:
         assert process.stdout
-        # The first message is delivered.
-        process.stdout.readline()
+        assert process.stdout.readline(), "the attack has ended before its first message was delivered"
         yield
     finally:
         process.kill()

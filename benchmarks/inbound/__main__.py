@@ -11,7 +11,6 @@ installed from npm.
 
 import argparse
 import json
-import multiprocessing
 import os
 import re
 import tempfile
@@ -20,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +26,11 @@ from benchmarks.figures import record_figure, record_rounds
 from benchmarks.footprint import read_usage, total
 from benchmarks.inbound.messages import SignedMessages
 from benchmarks.inbound.senders import deliver
-from benchmarks.peers.mail_servers import install_haraka, running
+from benchmarks.peers import mail_servers
 from benchmarks.peers.messages import MessageFiles
+from benchmarks.processes import assert_flushes, other_process
+from benchmarks.sizes import size
 from benchmarks.webhooks import receive
-from embedded.servers import postgres
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import Stack, free_port, running_stack, wait_for
 
@@ -122,8 +121,8 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.inbound")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--messages", type=int, default=1000, help="messages of each measurement")
+    parser.add_argument("--rounds", type=int, default=size(3, smoke=1))
+    parser.add_argument("--messages", type=int, default=size(1000, smoke=20), help="messages of each measurement")
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="postrider-inbound-") as name:
@@ -145,12 +144,10 @@ def main() -> None:
 def running_programs(
     directory: Path, zone: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[InboundPostrider, InboundHaraka]]:
-    """Start both programs with a name server for the zone and a PostgreSQL that flushes to disk."""
+    """Start both programs with a name server for the zone. Raises AssertionError unless PostgreSQL flushes to disk."""
     with ExitStack() as cleanup:
         names = cleanup.enter_context(NameServer(zone))
-        server = postgres.start_throw_away(settings=postgres.DURABLE)
-        cleanup.callback(server.stop)
-        os.environ["DATABASE_URL"] = server.url
+        assert_flushes()
         postrider = cleanup.enter_context(running_postrider(directory, names))
         yield postrider, cleanup.enter_context(running_haraka(directory, names))
 
@@ -158,22 +155,19 @@ def running_programs(
 @contextmanager
 def running_postrider(directory: Path, names: NameServer) -> Iterator[InboundPostrider]:
     """Start one receiver and one worker per core, with an endpoint for the email of the shared address."""
-    ports: Queue[int] = multiprocessing.Queue()
-    endpoint = multiprocessing.Process(target=receive, args=[ports], daemon=True)
-    endpoint.start()
     limits = {"RECEIVING_DAILY_LIMIT": "1000000", "RECEIVING_STORAGE": str(2**40)}
     servers = f"{names.address[0]}:{names.address[1]}"
-    with running_stack(directory, RECEIVING_DOMAIN="in.demo.example", DNS_SERVERS=servers, **limits) as stack:
+    settings = {"RECEIVING_DOMAIN": "in.demo.example", "DNS_SERVERS": servers, **limits}
+    with other_process(receive) as endpoint, running_stack(directory, **settings) as stack:
         workers = [f"worker-{number}" for number in range(os.cpu_count() or 1)]
         stack.start("web", "inbound", *workers)
-        hook = {"url": f"http://127.0.0.1:{ports.get()}/hook", "events": ["received"]}
+        hook = {"url": f"http://127.0.0.1:{endpoint}/hook", "events": ["received"]}
         assert stack.call("POST", "/webhooks", hook).status == HTTPStatus.CREATED
         route = {"name": "Everything", "domain": "shared", "match": "*"}
         assert stack.call("POST", "/inbound/routes", route).status == HTTPStatus.CREATED
         address = stack.call("GET", "/inbound").body["address"]
         pids = [stack.processes[name].pid for name in ("inbound", *workers)]
         yield InboundPostrider(stack, address, pids)
-    endpoint.terminate()
 
 
 @contextmanager
@@ -182,13 +176,14 @@ def running_haraka(directory: Path, names: NameServer) -> Iterator[InboundHaraka
     port, place, stored = free_port(), directory / "haraka", directory / "stored"
     stored.mkdir()
     texts = {
-        "plugins": "receiver\nspf\ndkim\nqueue/test",
         "zone.json": json.dumps({"server": f"{names.address[0]}:{names.address[1]}"}),
         "databytes": "26214400",
         "dkim.ini": "[verify]\nenabled=true",
     }
-    command = install_haraka(place, ["haraka-plugin-spf", "haraka-plugin-dkim"], HARAKA_PLUGIN, texts=texts, port=port)
-    with running(command, port=port, TMPDIR=str(stored)) as pid:
+    haraka = mail_servers.running_haraka(
+        place, ["spf", "dkim", "queue/test"], HARAKA_PLUGIN, texts=texts, port=port, TMPDIR=str(stored)
+    )
+    with haraka as pid:
         yield InboundHaraka(stored, port, pid)
 
 

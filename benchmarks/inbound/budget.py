@@ -10,14 +10,12 @@ all threads that no stage has is listed as the last stage of each part.
 import asyncio
 import importlib
 import multiprocessing
-import os
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from multiprocessing.queues import Queue
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +23,9 @@ from benchmarks.budget import StageTimes, report, started_django
 from benchmarks.inbound.messages import SignedMessages
 from benchmarks.inbound.senders import deliver
 from benchmarks.peers.messages import MessageFiles
+from benchmarks.processes import other_process
+from benchmarks.sizes import size
 from benchmarks.webhooks import receive
-from embedded.servers import postgres
 from lib.network.listening import open_sockets
 from tests.lib.nameserver import NameServer
 from tests.stack.stack import Stack, running_stack
@@ -57,14 +56,12 @@ STAGES = {
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else size(1000, smoke=20)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "files").mkdir()
         messages = SignedMessages(MessageFiles(folder / "files"))
         with other_process(serve_names, messages.zone) as names, other_process(receive) as endpoint:
-            server = postgres.start_throw_away(settings=postgres.DURABLE)
-            os.environ["DATABASE_URL"] = server.url
             limits = {"RECEIVING_DAILY_LIMIT": "1000000", "RECEIVING_STORAGE": str(2**40)}
             settings = {"RECEIVING_DOMAIN": "in.demo.example", "DNS_SERVERS": f"127.0.0.1:{names}", **limits}
             with running_stack(folder, **settings) as stack:
@@ -77,22 +74,11 @@ def main() -> None:
                     measure_all(stack, times, sources[count:], address)
                     for title, figures in measure_all(stack, times, sources[:count], address).items():
                         report(f"{title}, per message", figures)
-            server.stop()
 
 
-@contextmanager
-def other_process(target: Callable[..., None], *arguments: Any) -> Iterator[int]:
-    """Run a server in another process; yield the port that it puts into a queue."""
-    ports: Queue[int] = multiprocessing.Queue()
-    process = multiprocessing.Process(target=target, args=[*arguments, ports], daemon=True)
-    process.start()
-    yield ports.get()
-    process.terminate()
-
-
-def serve_names(zone: Mapping[str, Any], ports: "Queue[int]") -> None:
+def serve_names(zone: Mapping[str, Any], ports: Connection) -> None:
     with NameServer(zone) as names:
-        ports.put(names.address[1])
+        ports.send(names.address[1])
         threading.Event().wait()
 
 

@@ -33,13 +33,14 @@ from benchmarks.peers.postrider import (
 )
 from benchmarks.peers.received import ReceivedMail
 from benchmarks.peers.signatures import signature_seconds
+from benchmarks.processes import assert_flushes
 from benchmarks.sinks import delayed_smtp_sink, smtp_sink
-from embedded.servers import postgres
+from benchmarks.sizes import size
 from tests.stack.stack import Stack, running_stack
 
-SINGLE_SECONDS = 5
-DELAYED_PEER_EMAILS = 200
-DELAYS_PER_ROUND = 40
+SINGLE_SECONDS = size(5, smoke=1)
+DELAYED_PEER_EMAILS = size(200, smoke=5)
+DELAYS_PER_ROUND = size(40, smoke=5)
 DELAY_PAUSE_SECONDS = 0.1
 # Rows of the table: by the name of a ratio, its two rates and its aim.
 RATIOS = {
@@ -110,8 +111,8 @@ class Peers:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--emails", type=int, default=2000, help="emails of each measurement, a multiple of 500")
+    parser.add_argument("--rounds", type=int, default=size(3, smoke=1))
+    parser.add_argument("--emails", type=int, default=size(2000, smoke=50), help="emails of each measurement")
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f}", flush=True)
     rounds: dict[str, list[float]] = defaultdict(list)
@@ -128,7 +129,7 @@ def main() -> None:
 
 @contextmanager
 def running_peers() -> Iterator[Peers]:
-    """Start everything, with a PostgreSQL that flushes to disk."""
+    """Start everything. Raises AssertionError unless PostgreSQL flushes to disk."""
     memory = Path("/dev/shm")  # noqa: S108 - the sinks' messages, in a new directory
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="postrider-peers-")))
@@ -138,9 +139,7 @@ def running_peers() -> Iterator[Peers]:
         files = MessageFiles(directory / "files")
         files.write()
         install_post_office(files)
-        server = postgres.start_throw_away(settings={**postgres.DURABLE, "max_connections": "400"})
-        stack.callback(server.stop)
-        os.environ["DATABASE_URL"] = server.url
+        assert_flushes()
         near_mail, far_mail = (ReceivedMail(sinks / name, {SELECTOR: files.public_key}) for name in ("near", "far"))
         near_mail.directory.mkdir()
         far_mail.directory.mkdir()

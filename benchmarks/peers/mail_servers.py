@@ -3,20 +3,20 @@
 import json
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.peers.messages import SELECTOR, SENDER, SENDER_DOMAIN, MessageFiles
 from benchmarks.peers.received import ReceivedMail
-from tests.stack.stack import free_port, wait_for
+from tests.stack.servers import listens, running_server
+from tests.stack.stack import free_port
 from tests.standards.postfix import Postfix
-from tests.standards.tools import DEBIAN, program
+from tests.standards.tools import npm_modules, program
 
+HARAKA = ("Haraka@3.3.4", "haraka-plugin-dkim@1.3.1", "haraka-plugin-spf@1.3.0")
 HARAKA_PROCESSES = 2
 INJECT_SECONDS = 600
 RELAY_PLUGIN = Path(__file__).with_name("haraka_relay.js")
@@ -56,7 +56,8 @@ def postfix_with_opendkim(files: MessageFiles, *, sink_port: int) -> Iterator[in
     configuration.write_text(OPENDKIM.format(**fields))
     command = [program("opendkim", package="opendkim"), "-f", "-x", str(configuration)]
     settings = {"smtpd_milters": f"inet:127.0.0.1:{milter}", "milter_default_action": "tempfail"}
-    with running(command, port=milter), Postfix(routes={"*": sink_port}, settings=settings) as postfix:
+    opendkim = running_server(command, is_ready=lambda: listens(milter), log=files.directory / "opendkim.log")
+    with opendkim, Postfix(routes={"*": sink_port}, settings=settings) as postfix:
         yield postfix.port
 
 
@@ -65,34 +66,35 @@ def haraka(files: MessageFiles, *, sink_port: int) -> Iterator[int]:
     """Yield the port of a Haraka with two processes that signs and relays to a sink."""
     directory, port = files.directory / "haraka", free_port()
     texts = {
-        "plugins": "dkim\nsink_relay",
         "outbound.ini": "enable_tls=false\nlocal_mx_ok=true",
         "sink.json": json.dumps({"port": sink_port}),
         "dkim.ini": "[sign]\nenabled=true\n[canon]\nbody=relaxed\n[verify]\nenabled=false",
         f"dkim/{SENDER_DOMAIN}/selector": SELECTOR,
         f"dkim/{SENDER_DOMAIN}/private": files.private_key.read_text(),
     }
-    command = install_haraka(directory, ["haraka-plugin-dkim"], RELAY_PLUGIN, texts=texts, port=port)
-    with running(command, port=port):
+    with running_haraka(directory, ["dkim"], RELAY_PLUGIN, texts=texts, port=port):
         yield port
 
 
-def install_haraka(
-    directory: Path, modules: Sequence[str], plugin: Path, *, texts: Mapping[str, str], port: int
-) -> list[str]:
-    """Install a Haraka with plugins of npm and one of ours, and return the command that starts it.
+@contextmanager
+def running_haraka(
+    directory: Path, plugins: Sequence[str], own: Path, *, texts: Mapping[str, str], port: int, **variables: str
+) -> Iterator[int]:
+    """Run a Haraka with two processes, our plugin and then others; yield the id of the first process.
 
-    texts: the files of its configuration, by their paths in it.
+    own: the file of our plugin. plugins: of Haraka or the packages of HARAKA.
+    texts: the files of its configuration, by their paths in it. variables: of its environment.
     """
-    npm, node = program("npm", package="npm"), program("node", package="nodejs")
-    options = ["--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund"]
+    node, modules = program("node", package="nodejs"), npm_modules(*HARAKA)
     directory.mkdir()
-    subprocess.run([npm, "install", *options, "Haraka", *modules], check=True, capture_output=True, env=DEBIAN)
+    # Haraka looks for its packages below its configuration.
+    (directory / "node_modules").symlink_to(modules)
     config = directory / "config"
-    shutil.copytree(directory / "node_modules/Haraka/config", config)
+    shutil.copytree(modules / "Haraka/config", config)
     (directory / "plugins").mkdir()
-    shutil.copy(plugin, directory / "plugins" / plugin.name.removeprefix("haraka_"))
+    shutil.copy(own, directory / "plugins")
     common = {
+        "plugins": "\n".join([own.stem, *plugins]),
         "me": "haraka.example",
         "smtp.ini": f"listen=127.0.0.1:{port}\nnodes={HARAKA_PROCESSES}",
         "log.ini": "level=error",
@@ -101,29 +103,7 @@ def install_haraka(
         path = config / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n")
-    return [node, str(directory / "node_modules/Haraka/bin/haraka"), "-c", str(directory)]
-
-
-@contextmanager
-def running(command: Sequence[str], *, port: int, **variables: str) -> Iterator[int]:
-    """Run a server that listens on a port, with all processes that it starts. Yields the id of the first."""
-    process = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables}
-    )
-    try:
-        wait_for(lambda: _listens(port), seconds=300, what=f"{command[0]} listens")
-        yield process.pid
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _listens(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False
+    command = [node, str(modules / "Haraka/bin/haraka"), "-c", str(directory)]
+    environment, log = {**os.environ, **variables}, directory / "haraka.log"
+    with running_server(command, is_ready=lambda: listens(port), log=log, env=environment) as server:
+        yield server.pid

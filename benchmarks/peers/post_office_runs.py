@@ -5,7 +5,6 @@ import os
 import subprocess
 import tempfile
 import time
-import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from uuid import uuid4
 
 import psycopg
 
+from benchmarks.footprint import create_environment
 from benchmarks.peers.messages import MessageFiles
 from benchmarks.peers.received import ReceivedMail
 
@@ -51,9 +51,7 @@ class PostOffice:
 
 
 def install_post_office(files: MessageFiles) -> None:
-    venv.create(files.directory / "venv", with_pip=True)
-    command = [str(interpreter(files)), "-m", "pip", "install", "-q", *PACKAGES]
-    subprocess.run(command, check=True, capture_output=True)
+    create_environment(files.directory / "venv", *PACKAGES)
 
 
 def interpreter(files: MessageFiles) -> Path:

@@ -19,6 +19,7 @@ from benchmarks.accept import wrk
 from benchmarks.footprint import read_usage, total
 from benchmarks.peers.messages import HTML, SENDER, SUBJECT, TEXT
 from benchmarks.peers.received import ReceivedMail
+from benchmarks.sizes import size
 from config.heartbeats import PREFIX
 from tests.stack.stack import Stack, running_stack, wait_for
 
@@ -26,7 +27,7 @@ from tests.stack.stack import Stack, running_stack, wait_for
 LIMIT_SECONDS = 300
 # On such a machine a request waits, as it does for a mail server, instead of being refused.
 PATIENT = {"WEB_MAX_WAIT_MS": "60000"}
-BATCH_SIZE = 500
+BATCH_SIZE = size(500, smoke=50)
 BATCH_CALLERS = 4
 TEMPLATE = {"name": "Receipt", "subject": SUBJECT, "htmlContent": HTML, "textContent": TEXT, "alias": "receipt"}
 DELAYS = """

@@ -1,13 +1,15 @@
 """The figures that benchmarks report, and the file that is written from them."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
-from benchmarks.__main__ import BenchmarkRun, format_section, main, run_benchmark, update_table
+from benchmarks.__main__ import TIME_LIMITS_MINUTES, BenchmarkRun, format_section, main, run_benchmark, update_table
 from benchmarks.figures import MARK, BenchmarkFigure, record_figure, record_rounds
+from benchmarks.footprint import user_environment
 from tests.stack.stack import REPOSITORY
 
 
@@ -87,6 +89,13 @@ def test_a_server_is_started_for_the_benchmarks_if_none_is_named(tmp_path, monke
     assert "No figures were reported" in (tmp_path / "figures.md").read_text()
 
 
+@pytest.mark.full
+def test_every_benchmark_works_in_its_smallest_size():
+    command = [sys.executable, "-m", "benchmarks", "--smoke"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=user_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_rounds_without_a_spread_are_shown_as_one_number(capsys):
     record_rounds("ratio", [3.9], at_least=4)
     figure = BenchmarkFigure.parse(capsys.readouterr().out)
@@ -109,3 +118,33 @@ def test_a_failed_benchmark_keeps_its_figures(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
     assert run_benchmark("accept") == BenchmarkRun("accept", [BenchmarkFigure("n", 1, "")], "Failed with exit code 3.")
     assert "for people" in capsys.readouterr().out
+
+
+def test_every_benchmark_is_in_the_table():
+    programs = [path for path in (REPOSITORY / "benchmarks").rglob("*.py") if "__name__ ==" in path.read_text()]
+    names = {str(path.relative_to(REPOSITORY / "benchmarks").with_suffix("")).replace("/", ".") for path in programs}
+    # The attack and the queue are processes of other benchmarks.
+    helpers = {"__main__", "attacks.receiving", "peers.send_queued"}
+    assert {name.removesuffix(".__main__") for name in names - helpers} == set(TIME_LIMITS_MINUTES)
+
+
+def test_a_smoke_run_names_the_benchmarks_that_fail_with_their_output(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    missed = MARK + json.dumps({"name": "n", "value": 1, "unit": "", "at_least": 2})
+    (folder / "batch.py").write_text(f"import os; assert 'BENCHMARKS_SMOKE' in os.environ; print({missed!r})")
+    (folder / "lists.py").write_text("print('before'); assert False, 'no such table'")
+    (folder / "pages.py").write_text("print('nothing was measured')")
+    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
+    monkeypatch.setenv("BENCHMARKS_SMOKE", "")
+    table = tmp_path / "figures.md"
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--smoke", "batch", "lists", "pages", "--table", str(table)])
+    assert main() == 1
+    output = capsys.readouterr().out
+    assert re.search(r"^batch: \d+ s$", output, re.MULTILINE)
+    assert re.search(r"before\n(?s:.*)no such table\nlists: \d+ s\. Failed with exit code 1\.\n", output)
+    assert re.search(r"^pages: \d+ s\. No figures were reported", output, re.MULTILINE)
+    assert output.endswith("s. Failed: lists, pages.\n")
+    assert not table.exists()
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--smoke", "batch"])
+    assert main() == 0

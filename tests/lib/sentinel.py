@@ -71,9 +71,10 @@ def running_sentinel(directory: Path) -> Iterator[SentinelServers]:
     try:
         servers.start("one", SERVER)
         servers.start("two", SERVER, "--replicaof", f"127.0.0.1 {servers.ports['one']}")
-        wait_for(lambda: servers.responds("one"), seconds=20, what="Redis responds")
+        wait_for(lambda: servers.responds("one"), seconds=20, what="Redis responds", server=servers.processes["one"])
         servers.start("sentinel", SENTINEL, "--sentinel")
-        wait_for(servers.is_ready, seconds=30, what="the sentinel knows both servers")
+        sentinel = servers.processes["sentinel"]
+        wait_for(servers.is_ready, seconds=30, what="the sentinel knows both servers", server=sentinel)
         yield servers
     finally:
         for process in servers.processes.values():

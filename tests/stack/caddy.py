@@ -2,17 +2,16 @@
 
 import os
 import shutil
-import socket
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.stack.stack import PYTHON, REPOSITORY, free_port, wait_for
+from tests.stack.servers import listens, running_server
+from tests.stack.stack import PYTHON, REPOSITORY, free_port
 
 SHIPPED = REPOSITORY / "deploy/Caddyfile"
 ACME = """{{
@@ -62,9 +61,8 @@ def acme_server(folder: Path) -> Iterator[Authority]:
     """Run an ACME server. It reaches the names that it validates through the proxy, as it has no other DNS."""
     authority = Authority(free_port(), folder / "authority/pki/authorities/local/root.crt", free_port())
     text = ACME.format(folder=folder, port=authority.port)
-    with _running(folder, "acme", text, {"HTTP_PROXY": f"http://127.0.0.1:{authority.http_port}"}):
-        wait_for(authority.root.exists, seconds=60, what="the authority has a certificate")
-        wait_for(lambda: listens("127.0.0.1", authority.port), seconds=60, what="the ACME server listens")
+    variables = {"HTTP_PROXY": f"http://127.0.0.1:{authority.http_port}"}
+    with _running(folder, "acme", text, variables, lambda: authority.root.exists() and listens(authority.port)):
         yield authority
 
 
@@ -76,27 +74,17 @@ def proxy(folder: Path, authority: Authority, *, public_url: str, upstream: str)
         folder=folder, http_port=authority.http_port, https_port=port, port=authority.port, root=authority.root
     )
     text = SHIPPED.read_text().replace("{\n", head, 1)
-    with _running(folder, "proxy", text, {"PUBLIC_URL": public_url, "UPSTREAM": upstream}):
-        wait_for(lambda: listens("127.0.0.1", port), seconds=60, what="the proxy listens")
+    with _running(folder, "proxy", text, {"PUBLIC_URL": public_url, "UPSTREAM": upstream}, lambda: listens(port)):
         yield
 
 
-def listens(host: str, port: int) -> bool:
-    with suppress(OSError), socket.create_connection((host, port), 1):
-        return True
-    return False
-
-
 @contextmanager
-def _running(folder: Path, name: str, text: str, variables: dict[str, str]) -> Iterator[None]:
+def _running(
+    folder: Path, name: str, text: str, variables: dict[str, str], is_ready: Callable[[], bool]
+) -> Iterator[None]:
     path = folder / f"{name}.caddyfile"
     path.write_text(text)
     command = [find_caddy(), "run", "--config", str(path), "--adapter", "caddyfile"]
     environment = {**os.environ, **variables, "HOME": str(folder)}
-    with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
+    with running_server(command, is_ready=is_ready, log=folder / f"{name}.log", env=environment):
         yield
-    finally:
-        process.terminate()
-        process.wait(timeout=60)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.stack.caddy import Authority, listens
+from tests.stack.caddy import Authority
+from tests.stack.servers import listens, running_server
 from tests.stack.stack import PYTHON, REPOSITORY, wait_for
 from tests.standards.tools import program
 
@@ -90,16 +91,12 @@ def proxy(folder: Path, authority: Authority, *, public_url: str, upstream: str,
     variables = {"DATABASE_URL": database_url, "REQUESTS_CA_BUNDLE": str(authority.root)}
     environment = {**os.environ, **variables, "PATH": f"{programs}:{os.environ['PATH']}"}
     server = Nginx(folder, sites, environment)
-    process = subprocess.Popen([nginx, "-c", str(folder / "nginx.conf")])
-    try:
-        wait_for(lambda: listens("127.0.0.1", authority.http_port), seconds=60, what="nginx listens")
+    command = [nginx, "-c", str(folder / "nginx.conf")]
+    with running_server(command, is_ready=lambda: listens(authority.http_port), log=folder / "output.log") as process:
         register = ("--agree-tos", "--register-unsafely-without-email", "--non-interactive")
         webroot = ("--webroot", "--webroot-path", str(folder / "www"), "--domain", url.hostname or "")
         server.run("certbot", "certonly", *register, *webroot)
         (sites / "postrider").write_text((folder / "site").read_text().replace("mail.example.com", url.hostname or ""))
         server.run("systemctl", "reload", "nginx")
-        wait_for(lambda: listens("127.0.0.1", url.port or 443), seconds=60, what="nginx has loaded the site")
+        wait_for(lambda: listens(url.port or 443), seconds=60, what="nginx has loaded the site", server=process)
         yield server
-    finally:
-        process.terminate()
-        process.wait(timeout=60)

@@ -177,7 +177,8 @@ def running_cluster() -> Iterator[Cluster]:
             server.configure(client)
             server.start()
             # The first one is the primary.
-            wait_for(servers[0].is_primary, seconds=START_SECONDS, what="PostgreSQL has started")
+            first = servers[0]
+            wait_for(first.is_primary, seconds=START_SECONDS, what="PostgreSQL has started", server=first.process)
         cluster.run_as_superuser(f"CREATE ROLE postrider LOGIN CREATEDB PASSWORD '{PASSWORD}'")
         cluster.wait_for_standby()
         yield cluster

@@ -19,6 +19,7 @@ import psycopg
 from embedded.servers.accounts import account_for
 from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 from tests.stack.patroni import Cluster
+from tests.stack.servers import running_server
 from tests.stack.stack import REPOSITORY, free_port, wait_for
 from tests.standards import tools
 
@@ -69,11 +70,18 @@ def running_pgbouncer(server: str, *, pool_size: int) -> Iterator[PgBouncer]:
         account.give_ownership(path)
     # It refuses to run as root.
     command = [*program, *(["--user", account.name] if os.geteuid() == 0 else []), str(file)]
-    with (directory / "pgbouncer.log").open("wb") as log:
+    log_file = directory / "pgbouncer.log"
+    with log_file.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     pooler = PgBouncer(upstream._replace(netloc=f"{upstream.username}:{upstream.password}@127.0.0.1:{port}").geturl())
     try:
-        wait_for(lambda: _answers(pooler.url), seconds=START_SECONDS, what="PgBouncer answers")
+        wait_for(
+            lambda: _answers(pooler.url),
+            seconds=START_SECONDS,
+            what="PgBouncer answers",
+            server=process,
+            log=log_file,
+        )
         yield pooler
     finally:
         process.kill()
@@ -93,15 +101,12 @@ def running_balancer(cluster: Cluster, directory: Path) -> Iterator[str]:
     lines = [line for line in text.splitlines() if line.split()[:1] not in (["user"], ["group"])]
     file = directory / "haproxy.cfg"
     file.write_text("\n".join([*lines, ""]))
-    process = subprocess.Popen([haproxy, "-db", "-q", "-f", str(file)], start_new_session=True)
     account = urlsplit(cluster.url)
     url = account._replace(netloc=f"{account.username}:{account.password}@127.0.0.1:{port}", query="").geturl()
-    try:
-        wait_for(lambda: _answers(url), seconds=START_SECONDS, what="HAProxy has found the primary")
+    command = [haproxy, "-db", "-q", "-f", str(file)]
+    # It answers once it has found the primary.
+    with running_server(command, is_ready=lambda: _answers(url), log=directory / "haproxy.log"):
         yield url
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _answers(url: str) -> bool:

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import psycopg
 
+from embedded.logs import read_log_tail
 from embedded.servers import redis
 from embedded.servers.ports import choose_ports
 from lib.worker.failpoints import TERMINATE
@@ -29,6 +30,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # A machine that other programs keep busy may need most of it.
 START_SECONDS = 120
 PYTHON = sys.executable
+# The URL of a server, the name of the template in it and the API key.
+SHARED_TEMPLATE = "POSTRIDER_STACK_TEMPLATE"
 WORKER = ["-m", "celery", "-A", "config", "-q", "worker", "--pool", "threads", "--concurrency", "4",
           "--without-gossip", "--without-mingle", "--loglevel", "WARNING"]  # fmt: skip
 COMMANDS = {
@@ -66,14 +69,29 @@ def answers_200(url: str) -> bool:
     return False
 
 
-def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
-    """Poll until the condition is true. Raises AssertionError with the description `what`."""
-    deadline = time.monotonic() + seconds
+def wait_for(
+    condition: Callable[[], Any],
+    *,
+    seconds: float,
+    what: str,
+    server: "subprocess.Popen[Any] | None" = None,
+    log: Path | None = None,
+) -> Any:
+    """Poll until the condition is true. Raises AssertionError with the description `what`.
+
+    server: the process that is waited for; once it has ended, the error is raised without further waiting.
+    log: its output, whose last lines are part of the error.
+    """
+    deadline, failure = time.monotonic() + seconds, f"not within {seconds} s"
     while time.monotonic() < deadline:
         if result := condition():
             return result
+        if server and server.poll() is not None:
+            failure = f"{server.args!r} has ended with {server.returncode}"
+            break
         time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s: {what}")
+    tail = f"\nLast lines of {log}:\n{read_log_tail(log, lines=20)}" if log else ""
+    raise AssertionError(f"{failure}: {what}{tail}")
 
 
 @dataclass
@@ -116,7 +134,8 @@ class Stack:
     def start(self, *names: str, **variables: str) -> None:
         for name in names:
             kind = name.partition("-")[0]
-            with (self.logs / f"{name}.log").open("ab") as log:
+            log_file = self.logs / f"{name}.log"
+            with log_file.open("ab") as log:
                 self.processes[name] = subprocess.Popen(
                     [PYTHON, *COMMANDS[kind]],
                     cwd=self.repository,
@@ -125,9 +144,9 @@ class Stack:
                     stderr=log,
                     start_new_session=True,
                 )
-            self._wait_until_started(kind)
+            self._wait_until_started(kind, self.processes[name], log_file)
 
-    def _wait_until_started(self, kind: str) -> None:
+    def _wait_until_started(self, kind: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
         """Wait for a process that others connect to."""
         conditions: dict[str, Callable[[], bool]] = {
             "web": self.is_healthy,
@@ -137,7 +156,7 @@ class Stack:
             "submission": lambda: self.listens("SUBMISSION_PORTS"),
         }
         if condition := conditions.get(kind):
-            wait_for(condition, seconds=START_SECONDS, what=f"{kind} is ready")
+            wait_for(condition, seconds=START_SECONDS, what=f"{kind} is ready", server=server, log=log)
 
     def is_healthy(self) -> bool:
         return answers_200(f"{self.url}/healthz")
@@ -223,6 +242,10 @@ class Stack:
 @functools.cache
 def _template(server: str, repository: Path) -> tuple[str, str]:
     """Create a migrated database with the demo account, once per test run; return its name and the API key."""
+    shared_server, *template = os.environ.get(SHARED_TEMPLATE, "").split() or [""]
+    if shared_server == server:
+        name, key = template
+        return name, key
     name = f"stack_template_{uuid4().hex[:12]}"
     with psycopg.connect(database_url(server, "postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -231,6 +254,12 @@ def _template(server: str, repository: Path) -> tuple[str, str]:
     stack = Stack(logs=Path(), environment=environment, redis=None, repository=repository)
     stack.manage("migrate", "--verbosity", "0")
     return name, json.loads(stack.manage("create_demo"))["apiKey"]
+
+
+def share_template() -> None:
+    """Create the template in this process; processes that it starts copy it, too."""
+    server = os.environ["DATABASE_URL"]
+    os.environ[SHARED_TEMPLATE] = " ".join([server, *_template(server, REPOSITORY)])
 
 
 def _drop(server: str, name: str) -> None:

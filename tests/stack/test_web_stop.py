@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Self
 
 import pytest
 
+from tests.stack.servers import listens, running_server
 from tests.stack.stack import Stack, free_port, running_stack, wait_for
 from tests.standards.tools import program
 
@@ -144,13 +144,9 @@ def test_a_rolling_restart_behind_a_proxy_fails_no_request(tmp_path):
 def proxy(folder: Path, **ports: int) -> Iterator[None]:
     settings = folder / "haproxy.cfg"
     settings.write_text(PROXY.format(**ports))
-    with (folder / "haproxy.log").open("wb") as log:
-        process = subprocess.Popen([program("haproxy", package="haproxy"), "-f", settings], stdout=log, stderr=log)
-    try:
+    command = [program("haproxy", package="haproxy"), "-f", str(settings)]
+    with running_server(command, is_ready=lambda: listens(ports["port"]), log=folder / "haproxy.log"):
         yield
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def start(stack: Stack, name: str, port: int) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from emails.models import Email
 from tests.conftest import make_key
+from tests.stack.servers import running_server
 from tests.stack.stack import REPOSITORY, free_port, wait_for
 from tests.standards.tools import library, npm_modules, program, swaks
 from tests.submission.fixtures import run_submission
@@ -100,17 +101,15 @@ def running_alertmanager(folder: Path, configuration: str, **variables: str) -> 
     (folder / "alertmanager.yml").write_text(configuration)
     address = f"127.0.0.1:{free_port()}"
     arguments = ["--config.file=alertmanager.yml", "--storage.path=.", f"--web.listen-address={address}"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [path, *arguments, "--cluster.listen-address="],
-            cwd=folder, env={**os.environ, **variables}, stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
-        wait_for(lambda: is_ready(f"http://{address}"), seconds=60, what="Alertmanager is ready")
+    alertmanager = running_server(
+        [path, *arguments, "--cluster.listen-address="],
+        is_ready=lambda: is_ready(f"http://{address}"),
+        log=folder / "log",
+        cwd=folder,
+        env={**os.environ, **variables},
+    )
+    with alertmanager:
         yield f"http://{address}"
-    finally:
-        process.kill()
-        process.wait()
 
 
 def is_ready(url: str) -> bool:

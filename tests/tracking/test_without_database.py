@@ -1,9 +1,7 @@
 """The real web process with an unreachable database, and the hits once it is back."""
 
 import os
-import signal
 import socket
-import subprocess
 import threading
 import time
 import urllib.error
@@ -18,7 +16,8 @@ from django.db import connection
 
 from tests.conftest import make_account
 from tests.stack.limits import limited
-from tests.stack.stack import COMMANDS, PYTHON, REPOSITORY, START_SECONDS, free_port, wait_for
+from tests.stack.servers import running_server
+from tests.stack.stack import COMMANDS, PYTHON, REPOSITORY, free_port, wait_for
 from tests.tracking.conftest import BROWSER, TARGET, make_reader
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
@@ -46,17 +45,10 @@ def call(url: str, *, method: str = "GET", data: bytes | None = None):
 def web(tmp_path: Path, database_url: str) -> Iterator[str]:
     port = free_port()
     environment = {**os.environ, "PORT": str(port), "DATABASE_URL": database_url, "WEB_CONCURRENCY": "1"}
-    with (tmp_path / "web.log").open("ab") as log:
-        process = subprocess.Popen(
-            [PYTHON, *COMMANDS["web"]], cwd=REPOSITORY, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_for(lambda: is_alive(url), seconds=START_SECONDS, what="the web process answers")
+    url, command = f"http://127.0.0.1:{port}", [PYTHON, *COMMANDS["web"]]
+    options = {"cwd": REPOSITORY, "env": environment}
+    with running_server(command, is_ready=lambda: is_alive(url), log=tmp_path / "web.log", **options):
         yield url
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
 
 
 def is_alive(url: str) -> bool:

@@ -1,13 +1,13 @@
 """oidc-provider, a certified provider on Node, as the identity provider of a test."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.stack.stack import free_port, wait_for
+from tests.stack.servers import running_server
+from tests.stack.stack import free_port
 from tests.standards.tools import npm_modules, program
 
 SCRIPT = Path(__file__).with_name("provider.mjs")
@@ -55,16 +55,6 @@ def running_provider(directory: Path, *, public_url: str) -> Iterator[RealProvid
     entry = npm_modules(MODULE) / "oidc-provider" / "lib" / "index.js"
     provider = RealProvider(directory / "provider.json", public_url=public_url)
     command = [program("node", package="nodejs"), str(SCRIPT), str(entry), str(directory / "provider.json")]
-    with (directory / "provider.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        wait_for(
-            lambda: "ready" in (directory / "provider.log").read_text() or process.poll() is not None,
-            seconds=60,
-            what="the provider is ready",
-        )
-        assert process.poll() is None, (directory / "provider.log").read_text()
+    log = directory / "provider.log"
+    with running_server(command, is_ready=lambda: "ready" in log.read_text(), log=log):
         yield provider
-    finally:
-        process.kill()
-        process.wait()
