@@ -9,7 +9,7 @@ from typing import Any
 import hypothesis
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from django.contrib.auth.hashers import make_password
+from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from django.core.cache import cache as django_cache
 from django.test import Client, TransactionTestCase
 
@@ -162,6 +162,15 @@ def _no_threads() -> Iterator[None]:
         patch.setattr(SuspensionList, "_refresh", lambda _: None)
         patch.setattr(suspended_workspaces, "_ids", frozenset())
         patch.setattr(tracking_hosts, "_hosts", {})
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fast_password_hashes() -> Iterator[None]:
+    """Let Argon2 use the least time and memory: a hash of its usual cost takes longer than most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, least in (("time_cost", 1), ("memory_cost", 8), ("parallelism", 1)):
+            patch.setattr(Argon2PasswordHasher, name, least)
         yield
 
 
