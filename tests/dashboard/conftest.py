@@ -167,6 +167,12 @@ def staff(db: None) -> Client:
     return signed_in(User.objects.create_superuser("staff@postrider.example", "correct horse battery"))
 
 
+@pytest.fixture
+def helper(db: None) -> User:
+    """A member of the staff with no permission."""
+    return User.objects.create(email="helper@postrider.example", is_staff=True)
+
+
 @pytest.fixture(autouse=True)
 def _fresh_throttles(monkeypatch: Any) -> None:
     # Each test starts with full buckets.
@@ -203,7 +209,8 @@ def phone(browser, live_server):
     context.close()
 
 
-@pytest.fixture(params=LOOKS)
+# One look is enough in most runs: page_problems (axe.py) also measures the width of a phone.
+@pytest.fixture(params=[LOOKS[0], *(pytest.param(*one.values, id=one.id, marks=pytest.mark.long) for one in LOOKS[1:])])
 def look(request, browser, live_server):
     """A desktop and a phone; `look.name` names the combination with light or dark mode, for screenshots."""
     width, scheme = request.param

@@ -11,8 +11,7 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from tests.conftest import PASSWORD, Account, make_account
-from tests.dashboard.browser import Visit
-from tests.dashboard.conftest import signed_in
+from tests.dashboard.browser import Visit, use_session
 from tests.tracking.conftest import make_reader
 from tracking.suspensions import suspended_workspaces
 from workspaces.account_status import confirmation_token, suspend_workspace
@@ -39,8 +38,7 @@ class Guest:
     account: Account
 
     def sign_in(self, user: User | None = None) -> None:
-        session = signed_in(user or self.account.owner).cookies["session"].value
-        self.visit.page.context.add_cookies([{"name": "session", "value": session, "url": self.visit.base_url}])
+        use_session(self.visit, user or self.account.owner)
 
     def submit(self, **values: str) -> None:
         """Fill in the fields and send their form."""

@@ -1,72 +1,18 @@
 import json
-import re
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import PASSWORD, make_account, make_domain, make_key
-from tests.dashboard.axe import violations
+from tests.conftest import make_account, make_key
+from tests.dashboard.axe import PHONE, page_problems
 from tests.dashboard.browser import listener, sign_in
-from tests.dashboard.conftest import make_caught, make_email
+from tests.dashboard.conftest import make_email
 from tests.dashboard.hostile import STRINGS, bundles
 from tests.dashboard.routes import ROUTES, paths_of
 from tests.dashboard.scenario import fill_workspace_with
 from webhooks.services import create_webhook
-from workspaces.models import User, Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def test_a_new_user_signs_up_and_reads_email(visit):
-    page = visit.go("/dashboard/signup/")
-    page.get_by_label("Email address").fill("ada@lovelace.example")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_label("Workspace").fill("Analytical Engines")
-    visit.keep_screenshot("sign-up")
-    page.get_by_role("button", name="Create account").click()
-    expect(page.get_by_role("heading", name="Send your first email in four steps")).to_be_visible()
-    visit.keep_screenshot("overview-empty")
-
-    page.get_by_role("link", name="Create an API key").click()
-    page.get_by_label("Name").fill("Shop, production")
-    page.get_by_role("button", name="Create key").click()
-    expect(page.locator("#created-key")).to_have_text(re.compile(r"^pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}$"))
-    visit.keep_screenshot("key-issued")
-
-    workspace = Workspace.objects.get()
-    make_email(workspace, subject="Your receipt", html="<h1>Thank you</h1>")
-    make_caught(workspace, subject="Your receipt")
-    visit.go("/dashboard/emails/")
-    page.get_by_role("link", name="Your receipt").click()
-    expect(page.frame_locator("iframe").get_by_role("heading", name="Thank you")).to_be_visible()
-    visit.keep_screenshot("email")
-
-    page.get_by_role("link", name="Inbox").click()
-    page.get_by_role("link", name="Your receipt").click()
-    expect(page.frame_locator("iframe").get_by_role("heading", name="Hello in HTML")).to_be_visible()
-    page.get_by_role("button", name="Headers").click()
-    expect(page.get_by_role("rowheader", name="MIME-Version")).to_be_visible()
-    page.get_by_role("button", name="Source").click()
-    expect(page.get_by_text("Content-Type: multipart/alternative")).to_be_visible()
-    visit.keep_screenshot("inbox")
-    assert not visit.complaints
-
-
-def test_an_owner_revokes_a_key_and_adds_a_domain(visit):
-    sign_in(visit, make_account("alice").owner.email)
-    page = visit.go("/dashboard/keys/add/")
-    page.get_by_label("Name").fill("Old shop")
-    page.get_by_role("button", name="Create key").click()
-    page.get_by_role("link", name="Done").click()
-    page.get_by_role("link", name="Revoke").click()
-    page.get_by_role("button", name="Revoke key").click()
-    expect(page.get_by_text("Old shop was revoked")).to_be_visible()
-
-    visit.go("/dashboard/domains/add/")
-    page.get_by_label("Domain").fill("mail.example.com")
-    page.get_by_role("button", name="Add domain").click()
-    expect(page.get_by_text("._domainkey.mail.example.com")).to_be_visible()
-    assert not visit.complaints
 
 
 def test_an_owner_switches_workspaces(visit):
@@ -82,49 +28,17 @@ def test_an_owner_switches_workspaces(visit):
     assert not visit.complaints
 
 
-@pytest.mark.parametrize(
-    "path", ["", "emails/", "inbox/", "domains/", "domains/add/", "keys/", "keys/add/", "password/"]
-)
-def test_pages_fit_a_phone(phone, path):
-    account = make_account("alice")
-    make_domain(account.workspace, "alice.example")
-    make_email(account.workspace, subject="A rather long subject, the way that shops write them in spring")
-    make_caught(account.workspace)
-    sign_in(phone, account.owner.email)
-
-    page = phone.go(f"/dashboard/{path}")
-
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    phone.keep_screenshot(f"phone-{path.replace('/', '-') or 'overview'}")
-    assert not phone.complaints
-
-
 def test_a_phone_shows_a_long_url_and_labelled_dates(phone):
     account = make_account("alice")
     webhook, _ = create_webhook(account.workspace, url=f"https://shop.example/{'hooks' * 20}", events=["delivered"])
     make_key(account.workspace)
     sign_in(phone, account.owner.email)
 
-    page = phone.go(f"/dashboard/webhooks/{webhook.id}/delete/")
-    assert not phone.is_wider_than_window()
-    assert not violations(page)
+    phone.go(f"/dashboard/webhooks/{webhook.id}/delete/")
+    assert page_problems(phone, "long-url") == []
 
     cell = phone.go("/dashboard/keys/").get_by_role("cell", name="Never").first
     assert "Last used" in cell.evaluate("cell => getComputedStyle(cell, '::before').content")
-    assert not violations(page)
-
-
-@pytest.mark.parametrize("path", ["suppressions/", "keys/", "webhooks/", "templates/", "members/"])
-def test_german_titles_are_complete_on_a_phone(phone, path):
-    account = make_account("alice")
-    sign_in(phone, account.owner.email)
-    User.objects.update(language="de")
-
-    title = phone.go(f"/dashboard/{path}").locator("header h1 .truncate")
-
-    assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
-    assert not phone.is_wider_than_window()
-    phone.keep_screenshot(f"phone-de-{path.strip('/')}")
 
 
 def test_long_code_scrolls_in_its_box(look):
@@ -135,14 +49,12 @@ def test_long_code_scrolls_in_its_box(look):
     page.get_by_role("button", name="Create key").click()
     code = page.get_by_role("group", name="Code").first
     expect(code).to_contain_text("curl")
-    look.keep_screenshot(f"code-{look.name}")
-
+    assert page_problems(look, "code") == []
+    page.set_viewport_size(PHONE)
     code.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function("document.activeElement.scrollLeft > 0")
-    assert not look.is_wider_than_window()
     assert page.locator("#created-key").evaluate("key => key.scrollWidth <= key.clientWidth")
-    assert not violations(page)
 
     page.locator(".pr-samples .pr-copy").first.click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -150,12 +62,14 @@ def test_long_code_scrolls_in_its_box(look):
     assert not look.complaints
 
 
-def test_hostile_text_stays_text_on_every_page(visit, settings):
+@pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.long)])
+def test_hostile_text_stays_text_on_every_page(visit, settings, count):
+    """With more bundles, fewer texts are cut at the length of a field."""
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     account = make_account("alice")
     assert len(set(STRINGS)) == 40
     with_objects: list[str] = []
-    for text in bundles(5):
+    for text in bundles(count):
         paths = paths_of(fill_workspace_with(account, text))
         with_objects += [path for route, path in paths.items() if "<" in ROUTES[route] and route.endswith("change")]
     sign_in(visit, account.owner.email)
@@ -237,26 +151,3 @@ BLOCKED_MESSAGES = ("content security policy", "sandboxed", "refused", "does not
 
 def _is_blocked(complaint: str) -> bool:
     return any(words in complaint.lower() for words in BLOCKED_MESSAGES)
-
-
-def test_staff_pages_are_clean(visit):
-    account = make_account("alice")
-    account.owner.is_staff = account.owner.is_superuser = True
-    account.owner.save()
-    make_domain(account.workspace, "alice.example")
-    make_email(account.workspace)
-    page = visit.go("/admin/")
-    page.locator("[name=username]").fill(account.owner.email)
-    page.locator("[name=password]").fill(PASSWORD)
-    page.locator("[type=submit]").click()
-    expect(page.get_by_role("link", name="Workspaces").first).to_be_visible()
-    visit.keep_screenshot("staff")
-
-    for path in ("workspaces/user/", "workspaces/user/add/", "workspaces/workspace/", "workspaces/workspace/add/"):
-        visit.go(f"/admin/{path}")
-        visit.keep_screenshot(f"staff-{path.replace('/', '-')}")
-    for path in ("workspaces/membership/add/", "workspaces/apikey/", "domains/domain/", "emails/email/"):
-        visit.go(f"/admin/{path}")
-
-    visit.go("/dashboard/")
-    assert not visit.complaints

@@ -10,14 +10,13 @@ from playwright.sync_api import expect
 from emails.models import Attachment, Email, Recipient
 from events.models import Event
 from inbound.inbox.models import CaughtMail
-from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.conftest import make_account, make_domain
-from tests.dashboard.axe import violations
+from tests.dashboard.axe import page_problems, violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import make_email
+from tests.dashboard.queue_runs import deliver_to_inbox, run_in_thread
 from tests.dashboard.scenario import fill_workspace
-from tests.dashboard.test_journeys import deliver_to_inbox, run_in_thread
 from tests.emails.builders import accept
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -188,43 +187,6 @@ def test_a_preview_is_as_high_as_its_content_and_has_the_width_of_a_phone(visit,
     assert not visit.complaints
 
 
-def test_a_bounce_is_understood_and_the_address_released(visit, account):
-    mixed_email(account.workspace)
-    sign_in(visit, account.owner.email)
-
-    page = visit.go("/dashboard/emails/")
-    expect(page.locator(".pr-table .pr-badge")).to_have_text("1 of 3 bounced")
-    page.get_by_role("link", name="Team news").click()
-    page.get_by_role("link", name="Remove from the suppression list").click()
-    page.get_by_role("button", name="Remove").click()
-
-    expect(page.get_by_text("gone@example.com was removed.")).to_be_visible()
-    assert not Suppression.objects.exists()
-    assert not visit.complaints
-
-
-def test_a_scheduled_email_is_moved_and_then_sent_now(visit, account):
-    make_domain(account.workspace, "alice.example")
-    later = datetime.now(UTC) + timedelta(days=1)
-    run_in_thread(lambda: accept(account.workspace, "ada@example.com", scheduled_for=later))
-    email = Email.objects.get()
-    sign_in(visit, account.owner.email)
-
-    page = visit.go(f"/dashboard/emails/{email.id}/")
-    page.get_by_role("link", name="Reschedule").click()
-    page.get_by_label("Send at").fill((later + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M"))
-    page.get_by_role("button", name="Reschedule").click()
-    expect(page.get_by_text("The email was rescheduled.")).to_be_visible()
-    page.get_by_role("link", name="Reschedule").click()
-    page.get_by_role("button", name="Send now").click()
-    expect(page.get_by_text("The email is queued.")).to_be_visible()
-    deliver_to_inbox()
-    page.reload()
-
-    expect(page.locator(".pr-hero")).to_contain_text("delivered")
-    assert not visit.complaints
-
-
 def test_the_pages_of_emails_look_right(look, account):
     objects = fill_workspace(account)
     mixed = mixed_email(account.workspace)
@@ -234,9 +196,7 @@ def test_the_pages_of_emails_look_right(look, account):
     problems = []
 
     def check(name: str) -> None:
-        look.keep_screenshot(f"emails-{name}-{look.name}")
-        problems.extend([f"{name}: wider than the window"] if look.is_wider_than_window() else [])
-        problems.extend(f"{name}: {violation}" for violation in violations(look.page))
+        problems.extend(page_problems(look, f"emails-{name}"))
 
     look.go("/dashboard/emails/")
     check("list")

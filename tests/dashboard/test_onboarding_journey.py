@@ -1,5 +1,6 @@
 """From sign-up to the first email with the commands of the onboarding steps, and keyboard shortcuts, in Chromium."""
 
+import json
 import re
 import subprocess
 
@@ -7,10 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from domains.models import Domain
-from emails.models import Email
 from tests.conftest import PASSWORD, make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
+from tests.dashboard.queue_runs import deliver_to_inbox
 from tests.standards.tools import program
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -44,6 +45,7 @@ def test_the_steps_lead_to_the_first_email(visit, live_server, settings):
     page.get_by_label("Name").fill("Shop")
     page.get_by_label("Scope").select_option("full_access")
     page.get_by_role("button", name="Create key").click()
+    expect(page.locator("#created-key")).to_have_text(re.compile(r"^pr_[0-9A-Za-z]{22}_[0-9A-Za-z]{49}$"))
     key = page.locator("#created-key").inner_text().strip()
 
     visit.go("/dashboard/")
@@ -57,14 +59,21 @@ def test_the_steps_lead_to_the_first_email(visit, live_server, settings):
     page.reload()
     expect(page.locator(".pr-steps .pr-done")).to_have_count(3)
     assert not violations(page)
-    assert '"status":"queued"' in run_command(page.locator("#curl").inner_text(), key=key)
-    Email.objects.all().delete()
+    sent = json.loads(run_command(page.locator("#curl").inner_text(), key=key))
+    assert sent["status"] == "queued"
     page.get_by_role("button", name="Send a test email").click()
 
     expect(page.get_by_text("A test email to ada@lovelace.example was accepted.")).to_be_visible()
     expect(page.frame_locator("iframe").get_by_role("heading", name="It works")).to_be_visible()
+    visit.go(f"/dashboard/emails/{sent['id']}/")
+    expect(page.locator(".pr-hero")).to_contain_text("queued")
+    deliver_to_inbox()
+    page.reload()
+    expect(page.locator(".pr-hero")).to_contain_text("delivered")
+    expect(page.locator(".pr-timeline")).to_contain_text("Delivered")
     visit.go("/dashboard/")
     expect(page.get_by_role("heading", name="Send your first email in four steps")).to_have_count(0)
+    expect(page.locator(".pr-of-delivered")).to_contain_text("100.0%")
     assert not visit.complaints
 
 

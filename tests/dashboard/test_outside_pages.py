@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import make_account
-from tests.dashboard.axe import violations
+from tests.dashboard.axe import page_problems
 from tests.dashboard.browser import Visit
 from tests.dashboard.conftest import signed_in
 from tests.dashboard.guests import PAGES, Guest
@@ -22,15 +22,12 @@ LOOKS = {
 
 
 def problems_of(visit: Visit, name: str, *, status: int) -> list[str]:
-    """Keep a screenshot of the page; return its violations, errors in the console, and an unexpected status."""
-    visit.keep_screenshot(f"outside-{name}")
-    problems = [*violations(visit.page), *(text for text in visit.complaints if STATUS_MESSAGE not in text)]
-    if visit.is_wider_than_window():
-        problems.append("wider than the window")
+    """Return the problems of the page, errors in the console, and an unexpected status."""
+    problems = [text for text in visit.complaints if STATUS_MESSAGE not in text]
     found = visit.page.evaluate("performance.getEntriesByType('navigation')[0].responseStatus")
     if found != status:
-        problems.append(f"status {found} instead of {status}")
-    return [f"{name}: {problem}" for problem in problems]
+        problems.append(f"{name}: status {found} instead of {status}")
+    return problems + page_problems(visit, f"outside-{name}")
 
 
 # Axe needs scripts, which the pages for recipients forbid.
@@ -49,7 +46,7 @@ def test_pages_are_accessible(browser, live_server, look):
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["phone", pytest.param("desktop", marks=pytest.mark.long)])
 def test_pages_without_a_database_are_accessible(browser, tmp_path, look):
     account = make_account("alice")
     reader, session = make_reader(account.workspace), signed_in(account.owner).cookies["session"].value

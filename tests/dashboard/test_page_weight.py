@@ -11,7 +11,7 @@ from tests.conftest import make_account
 from tests.dashboard.browser import Visit, sign_in
 from tests.dashboard.conftest import make_email
 from tests.dashboard.page_weight import FIRST_VISIT, REPEAT_VISIT, weigh
-from tests.dashboard.routes import paths_of
+from tests.dashboard.routes import PAGES, paths_of
 from tests.dashboard.scenario import fill_workspace
 from workspaces.models import Usage
 
@@ -38,11 +38,17 @@ def visit(browser, server):
     context.close()
 
 
-def test_every_page_is_small(visit):
+# Each page with other scripts or styles than the lists and forms.
+HEAVIEST = ("index", "usage", "emails_email_changelist", "emails_email_change", "templates_app_template_add")
+
+
+@pytest.mark.parametrize("names", [HEAVIEST, pytest.param(PAGES, marks=pytest.mark.long)], ids=["heaviest", "all"])
+def test_every_page_is_small(visit, names):
     account = make_account("alice", plan="pro")
     for number in range(60):
         make_email(account.workspace, subject=f"Your receipt for the order {number}")
-    paths = [*paths_of(fill_workspace(account)).values(), *DOCUMENTATION]
+    filled = paths_of(fill_workspace(account))
+    paths = [*(filled[name] for name in names), *DOCUMENTATION]
     sign_in(visit, account.owner.email)
     weights = {path: weigh(visit.page, visit.base_url + path) for path in paths}
 

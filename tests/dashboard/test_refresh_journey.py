@@ -8,7 +8,7 @@ from tests.conftest import make_account, make_domain
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import make_caught, make_email
-from tests.dashboard.test_journeys import deliver_to_inbox, run_in_thread
+from tests.dashboard.queue_runs import deliver_to_inbox, run_in_thread
 from tests.emails.builders import accept
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -9,7 +9,7 @@ from tests.conftest import make_account
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import make_email
-from tests.dashboard.test_journeys import send_due_events
+from tests.dashboard.queue_runs import send_due_events
 from tests.webhooks.conftest import publish_event
 from tests.webhooks.receiver import Receiver, status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery

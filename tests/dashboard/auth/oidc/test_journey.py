@@ -112,26 +112,6 @@ def test_roles_follow_the_claims_at_each_sign_in(visit, provider, use_provider, 
     assert not user.memberships.exists()
 
 
-def test_a_person_without_a_group_gets_no_account(visit, provider, use_provider):
-    provider.set_person("eve", email="eve@example.com", email_verified=True, groups=["other"])
-    sign_in(visit, "eve")
-
-    expect(visit.page.get_by_text("has no access to this page")).to_be_visible()
-    assert not User.objects.filter(email="eve@example.com").exists()
-
-
-def test_a_group_claim_that_is_absent_changes_nothing_and_signs_nobody_in(visit, provider, use_provider):
-    provider.set_person("grace", email="grace@example.com", email_verified=True, groups=["mail"])
-    sign_in(visit, "grace")
-    expect_overview(visit)
-
-    provider.set_person("grace", email="grace@example.com", email_verified=True)
-    sign_in_again(visit)
-
-    expect(visit.page.get_by_text("did not send the claims that your access depends on")).to_be_visible()
-    assert User.objects.get(email="grace@example.com").memberships.get().role == "member"
-
-
 def test_an_account_that_exists_is_linked_by_its_password(visit, provider, use_provider, account):
     provider.set_person("alice", email=account.owner.email, email_verified=True, groups=[])
     sign_in(visit, "alice")
@@ -144,18 +124,6 @@ def test_an_account_that_exists_is_linked_by_its_password(visit, provider, use_p
     expect_overview(visit)
     assert account.owner.identities.get().subject == "alice"
     assert not own_complaints(visit)
-
-
-def test_two_people_with_one_address_do_not_share_an_account(visit, phone, provider, use_provider):
-    for name in ("grace", "impostor"):
-        provider.set_person(name, email="grace@example.com", email_verified=True, groups=["mail"])
-    sign_in(visit, "grace")
-    expect_overview(visit)
-
-    sign_in(phone, "impostor")
-
-    expect(phone.page.get_by_text("Another account at Example ID is linked")).to_be_visible()
-    check_page(phone, "oidc-two-accounts-phone")
 
 
 def test_staff_sign_in_and_out_at_their_site(visit, provider, use_provider):

@@ -1,0 +1,82 @@
+"""The real queue processors, run once in a thread beside Chromium."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+
+from delivery.transports.relay import inbox_transport
+from emails.sending.emails_work import EmailQueueWork
+from inbound.inbox import receiver as inbox_receiver
+from lib.network.address_guard import Guard
+from lib.network.resolver import Resolver
+from lib.network.target_urls import UrlRules
+from lib.worker.event_loop import network_loop
+from lib.worker.processor import QueueProcessor
+from tests.stack.stack import free_port
+from webhooks.sending.post import Poster
+from webhooks.sending.webhooks_work import WebhookQueueWork
+
+
+@contextmanager
+def inbox() -> Iterator[int]:
+    """Run the built-in inbox in the network event loop; yield its port."""
+    port = free_port()
+    serving = asyncio.run_coroutine_threadsafe(inbox_receiver.serve(port), network_loop())
+    wait_for(port)
+    yield port
+    serving.cancel()
+
+
+def wait_for(port: int) -> None:
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    pytest.fail("the inbox does not listen")
+
+
+def run_in_thread(work) -> None:
+    """Run in a separate thread: the test thread runs playwright's event loop."""
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as failure:  # noqa: BLE001 - reported by the test thread
+            failures.append(failure)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert not failures, failures
+
+
+def deliver_to_inbox() -> None:
+    """Send all due emails to the built-in inbox."""
+    with inbox() as port:
+        run_in_thread(QueueProcessor(EmailQueueWork(inbox_transport(port=port, ehlo_name="localhost"), sessions=4)).run)
+
+
+def send_due_events() -> None:
+    """Send all due webhook events."""
+
+    def work() -> None:
+        resolver = Resolver([("127.0.0.1", 9)], lifetime_seconds=0.2)
+        poster = Poster(UrlRules(guard=Guard(allow_private=True)), resolver=resolver)
+        QueueProcessor(WebhookQueueWork(poster, sessions=4)).run()
+        asyncio.run_coroutine_threadsafe(poster.close(), network_loop()).result(5)
+
+    run_in_thread(work)
