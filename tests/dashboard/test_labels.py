@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 
-import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 from django.utils import translation
@@ -17,13 +16,12 @@ from domains.models import Domain
 from emails.models import Entrance, Recipient
 from emails.states import EmailStatus
 from suppressions.models import Suppression
-from tests.conftest import make_account
-from tests.dashboard.conftest import signed_in
 from tests.dashboard.routes import paths_of
 from tests.dashboard.scenario import fill_workspace
+from tests.dashboard.test_assets import ICON, present_icons
 from webhooks.formats import format_choices
 from webhooks.models import WebhookDeliveryStatus
-from workspaces.models import ApiKey, AuditEntry, Membership, User
+from workspaces.models import ApiKey, AuditEntry, Membership, User, Workspace
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted([*ROOT.glob("dashboard/templates/**/*.html"), *ROOT.glob("tracking/templates/**/*.html")])
@@ -73,19 +71,16 @@ class TestTemplates:
 
         assert not found, "\n".join(found)
 
-    @pytest.mark.parametrize(
-        "template",
-        [
+    def test_unmarked_text_is_detected(self):
+        templates = (
             "<p>Hello</p>",
             "{% if x %}Hello{% endif %}",
             '<a aria-label="Hello">x</a>',
             '{% include "x.html" with title="Hello you" %}',
             '{{ x|default:"nothing" }}',
             "{% translate 'a' %} and more",
-        ],
-    )
-    def test_unmarked_text_is_detected(self, template):
-        assert self.unmarked(template)
+        )
+        assert [template for template in templates if not self.unmarked(template)] == []
 
     def unmarked(self, template: str) -> list[str]:
         parameters = [text for tag in self.TAG.finditer(template) for text in self.words_in(tag)]
@@ -156,13 +151,11 @@ class TestSources:
         "Confirmation": 0,
     }
 
-    @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-    def test_mark_every_text(self, path):
-        assert not self.unmarked(path.read_text())
-
-    @pytest.mark.parametrize("source", ["page(title='Hello')", "messages.success(request, f'{x} is here')"])
-    def test_unmarked_text_is_detected(self, source):
-        assert self.unmarked(source)
+    def test_mark_every_text(self):
+        found = {str(path.relative_to(ROOT)): self.unmarked(path.read_text()) for path in SOURCES}
+        assert {path: texts for path, texts in found.items() if texts} == {}
+        assert self.unmarked("page(title='Hello')")
+        assert self.unmarked("messages.success(request, f'{x} is here')")
 
     def unmarked(self, source: str) -> list[str]:
         calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
@@ -218,38 +211,27 @@ class TestPages:
         re.IGNORECASE | re.MULTILINE | re.VERBOSE,
     )
 
-    @pytest.fixture
-    def pseudo(self, monkeypatch):
-        language = Bracketed("en-gb")
-        monkeypatch.setitem(trans_real._translations, "en-gb", language)
-        with translation.override("en-gb"):
-            yield
-
-    def test_show_no_unmarked_text(self, db, settings, pseudo):
+    def test_show_marked_texts_no_english_sentence_in_german_and_known_icons(self, alice, owner, settings, monkeypatch):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-        account = make_account("alice", plan="pro")
-        User.objects.update(language="en-gb")
-        paths = paths_of(fill_workspace(account))
-        client = signed_in(account.owner)
-
-        found = {route: self.unmarked(client.get(path).content.decode()) for route, path in paths.items()}
-
-        assert not any(found.values()), "\n".join(f"{text}: {route}" for route in found for text in found[route])
-
-    def test_show_no_english_sentence_in_german(self, db, settings):
-        settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-        account = make_account("alice", plan="pro")
-        paths = paths_of(fill_workspace(account))
-        client = signed_in(account.owner)
-        german = {"accept-language": "de"}
+        Workspace.objects.update(plan="pro")
+        paths = paths_of(fill_workspace(alice))
         sentences = english_sentences()
 
-        pages = {route: client.get(path, headers=german).content.decode() for route, path in paths.items()}
+        german = {route: owner.get(path, headers={"accept-language": "de"}).text for route, path in paths.items()}
+        monkeypatch.setitem(trans_real._translations, "en-gb", Bracketed("en-gb"))
+        User.objects.update(language="en-gb")
+        with translation.override("en-gb"):
+            unmarked = {route: self.unmarked(owner.get(path).text) for route, path in paths.items()}
 
+        assert not any(unmarked.values()), "\n".join(
+            f"{text}: {route}" for route in unmarked for text in unmarked[route]
+        )
         assert len(sentences) > 200
-        assert 'lang="de"' in pages["index"]
-        found = [(route, text) for route, page in pages.items() for text in sentences if text in page]
-        assert found == []
+        assert 'lang="de"' in german["index"]
+        assert [(route, text) for route, page in german.items() for text in sentences if text in page] == []
+        icons = {name for page in german.values() for name in ICON.findall(page)}
+        assert len(icons) > 30
+        assert icons - present_icons() == set(), "Add them to dashboard/assets/icons.txt, and run bin/assets.py."
 
     def unmarked(self, page: str) -> list[str]:
         reader = Reader(set(), self.DATA)

@@ -22,6 +22,8 @@ from streams.models import Stream
 from streams.services import create_stream, pause_stream, update_stream
 from tests.conftest import PASSWORD, Api, code_of, make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email
+from tests.dashboard.routes import staff_paths
+from tests.dashboard.test_assets import ICON, present_icons
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
 from workspaces.account_status import lift_suspension, suspend_workspace
@@ -51,32 +53,39 @@ HOOKS = ["webhooks/webhook", "webhooks/webhookdelivery"]
 PAGES = [*(f"workspaces/{kind}" for kind in KINDS), "domains/domain", *HOOKS, "emails/email", "inbox/caughtmail"]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_pages_load(staff, rows, page):
-    listed = staff.get(f"/admin/{page}/")
-    detail = staff.get(f"/admin/{page}/{quote(rows[page].pk)}/change/")
+def test_the_pages_load(staff, rows):
+    secrets = (ApiKey.objects.get().secret_hash, rows["workspaces/user"].password, "Private matter", "whsec_")
+    secrets = (*secrets, WebhookSecret.objects.get().sealed_secret)
+    for page in PAGES:
+        listed = staff.get(f"/admin/{page}/")
+        detail = staff.get(f"/admin/{page}/{quote(rows[page].pk)}/change/")
+        assert (listed.status_code, detail.status_code) == (200, 200), page
+        assert [secret for secret in secrets if secret in listed.text + detail.text] == [], page
+    for query in ("workspaces/user/?is_staff__exact=1", "workspaces/workspace/?plan__exact=free"):
+        assert staff.get(f"/admin/{query}").status_code == 200
 
-    assert (listed.status_code, detail.status_code) == (200, 200)
-    shown = listed.content.decode() + detail.content.decode()
-    key = ApiKey.objects.get()
-    sealed = WebhookSecret.objects.get().sealed_secret
-    for secret in (key.secret_hash, rows["workspaces/user"].password, "Private matter", sealed, "whsec_"):
-        assert secret not in shown
+    read_only = ("workspaces/apikey", "domains/domain", "emails/email", "inbox/caughtmail")
+    for page in read_only:
+        pk = quote(rows[page].pk)
+        statuses = {
+            staff.get(f"/admin/{page}/add/").status_code,
+            staff.post(f"/admin/{page}/{pk}/delete/", {"post": "yes"}).status_code,
+            staff.post(f"/admin/{page}/{pk}/change/", {"name": "x"}).status_code,
+        }
+        assert statuses == {403}, page
+    icons = {name for path in staff_paths() for name in ICON.findall(staff.get(path).text)}
+    assert icons - present_icons() == set(), "Add them to dashboard/assets/icons.txt, and run bin/assets.py."
 
 
-def test_the_delete_button_has_no_model_name_in_the_wrong_place(staff, rows):
+def test_the_delete_button_has_no_model_name_in_the_wrong_place(staff, alice):
     User.objects.filter(is_staff=True).update(language="de")
-    user = rows["workspaces/user"]
+    path = f"/admin/workspaces/user/{alice.owner.pk}"
 
-    shown = staff.get(f"/admin/workspaces/user/{user.pk}/change/").content.decode()
+    shown = staff.get(f"{path}/change/").text
 
-    button = re.search(rf'<a href="/admin/workspaces/user/{user.pk}/delete/"[^>]*>(.*?)</a>', shown, re.DOTALL)
+    button = re.search(rf'<a href="{path}/delete/"[^>]*>(.*?)</a>', shown, re.DOTALL)
     assert button is not None
     assert strip_tags(button[1]).strip() == "Löschen"
-
-
-def test_the_front_page_loads(staff):
-    assert staff.get("/admin/").status_code == 200
 
 
 @pytest.fixture
@@ -99,9 +108,9 @@ def test_the_front_page_and_a_page_show_the_states_of_transports(staff, alice):
     assert "shop.example" in page
 
 
-def test_the_page_of_transports_is_for_staff(client, alice):
+def test_pages_of_staff_are_not_for_owners(client, alice):
     client.force_login(alice.owner)
-    assert client.get("/admin/transports/").status_code == 302
+    assert client.get("/admin/transports/").status_code == client.get("/admin/queue/").status_code == 302
 
 
 def test_staff_see_the_transports_of_an_email_whatever_its_owner_sees(staff, alice):
@@ -126,19 +135,22 @@ def test_staff_change_the_route_of_a_stream(staff, alice):
     assert stream.transport_route == "default"
 
 
-def test_the_sidebar_leads_to_every_model(staff):
-    page = staff.get("/admin/").content.decode()
+def test_the_front_page_leads_to_every_model(staff):
+    page = staff.get("/admin/").text
 
     for model in admin.site._registry:
         assert f'href="/admin/{model._meta.app_label}/{model._meta.model_name}/"' in page, model
     # Every model has a section and an icon; "More" lists models without one.
     assert "More" not in page
+    assert "Postrider staff" in page
+    assert isinstance(admin.site._wrapped, StaffSite)
+    assert "dashboard/copy" in staff.get("/admin/security/").text
 
 
-def test_the_sidebar_hides_models_without_view_permission(client, db):
-    client.force_login(User.objects.create(email="helper@postrider.example", is_staff=True))
+def test_the_sidebar_hides_models_without_view_permission(client, helper):
+    client.force_login(helper)
 
-    page = client.get("/admin/").content.decode()
+    page = client.get("/admin/").text
 
     assert "Operations" in page
     assert "/admin/workspaces/" not in page
@@ -176,7 +188,7 @@ class TestManagementKeys:
     def create(self, staff, **fields: str):
         return staff.post(f"{self.PAGE}add/", {"name": "Platform", "group": "", **fields})
 
-    def test_the_secret_is_shown_once_and_works(self, staff):
+    def test_the_secret_is_shown_once_works_and_is_revoked(self, staff):
         response = self.create(staff, group="resold")
         (secret,) = set(re.findall(r"pra_\w{40,}", response.content.decode()))
         assert "no-store" in response["Cache-Control"]
@@ -189,39 +201,28 @@ class TestManagementKeys:
             assert secret not in shown
             assert key.secret_hash not in shown
 
-    def test_a_revoked_key_is_refused_at_once(self, staff):
-        key, secret = issue_management_key(name="Platform")
-        api = Api(secret.text)
-        assert api.get("/admin/workspaces").status_code == 200
         staff.post(self.PAGE, {"action": "revoke", "_selected_action": key.id})
-        assert code_of(api.get("/admin/workspaces")) == (401, "revoked_api_key")
+        assert code_of(Api(secret).get("/admin/workspaces")) == (401, "revoked_api_key")
         key.refresh_from_db()
         assert key.last_used_at
-
-    def test_the_history_records_by_whom_a_key_was_created_and_revoked(self, staff):
-        self.create(staff)
-        key = ManagementKey.objects.get()
-        staff.post(self.PAGE, {"action": "revoke", "_selected_action": key.id})
         entries = LogEntry.objects.filter(object_id=key.id).order_by("id")
         assert [(entry.user.email, entry.get_change_message()) for entry in entries] == [
             ("staff@postrider.example", "Added."),
             ("staff@postrider.example", "Revoked."),
         ]
 
-    def test_an_expiry_in_the_past_is_refused(self, staff):
+    def test_a_key_is_neither_expired_at_first_nor_changed_or_deleted(self, staff):
         response = self.create(staff, expires_at_0="2020-01-01", expires_at_1="00:00")
         assert list(response.context["adminform"].form.errors) == ["expires_at"]
         assert not ManagementKey.objects.exists()
-
-    def test_a_key_cannot_be_changed_or_deleted(self, staff):
         key, _ = issue_management_key(name="Platform")
         fields = {"name": "Other", "group": "x"}
         assert staff.post(f"{self.PAGE}{quote(key.id)}/change/", fields).status_code == 403
         assert staff.post(f"{self.PAGE}{quote(key.id)}/delete/", {"post": "yes"}).status_code == 403
         assert ManagementKey.objects.get().name == "Platform"
 
-    def test_staff_without_permission_has_no_access(self, client, db):
-        client.force_login(User.objects.create(email="helper@postrider.example", is_staff=True))
+    def test_staff_without_permission_has_no_access(self, client, helper):
+        client.force_login(helper)
         assert client.get(self.PAGE).status_code == self.create(client).status_code == 403
 
 
@@ -230,31 +231,22 @@ def add_account(staff, **fields: str):
     return staff.post("/admin/workspaces/user/add/", body)
 
 
-def test_an_account_can_be_created(staff):
-    response = add_account(staff, email="New@Example.com", is_staff="on")
-
-    assert response.status_code == 302
-    user = User.objects.get(email="new@example.com")
-    assert user.is_staff
-    assert user.check_password(PASSWORD)
-
-
-@pytest.mark.parametrize("fields", [{"email": "ALICE@alice.example"}, {"password": "short"}, {"password": ""}])
-def test_an_invalid_account_is_not_created(staff, alice, fields):
-    response = add_account(staff, **fields)
-
-    assert list(response.context["adminform"].form.errors) == list(fields)
+def test_an_account_is_created_and_gets_a_password(staff, alice):
+    for fields in ({"email": "ALICE@alice.example"}, {"password": "short"}, {"password": ""}):
+        refused = add_account(staff, **fields)
+        assert list(refused.context["adminform"].form.errors) == list(fields)
     assert User.objects.count() == 2
 
+    assert add_account(staff, email="New@Example.com", is_staff="on").status_code == 302
+    user = User.objects.get(email="new@example.com")
+    assert (user.is_staff, user.check_password(PASSWORD)) == (True, True)
 
-def test_a_password_can_be_set(staff, alice):
-    url = f"/admin/workspaces/user/{alice.owner.pk}/password/"
+    url = f"/admin/workspaces/user/{user.pk}/password/"
     fields = {"password1": "a better battery", "password2": "a better battery", "set-password": "1"}
-
     assert staff.get(url).status_code == 200
     assert staff.post(url, {**fields, "usable_password": "true"}).status_code == 302
-    alice.owner.refresh_from_db()
-    assert alice.owner.check_password("a better battery")
+    user.refresh_from_db()
+    assert user.check_password("a better battery")
 
 
 def no_memberships() -> dict[str, str]:
@@ -267,25 +259,19 @@ def change_workspace(staff, workspace: Workspace, **fields: str):
     return staff.post(f"/admin/workspaces/workspace/{quote(workspace.id)}/change/", body)
 
 
-def test_a_workspace_is_suspended_with_a_reason(staff, alice):
+def test_a_workspace_is_suspended_with_a_reason_and_the_suspension_lifted(staff, alice):
+    page = staff.get(f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/").text
+    assert re.search(r'<input[^>]+name="initial-suspended"[^>]+value="False"', page)
     refused = change_workspace(staff, alice.workspace, suspended="on")
-    assert "Enter a reason" in refused.content.decode()
+    assert "Enter a reason" in refused.text
 
     assert change_workspace(staff, alice.workspace, suspended="on", suspended_reason="Spam.").status_code == 302
-
     alice.workspace.refresh_from_db()
-    assert alice.workspace.is_suspended
-    assert alice.workspace.suspended_reason == "Spam."
-
-
-def test_a_suspension_is_lifted(staff, alice):
-    change_workspace(staff, alice.workspace, suspended="on", suspended_reason="Spam.")
+    assert (alice.workspace.is_suspended, alice.workspace.suspended_reason) == (True, "Spam.")
 
     change_workspace(staff, alice.workspace, plan="pro", **{"initial-suspended": "True"})
-
     alice.workspace.refresh_from_db()
-    assert not alice.workspace.is_suspended
-    assert alice.workspace.plan == "pro"
+    assert (alice.workspace.is_suspended, alice.workspace.plan) == (False, "pro")
 
 
 def test_limits_of_a_workspace_replace_those_of_its_plan(staff, alice):
@@ -306,11 +292,6 @@ def test_limits_of_a_workspace_replace_those_of_its_plan(staff, alice):
     assert AuditEntry.objects.filter(act="plan_changed").latest("created_at").about == "pro"
 
 
-def test_the_workspace_form_contains_the_initial_suspension(staff, alice):
-    page = staff.get(f"/admin/workspaces/workspace/{quote(alice.workspace.id)}/change/").content.decode()
-    assert re.search(r'<input[^>]+name="initial-suspended"[^>]+value="False"', page)
-
-
 def test_saving_an_outdated_page_neither_lifts_nor_suspends(staff, alice):
     suspend_workspace(alice.workspace, reason="Too many complaints.")
     change_workspace(staff, alice.workspace, plan="pro", **{"initial-suspended": "False"})
@@ -326,49 +307,23 @@ def test_saving_an_outdated_page_neither_lifts_nor_suspends(staff, alice):
     assert not alice.workspace.is_suspended
 
 
-@pytest.mark.parametrize("page", ["workspaces/apikey", "domains/domain", "emails/email", "inbox/caughtmail"])
-def test_read_only_models_cannot_be_changed(staff, rows, page):
-    pk = quote(rows[page].pk)
-
-    assert staff.get(f"/admin/{page}/add/").status_code == 403
-    assert staff.post(f"/admin/{page}/{pk}/delete/", {"post": "yes"}).status_code == 403
-    assert staff.post(f"/admin/{page}/{pk}/change/", {"name": "x"}).status_code == 403
-
-
-@pytest.mark.parametrize(
-    ("page", "query"),
-    [
-        ("workspaces/apikey", "secret_hash__startswith=k1"),
-        ("workspaces/user", "password__startswith=argon2"),
-        ("workspaces/workspace", "api_keys__secret_hash__startswith=k1"),
-        ("workspaces/membership", "user__password__startswith=argon2"),
-        ("domains/domain", "dkim_keys__sealed_private_key__startswith=a"),
-        ("emails/email", "content__html__contains=x"),
-        ("workspaces/user", "_to_field=password"),
-    ],
-)
-def test_lookups_of_secrets_are_refused(staff, page, query):
-    assert staff.get(f"/admin/{page}/?{query}").status_code == 400
-
-
-def test_filters_work(staff, rows):
-    for query in ("workspaces/user/?is_staff__exact=1", "workspaces/workspace/?plan__exact=free"):
-        assert staff.get(f"/admin/{query}").status_code == 200
-
-
-def test_the_site_has_its_title_and_class(staff):
-    assert "Postrider staff" in staff.get("/admin/").content.decode()
-    assert isinstance(admin.site._wrapped, StaffSite)
+def test_lookups_of_secrets_are_refused(staff):
+    queries = (
+        "workspaces/apikey/?secret_hash__startswith=k1",
+        "workspaces/user/?password__startswith=argon2",
+        "workspaces/workspace/?api_keys__secret_hash__startswith=k1",
+        "workspaces/membership/?user__password__startswith=argon2",
+        "domains/domain/?dkim_keys__sealed_private_key__startswith=a",
+        "emails/email/?content__html__contains=x",
+        "workspaces/user/?_to_field=password",
+    )
+    assert [query for query in queries if staff.get(f"/admin/{query}").status_code != 400] == []
 
 
 def test_the_pages_pass_djangos_checks():
     # config.urls registers them, and manage.py check may load it after these checks (docs/decisions/0259).
     assert admin.site._registry
     assert checks.run_checks(tags=[checks.Tags.admin]) == []
-
-
-def test_the_security_page_loads_the_copy_script(staff):
-    assert b"dashboard/copy" in staff.get("/admin/security/").content
 
 
 # The same in English and German.
@@ -413,7 +368,7 @@ class TestStreams:
     def stream(self, alice) -> Stream:
         return create_stream(alice.workspace, slug="newsletter", name="Newsletter", kind="bulk")
 
-    def test_one_is_paused_with_a_reason_and_resumed(self, staff, stream):
+    def test_one_is_paused_with_a_reason_and_resumed(self, staff, alice, stream):
         refused = staff.post(self.page(stream), {"initial-paused": "False", "paused": "on", "reason": ""})
         assert "Enter a reason" in refused.text
         fields = {"initial-paused": "False", "paused": "on", "reason": "Spam."}
@@ -431,7 +386,7 @@ class TestStreams:
         entries = AuditEntry.objects.filter(act__startswith="stream_").order_by("id").values_list("act", "actor_kind")
         assert list(entries)[1:] == [("stream_paused", "staff"), ("stream_resumed", "staff")]
 
-    def test_several_are_resumed(self, staff, alice, stream):
+        # Several are resumed in the list.
         pause_stream(alice.workspace, "newsletter", reason="Spam.")
         staff.post("/admin/streams/stream/", {"action": "resume", "_selected_action": stream.id})
         stream.refresh_from_db()
@@ -449,8 +404,7 @@ class TestStreams:
         assert staff.get("/admin/streams/stream/add/").status_code == 403
         assert staff.post(f"/admin/streams/stream/{quote(stream.id)}/delete/", {"post": "yes"}).status_code == 403
 
-    def test_those_who_may_only_view_pause_nothing(self, client, alice, stream):
-        helper = User.objects.create(email="helper@postrider.example", is_staff=True)
+    def test_those_who_may_only_view_pause_nothing(self, client, alice, stream, helper):
         helper.user_permissions.add(Permission.objects.get(codename="view_stream"))
         client.force_login(helper)
         assert client.get(self.page(stream)).status_code == 200

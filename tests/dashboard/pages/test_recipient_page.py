@@ -1,6 +1,5 @@
 from datetime import UTC, datetime
 
-import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -112,12 +111,11 @@ class TestAddress:
     def test_is_asked_for(self, owner, alice):
         assert 'type="email" name="address"' in owner.get(PAGE).content.decode()
 
-    @pytest.mark.parametrize("text", ["ada", "ada@", "a@example.com, b@example.com", "<b>@example.com"])
-    def test_that_is_invalid_is_refused(self, owner, alice, text):
-        page = read(owner, text)
-
-        assert page.status_code == 200
-        assert "This is not an email address." in shown_text(page)
+    def test_that_is_invalid_is_refused(self, owner):
+        for text in ("ada", "ada@", "a@example.com, b@example.com", "<b>@example.com"):
+            page = read(owner, text)
+            assert page.status_code == 200, text
+            assert "This is not an email address." in shown_text(page), text
 
 
 class TestSearch:

@@ -27,18 +27,14 @@ def paths(owner, query: str = "") -> list[str]:
 
 
 def test_requests_are_listed_with_links_to_the_email_and_the_key(owner, sent, alice):
-    page = owner.get(PAGE).content.decode()
+    response = owner.get(PAGE)
+    page = response.text
 
     assert f'href="/dashboard/emails/{sent}/"' in page
     assert f'href="/dashboard/keys/{alice.workspace.api_keys.get().id}/"' in page
     assert "/docs/errors#validation_error" in page
-    assert all(row.id in page for row in ApiRequest.objects.all())
-
-
-def test_a_row_has_the_id_of_its_request_and_a_button_to_copy_it(owner, sent):
-    response = owner.get(PAGE)
-    page = response.content.decode()
-
+    # A row has the id of its request and a button to copy it.
+    assert ApiRequest.objects.count() == 3
     for number, row in enumerate(response.context["listing"].rows, start=1):
         assert f'<code id="id-{number}">{row.id}</code>' in page
         assert f'data-copy="#id-{number}"' in page
@@ -86,7 +82,4 @@ def test_requests_of_another_workspace_are_not_listed(owner, bobs_api):
 
     assert ApiRequest.objects.count() == 1
     assert paths(owner) == []
-
-
-def test_an_empty_log_explains_what_it_is_for(owner):
     assert "No requests yet" in owner.get(PAGE).content.decode()

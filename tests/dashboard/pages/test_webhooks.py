@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lib.worker.stages import Stage
-from tests.dashboard.conftest import make_email, shown_text, signed_in
+from tests.dashboard.conftest import make_email, shown_text
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent, WebhookSecret
-from webhooks.services import create_webhook, replay_failed, send_test, update_webhook
+from webhooks.services import create_webhook, replay_failed, send_test
 
 
 @pytest.fixture(autouse=True)
@@ -25,31 +25,30 @@ def add(owner, **fields):
     return owner.post("/dashboard/webhooks/add/", {"url": "https://shop.example/h", "events": ["sent"], **fields})
 
 
-def test_the_secret_is_shown_once(owner, alice):
-    page = add(owner).content.decode()
+def test_the_secret_is_shown_once_with_the_code_that_verifies(owner, alice):
+    page = add(owner)
 
     webhook = Webhook.objects.get()
     secret = WebhookSecret.objects.get().secret()
     assert (webhook.workspace, webhook.events) == (alice.workspace, ["sent"])
-    assert secret in page
-    assert secret not in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
+    assert secret in page.text
+    assert secret not in owner.get(f"/dashboard/webhooks/{webhook.id}/").text
+    assert [one.label for one in page.context["samples"]] == ["Python", "JavaScript", "PHP", "Go", "Ruby"]
+    for text in ("def is_genuine(body: bytes", "timingSafeEqual", "hash_hmac", "hmac.New", "OpenSSL::HMAC"):
+        assert text in html.unescape(page.text)
 
 
-@pytest.mark.parametrize("url", ["", "nonsense", "ftp://shop.example/", "https://user:pass@shop.example/"])
-def test_an_invalid_url_is_a_form_error(owner, url):
-    assert add(owner, url=url).context["form"].errors["url"]
-    assert not Webhook.objects.exists()
-
-
-def test_a_private_address_is_refused(owner, settings):
+def test_an_invalid_value_is_a_form_error(owner, settings):
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = False
-
-    assert add(owner, url="https://127.0.0.1/").context["form"].errors["url"]
-
-
-@pytest.mark.parametrize("events", [[], ["nonsense"], ["queued"]])
-def test_invalid_events_are_a_form_error(owner, events):
-    assert add(owner, events=events).context["form"].errors["events"]
+    invalid = {
+        "url": ("", "nonsense", "ftp://shop.example/", "https://user:pass@shop.example/", "https://127.0.0.1/"),
+        "events": ([], ["nonsense"], ["queued"]),
+        "headers": ("Host: a", "X-Team", "X-Team: a\nx-team: b", "X Team: a", "X-Team: ********"),
+    }
+    for name, values in invalid.items():
+        for value in values:
+            assert name in add(owner, **{name: value}).context["form"].errors, value
+    assert not Webhook.objects.exists()
 
 
 def test_a_21st_is_a_form_error(owner, alice):
@@ -60,38 +59,24 @@ def test_a_21st_is_a_form_error(owner, alice):
     assert Webhook.objects.count() == 20
 
 
-def test_a_webhook_can_be_changed(owner, webhook):
-    response = owner.post(
-        f"/dashboard/webhooks/{webhook.id}/edit/", {"url": "https://other.example/", "events": ["opened", "clicked"]}
-    )
-
+def test_a_webhook_is_changed_disabled_and_enabled(owner, webhook):
+    path = f"/dashboard/webhooks/{webhook.id}/"
+    response = owner.post(f"{path}edit/", {"url": "https://other.example/", "events": ["opened", "clicked"]})
     webhook.refresh_from_db()
-    assert response.url == f"/dashboard/webhooks/{webhook.id}/"
+    assert response.url == path
     assert (webhook.url, webhook.events) == ("https://other.example/", ["opened", "clicked"])
 
-
-def test_a_webhook_is_disabled_and_enabled(owner, webhook):
-    owner.post(f"/dashboard/webhooks/{webhook.id}/disable/")
+    owner.post(f"{path}disable/")
     assert not Webhook.objects.get().active
-    assert "disabled manually" in owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
-
-    owner.post(f"/dashboard/webhooks/{webhook.id}/enable/")
+    assert "disabled manually" in owner.get(path).text
+    Webhook.objects.update(disabled_reason="The endpoint returned 410 Gone.")
+    assert "410 Gone" in owner.get(path).text
+    assert "410 Gone" in owner.get("/dashboard/webhooks/").text
+    owner.post(f"{path}enable/")
     assert Webhook.objects.get().active
 
-
-def test_the_reason_for_disabling_is_shown(owner, webhook):
-    update_webhook(webhook, changes={"active": False})
-    Webhook.objects.update(disabled_reason="The endpoint returned 410 Gone.")
-
-    for path in ("/dashboard/webhooks/", f"/dashboard/webhooks/{webhook.id}/"):
-        assert "410 Gone" in owner.get(path).content.decode()
-
-
-def test_rotating_shows_a_new_secret(owner, webhook):
     before = WebhookSecret.objects.get().secret()
-
-    page = owner.post(f"/dashboard/webhooks/{webhook.id}/rotate/").content.decode()
-
+    page = owner.post(f"{path}rotate/").text
     assert WebhookSecret.objects.get(expires_at=None).secret() in page
     assert before not in page
     assert WebhookSecret.objects.count() == 2
@@ -124,23 +109,15 @@ def test_a_delivery_shows_payload_and_responses(owner, webhook):
     assert "A test of your webhook" in page
 
 
-def test_the_log_shows_errors_in_words(owner, webhook):
-    send_test(webhook)
-    WebhookDelivery.objects.update(error="dns_failed")
-
-    pages = [
-        owner.get(f"/dashboard/webhooks/{webhook.id}/", headers={"Accept-Language": code}) for code in ("en", "de")
-    ]
-
-    for page, text in zip(pages, ("could not be resolved", "konnte nicht aufgelöst werden"), strict=True):
-        assert text in shown_text(page)
-        assert "dns_failed" not in page.content.decode()
-
-
-def test_the_log_is_filtered_and_has_pages(owner, webhook):
+def test_the_log_shows_errors_in_words_is_filtered_and_has_pages(owner, webhook):
     for _ in range(27):
         send_test(webhook)
+    WebhookDelivery.objects.update(error="dns_failed")
     WebhookDelivery.objects.filter(id=WebhookDelivery.objects.first().id).update(status="exhausted")
+    for code, text in (("en", "could not be resolved"), ("de", "konnte nicht aufgelöst werden")):
+        page = owner.get(f"/dashboard/webhooks/{webhook.id}/", headers={"Accept-Language": code})
+        assert text in shown_text(page)
+        assert "dns_failed" not in page.text
 
     whole = owner.get(f"/dashboard/webhooks/{webhook.id}/").context["listing"]
     exhausted = owner.get(f"/dashboard/webhooks/{webhook.id}/?status=exhausted").context["listing"]
@@ -160,16 +137,6 @@ def test_deleting_requires_confirmation_and_deletes_the_log(owner, webhook):
     assert owner.get(f"/dashboard/deliveries/{delivery.id}/").status_code == 404
 
 
-def test_a_delivery_of_another_workspace_is_not_replayed(webhook, bob):
-    delivery = send_test(webhook)
-    WebhookDelivery.objects.update(status="exhausted")
-
-    assert signed_in(bob.owner).post(f"/dashboard/deliveries/{delivery.id}/replay/").status_code == 404
-
-    delivery.refresh_from_db()
-    assert delivery.status == "exhausted"
-
-
 def exhaust(*deliveries: WebhookDelivery) -> None:
     """Record a last failed attempt that took 120 ms."""
     ids = [delivery.id for delivery in deliveries]
@@ -180,14 +147,10 @@ def exhaust(*deliveries: WebhookDelivery) -> None:
     )
 
 
-def test_a_failing_webhook_is_shown_as_failing_since(owner, webhook):
+def test_a_failing_webhook_and_the_progress_of_retries_are_shown(owner, webhook):
     Webhook.objects.update(failing_since=datetime(2026, 11, 3, 10, 0, tzinfo=UTC))
-
     for path in ("/dashboard/webhooks/", f"/dashboard/webhooks/{webhook.id}/"):
         assert "failing since 3 Nov 2026, 10:00" in shown_text(owner.get(path))
-
-
-def test_the_progress_of_retries_is_shown(owner, webhook):
     delivery = send_test(webhook)
     due_at = datetime(2026, 11, 22, 10, 51, tzinfo=UTC)
     PendingDelivery.objects.update(attempts=4, stage=Stage.WAITING, due_at=due_at)
@@ -259,18 +222,10 @@ def test_a_delivery_links_to_its_email(owner, webhook, alice, bob):
         assert owner.get(page).context["email_id"] is None
 
 
-def test_the_verification_code_is_beside_the_secret(owner):
-    page = add(owner)
-
-    assert [one.label for one in page.context["samples"]] == ["Python", "JavaScript", "PHP", "Go", "Ruby"]
-    for text in ("def is_genuine(body: bytes", "timingSafeEqual", "hash_hmac", "hmac.New", "OpenSSL::HMAC"):
-        assert text in html.unescape(page.content.decode())
-
-
 class TestHeaders:
     LINES = "Authorization: Bearer s3cret:a\r\n\r\n X-Team : mail "
 
-    def test_headers_are_kept_and_never_shown(self, owner):
+    def test_headers_are_kept_by_their_masked_values_and_never_shown(self, owner):
         add(owner, headers=self.LINES)
         webhook = Webhook.objects.get()
         assert webhook.headers == {"Authorization": "Bearer s3cret:a", "X-Team": "mail"}
@@ -279,18 +234,10 @@ class TestHeaders:
         assert "X-Team" in page
         assert edit.context["form"].initial["headers"] == "Authorization: ********\nX-Team: ********"
         assert "s3cret" not in page + edit.content.decode()
-
-    def test_a_masked_value_is_kept_and_a_missing_line_removed(self, owner):
-        add(owner, headers=self.LINES)
-        webhook = Webhook.objects.get()
+        # A missing line is removed.
         fields = {"url": "https://shop.example/2", "events": ["sent"], "headers": "Authorization: ********"}
         assert owner.post(f"/dashboard/webhooks/{webhook.id}/edit/", fields).status_code == 302
         assert Webhook.objects.get().headers == {"Authorization": "Bearer s3cret:a"}
         moved = owner.post(f"/dashboard/webhooks/{webhook.id}/edit/", fields | {"url": "https://other.example/"})
         assert moved.context["form"].errors["headers"]
         assert Webhook.objects.get().url == "https://shop.example/2"
-
-    @pytest.mark.parametrize("lines", ["Host: a", "X-Team", "X-Team: a\nx-team: b", "X Team: a", "X-Team: ********"])
-    def test_invalid_headers_are_a_form_error(self, owner, lines):
-        assert add(owner, headers=lines).context["form"].errors["headers"]
-        assert not Webhook.objects.exists()

@@ -101,22 +101,20 @@ WRONG_CLAIMS = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG_CLAIMS)
-def test_a_token_with_wrong_claims_ends_nothing(forger, sessions, wrong):
-    response = log_out(forger, **at_this_time(WRONG_CLAIMS[wrong]))
+def test_no_other_token_ends_anything(forger, sessions):
+    tokens = {
+        name: forger.sign(forger.logout_claims(**at_this_time(claims)), typ="logout+jwt")
+        for name, claims in WRONG_CLAIMS.items()
+    }
+    tokens |= {text[:9]: text for text in ("x", "a.b.c", "e30.e30.", "x" * 200_000)}
+    tokens["an ID token"] = forger.sign(forger.id_claims("n"))
+    accepted = []
+    for name, token in tokens.items():
+        response = log_out(forger, token)
+        if (response.status_code, response.json()["error"]) != (400, "invalid_request"):
+            accepted.append((name, response.status_code))
 
-    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
-    assert opens(sessions[0])
-
-
-def test_an_id_token_ends_nothing(forger, sessions):
-    assert log_out(forger, forger.sign(forger.id_claims("n"))).status_code == 400
-    assert opens(sessions[0])
-
-
-@pytest.mark.parametrize("token", ["x", "a.b.c", "e30.e30.", "x" * 200_000])
-def test_text_ends_nothing(forger, sessions, token):
-    assert log_out(forger, token).status_code == 400
+    assert accepted == []
     assert Client().post(URL).status_code == 400
     assert opens(sessions[0])
 
