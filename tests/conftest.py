@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from django.core.cache import cache as django_cache
+from django.db import connection
 from django.test import Client, TransactionTestCase
 
 from dashboard.static_files import StaticFilesMiddleware
@@ -127,6 +128,12 @@ def make_domain(workspace: Workspace, name: str) -> Domain:
 def make_key(workspace: Workspace, scope: str = "full_access", **options: Any) -> str:
     _, secret = issue_api_key(workspace, name="test", scope=scope, **options)
     return secret.text
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Let a test wait within its transaction for as long as a busy machine takes."""
+    connection.settings_dict["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
 
 
 @pytest.fixture(scope="session")
