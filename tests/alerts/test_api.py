@@ -9,6 +9,7 @@ from streams.services import create_stream
 from system_mail.tasks import check_watched_values
 from tests.alerts.builders import count, make_alert
 from tests.conftest import Api
+from tests.rows import each
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -52,11 +53,11 @@ class TestCreate:
         assert "stream" not in create(api, stream=None)
         assert AuditEntry.objects.filter(about="In the stream news: Bounce rate at 4%").exists()
 
-    @pytest.mark.parametrize("threshold", [0.01, 0.1, 33.333, 100])
+    @each("threshold", [0.01, 0.1, 33.333, 100])
     def test_thresholds_are_stored_as_given(self, api, alice, threshold):
         assert create(api, threshold=threshold)["threshold"] == threshold
 
-    @pytest.mark.parametrize(
+    @each(
         ("fields", "errors"),
         [
             ({"threshold": 0.009}, {"threshold": "min_value"}),
@@ -82,7 +83,7 @@ class TestCreate:
     def test_metric_and_threshold_are_required(self, api, alice):
         assert errors_of(api.post("/alerts", {"stream": "main"})) == {"metric": "required", "threshold": "required"}
 
-    @pytest.mark.parametrize("stream", ["unknown", "bobs"])
+    @each("stream", ["unknown", "bobs"])
     def test_the_stream_must_be_one_of_the_workspace(self, api, alice, bob, stream):
         create_stream(bob.workspace, slug="bobs", name="Bob's")
         response = api.post("/alerts", BOUNCES | {"stream": stream})
@@ -142,7 +143,7 @@ class TestChange:
         for _ in range(2):
             assert api.patch(f"/alerts/{alert['id']}", {"threshold": 4}).json() == alert
 
-    @pytest.mark.parametrize("fields", [{"metric": "quota_used"}, {"stream": "main"}, {"threshold": 0}])
+    @each("fields", [{"metric": "quota_used"}, {"stream": "main"}, {"threshold": 0}])
     def test_other_changes_are_refused(self, api, alice, fields):
         alert = create(api)
         errors_of(api.patch(f"/alerts/{alert['id']}", fields))

@@ -22,6 +22,7 @@ from system_mail.tasks import check_watched_values
 from tests.alerts.builders import count, fold, let_the_interval_pass, make_alert, use_quota
 from tests.conftest import Account, make_account
 from tests.events.feed import publish_committed
+from tests.rows import each
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
 from workspaces.account_status import suspend_workspace
@@ -44,8 +45,8 @@ def is_triggered(alert: Alert) -> bool:
     return alert.triggered_at is not None
 
 
-@pytest.mark.parametrize("folded", [True, False])
-@pytest.mark.parametrize(
+@each("folded", [True, False])
+@each(
     ("metric", "threshold", "counts", "triggered"),
     [
         ("bounce_rate", 4, {"rated_sent": 1000, "rated_bounced": 39}, False),
@@ -137,7 +138,7 @@ class TestQuota:
         Workspace.objects.filter(id=alice.workspace.id).update(own_limits={"emailsPerMonth": 500})
         return make_alert(alice.workspace, "quota_used", 80)
 
-    @pytest.mark.parametrize(("used", "triggered"), [(0, False), (399, False), (400, True), (500, True), (600, True)])
+    @each(("used", "triggered"), [(0, False), (399, False), (400, True), (500, True), (600, True)])
     def test_it_is_compared_with_the_limit(self, alice, alert, used, triggered):
         use_quota(alice.workspace, used)
         check_watched_values()
@@ -152,7 +153,7 @@ class TestQuota:
         assert not is_triggered(alert)
         assert payloads()[1]["value"] == 0.0
 
-    @pytest.mark.parametrize("limit", [None, 0])
+    @each("limit", [None, 0])
     def test_a_plan_without_a_quota_never_begins_it_and_ends_it(self, alice, alert, limit):
         use_quota(alice.workspace, 450)
         check_watched_values()
@@ -182,7 +183,7 @@ class TestStreams:
             create_stream(alice.workspace, slug=slug, name=slug)
         return alice.workspace
 
-    @pytest.mark.parametrize("folded", [True, False])
+    @each("folded", [True, False])
     def test_each_stream_has_its_rate(self, workspace, bob, folded):
         alerts = {slug: make_alert(workspace, stream=slug) for slug in ("main", "news", "offers", "")}
         other = make_alert(bob.workspace)
@@ -321,7 +322,7 @@ class TestConcurrency:
         assert kinds() == ["alert.triggered"]
         assert SystemMail.objects.count() == 1
 
-    @pytest.mark.parametrize("change", ["threshold", "deletion"])
+    @each("change", ["threshold", "deletion"])
     def test_an_alert_that_changed_during_the_check_is_left_to_the_next_one(self, alice, monkeypatch, change):
         alert = make_alert(alice.workspace)
         count(alice.workspace, rated_sent=100, rated_bounced=10)

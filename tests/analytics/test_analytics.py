@@ -10,6 +10,7 @@ from counters import counters
 from counters.models import CounterDelta
 from lib.datetimes import format_datetime
 from lib.ids import new_id
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import Workspace
 
@@ -80,7 +81,7 @@ def test_another_workspaces_emails_do_not_count(api, bob, count):
     assert get_analytics(api)["total"] == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "start", "end", "total"),
     [
         # One email in each of these minutes: 11:59, 12:00, 12:59, 13:00 of the 15th, and midnights around it.
@@ -136,7 +137,7 @@ def test_a_new_workspace_is_counted_from_the_hour_of_its_creation(api, alice):
     assert get_analytics(api)["total"] == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "echoed"),
     [
         ({"from_": "2999-01-01"}, ("2999-01-01T00:00:00.000Z", "2999-01-01T00:00:00.000Z")),
@@ -159,8 +160,8 @@ def test_ranges_beyond_all_emails_are_empty(api, query, echoed):
     assert ((body["from"], body["to"]), body["total"]) == (echoed, 0)
 
 
-@pytest.mark.parametrize("name", ["from", "to"])
-@pytest.mark.parametrize("value", ["yesterday", "2026-13-01", "1773576000", "2026-03-15T25:00Z", "\x00"])
+@each("name", ["from", "to"])
+@each("value", ["yesterday", "2026-13-01", "1773576000", "2026-03-15T25:00Z", "\x00"])
 def test_an_invalid_time_is_422(api, name, value):
     response = api.get("/analytics", {name: value})
     assert (response.status_code, response.json()["errors"][0]["field"]) == (422, name)
@@ -177,7 +178,7 @@ def daily(api, **query):
     return response.json()["data"]
 
 
-@pytest.mark.parametrize(("query", "days"), [({}, 14), ({"days": 1}, 1), ({"days": "90"}, 90)])
+@each(("query", "days"), [({}, 14), ({"days": 1}, 1), ({"days": "90"}, 90)])
 def test_daily_has_each_day_oldest_first_with_zeros(api, query, days):
     today = datetime.now(UTC).date()
     zeros = {"total": 0, "delivered": 0, "bounced": 0, "opened": 0}
@@ -185,7 +186,7 @@ def test_daily_has_each_day_oldest_first_with_zeros(api, query, days):
     assert daily(api, **query) == expected
 
 
-@pytest.mark.parametrize("days", ["0", "91", "-1", "x", "", "1.5", "1e1", "9" * 400])
+@each("days", ["0", "91", "-1", "x", "", "1.5", "1e1", "9" * 400])
 def test_days_outside_of_1_to_90_are_422(api, days):
     response = api.get("/analytics/daily", {"days": days})
     assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "days")

@@ -24,6 +24,7 @@ from streams.services import create_stream
 from tests.conftest import Api, code_of, field_codes, make_key
 from tests.emails.builders import OK, deliver, make_ready, send
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +128,7 @@ def test_a_sample_has_no_address(api):
     assert "ada" not in str(body)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "masked"),
     [
         ("550 <ada@example.com>: unknown", "550 <…>: unknown"),
@@ -191,7 +192,7 @@ def test_other_workspaces_and_test_emails_do_not_count(api, alice, bob, bobs_api
     assert get_causes(bobs_api)["recipients"] == 0
 
 
-@pytest.mark.parametrize("limits", [{"domains": ["alice.example"]}, {"streams": ["main"]}, {"is_test": True}])
+@each("limits", [{"domains": ["alice.example"]}, {"streams": ["main"]}, {"is_test": True}])
 def test_a_limited_key_has_no_analytics(alice, limits):
     limited = Api(make_key(alice.workspace, "sending_access", limits=read_limits(**limits)))
     assert code_of(limited.get("/analytics/bounces")) == (403, "insufficient_scope")
@@ -207,7 +208,7 @@ def test_streams_are_counted_alone(api, alice):
     assert code_of(api.get("/analytics/bounces", {"stream": "none"})) == (422, "stream_not_found")
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "count"),
     [
         ({"from_": "2026-03-15T12:00:00Z", "to": "2026-03-15T12:00:09Z"}, 10),
@@ -276,7 +277,7 @@ def test_every_reason_has_advice():
     assert BY_REASON.keys() == EXPLANATIONS.keys()
 
 
-@pytest.mark.parametrize("advice", sorted({*BY_REASON.values(), *BY_PROVIDER.values()}, key=lambda one: one.code))
+@each("advice", sorted({*BY_REASON.values(), *BY_PROVIDER.values()}, key=lambda one: one.code))
 def test_advice_is_a_sentence_and_links_to_a_section_of_the_documentation(advice: Advice):
     assert re.fullmatch(r"[A-Z][^.]+\.", advice.text.replace("Outlook.com", "Outlook"))
     name, anchor = advice.page.split("#")

@@ -15,6 +15,7 @@ from streams.services import create_stream
 from tests.conftest import Api, code_of
 from tests.emails.builders import BOUNCED, OK, deliver, send
 from tests.emails.sending.test_schedule import later
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import Workspace
 
@@ -96,7 +97,7 @@ def test_the_daily_volume_of_a_stream(api: Api, count):
     assert (days["newsletter"][1]["opened"], days["main"][1]["opened"]) == (2, 0)
 
 
-@pytest.mark.parametrize("path", ["/analytics", "/analytics/daily"])
+@each("path", ["/analytics", "/analytics/daily"])
 def test_unknown_streams_are_refused(api: Api, bob, path):
     create_stream(bob.workspace, slug="secret", name="Secret")
     assert code_of(api.get(path, {"stream": "secret"})) == (422, "stream_not_found")

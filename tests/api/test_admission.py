@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.conftest import Api
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +36,7 @@ def test_a_request_that_waited_for_others_of_its_workspace_is_429(api: Api, wait
     assert "waiting" in response.json()["detail"]
 
 
-@pytest.mark.parametrize(("mib", "waited", "status"), [(5, 4.9, 400), (5, 5.1, 503), (0.5, 1.1, 503)])
+@each(("mib", "waited", "status"), [(5, 4.9, 400), (5, 5.1, 503), (0.5, 1.1, 503)])
 def test_a_large_body_may_wait_a_second_for_each_mib(api: Api, wait, mib, waited, status):
     wait(waited)
     assert api.raw("POST", "/emails/send", b" " * int(mib * 1024 * 1024)).status_code == status

@@ -11,6 +11,7 @@ from api.errors import InvalidJson
 from api.parser import DEFAULT_BODY_BYTES, MAX_BODY_BYTES, MAX_VALUES, parse_object
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 from tests.conftest import Api, mail
+from tests.rows import each
 
 # The envelope below has five structural characters, and the last item has no comma.
 ITEMS = MAX_VALUES - 4
@@ -127,7 +128,7 @@ class TestRequests:
         assert len(body) > 10 * 1024 * 1024
         assert api.raw("POST", "/emails/batch", body).status_code == 202
 
-    @pytest.mark.parametrize(
+    @each(
         ("method", "path", "limit"),
         [
             ("POST", "/emails/send", MAX_BODY_BYTES),

@@ -7,6 +7,7 @@ from django.db import OperationalError
 
 from emails.api.views import EmailViewSet
 from tests.conftest import Api, mail, make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +28,7 @@ def test_an_unknown_path_is_404(api: Api):
     assert is_problem(api.client.get("/v1"), 404, "not_found")
 
 
-@pytest.mark.parametrize("path", ["/v1/nothing", "/emails"])
+@each("path", ["/v1/nothing", "/emails"])
 def test_a_json_request_to_an_unknown_path_learns_the_base_url(api: Api, path):
     response = api.client.post(path, b"{}", content_type="application/json")
 
@@ -48,7 +49,7 @@ def test_an_unsupported_method_is_405_with_allow(api: Api):
     assert "POST" in response["Allow"]
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/emails/send"), ("POST", "/emails"), ("DELETE", "/emails")])
+@each(("method", "path"), [("GET", "/emails/send"), ("POST", "/emails"), ("DELETE", "/emails")])
 def test_an_unsupported_method_is_405_before_a_missing_scope(alice, method, path):
     response = Api(make_key(alice.workspace, "sending_access")).raw(method, path, b"{}")
 
@@ -114,7 +115,7 @@ def test_outside_of_v1_an_unknown_path_is_an_html_page(client):
     assert response["Content-Type"].startswith("text/html")
 
 
-@pytest.mark.parametrize("path", ["/me", "/me/", "/domains", "/domains/"])
+@each("path", ["/me", "/me/", "/domains", "/domains/"])
 def test_a_path_works_with_and_without_a_trailing_slash(api: Api, path):
     assert api.get(path).status_code == 200
 

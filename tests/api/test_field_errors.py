@@ -18,6 +18,7 @@ from api.suggestions import suggest_event, suggest_field
 from emails.accept.rules.emails import BatchInput, BatchRecipientInput, SendInput
 from events.kinds import WEBHOOK_KINDS
 from tests.conftest import Api, examples, mail
+from tests.rows import each
 
 VALID_SEND = mail()
 VALID_BATCH = {"from": "hi@alice.example", "templateId": "welcome", "recipients": [{"to": "ada@example.com"}]}
@@ -96,7 +97,7 @@ class TestAllAtOnce:
         response = api.post("/emails/batch", {})
         assert {error["field"] for error in response.json()["errors"]} == {"from", "templateId", "recipients"}
 
-    @pytest.mark.parametrize(
+    @each(
         ("body", "fields"),
         [
             ({"email": "x", "emails": ["y"]}, {"email", "emails[0]"}),
@@ -108,7 +109,7 @@ class TestAllAtOnce:
         response = api.post("/suppressions", body)
         assert {error["field"] for error in response.json()["errors"]} == fields
 
-    @pytest.mark.parametrize("path", ["/emails?status=x&to=never", "/suppressions?reason=x"])
+    @each("path", ["/emails?status=x&to=never", "/suppressions?reason=x"])
     def test_a_query_reports_filters_and_page_numbers_together(self, api: Api, path):
         response = api.get(f"{path}&page=0&limit=many")
         expected = re.findall(r"[?&](\w+)=", path)
@@ -123,7 +124,7 @@ class TestAllAtOnce:
 
 
 class TestSummary:
-    @pytest.mark.parametrize(
+    @each(
         ("fields", "end"),
         [
             ({"to": "nobody"}, ""),
@@ -186,7 +187,7 @@ class TestPlainWords:
 
 
 class TestSuggestions:
-    @pytest.mark.parametrize(
+    @each(
         ("name", "fields"),
         [
             ("scheduledfor", "'scheduledFor'"),
@@ -229,7 +230,7 @@ class TestSuggestions:
         assert suggest_field("content_type", attachment) == " Did you mean 'contentType'?"
         assert suggest_field("zzz", attachment) == ""
 
-    @pytest.mark.parametrize(
+    @each(
         ("name", "event"),
         [
             ("open", "opened"),
@@ -249,7 +250,7 @@ class TestSuggestions:
     def test_an_event_that_resembles_none_has_no_suggestion(self):
         assert suggest_event("xyz", WEBHOOK_KINDS) == ""
 
-    @pytest.mark.parametrize(
+    @each(
         ("given", "advice"),
         [
             ("a@x.com, b@x.com", "it contains several addresses. Give each address as a separate string"),
@@ -268,7 +269,7 @@ class TestSuggestions:
         (error,) = errors_of(SendInput, mail(to=[{"email": "ada@example.com", "name": "Ada"}]))
         assert "Ada L <ada@example.com>" in error["detail"]
 
-    @pytest.mark.parametrize(
+    @each(
         "given",
         [
             "https://mail.example.com/path?query",
@@ -285,7 +286,7 @@ class TestSuggestions:
         assert api.post("/domains", {"name": "mail.example.com"}).status_code == 201
 
 
-@pytest.mark.parametrize("field", ["cc", "bcc", "replyTo", "to"])
+@each("field", ["cc", "bcc", "replyTo", "to"])
 def test_an_address_field_takes_a_single_string(api: Api, field):
     email_id = api.post("/emails/send", mail(**{field: "Grace <grace@example.com>"})).json()["id"]
     detail = api.get(f"/emails/{email_id}").json()

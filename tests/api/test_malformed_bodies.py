@@ -11,6 +11,7 @@ from api.errors import InvalidJson
 from api.parser import parse_object
 from emails.models import Acceptance, Content, Email
 from tests.conftest import Api, examples, mail
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -55,9 +56,9 @@ def nothing_was_written() -> bool:
     return not (Email.objects.exists() or Acceptance.objects.exists() or Content.objects.exists())
 
 
-@pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_body_is_invalid_json(api: Api, body: bytes):
-    response = api.raw("POST", "/emails/send", body)
+@each("name", MALFORMED)
+def test_a_malformed_body_is_invalid_json(api: Api, name: str):
+    response = api.raw("POST", "/emails/send", MALFORMED[name])
     assert (response.status_code, response.json()["code"]) == (400, "invalid_json")
     assert response["Content-Type"] == "application/problem+json"
     assert nothing_was_written()
@@ -71,7 +72,7 @@ def test_complete_surrogate_pairs_are_accepted(api: Api):
     assert api.raw("POST", "/emails/send", with_metadata(r'"\ud83d\ude00"')).status_code == 202
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "extra", "status", "code"),
     [
         ("text/plain", {}, 415, "unsupported_media_type"),

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS
@@ -16,15 +15,14 @@ from jsonschema import Draft202012Validator, FormatChecker
 from api.errors import MethodNotAllowed, all_problems, documented_problems
 from api.openapi import openapi_document
 from tests.config.test_start import start
+from tests.rows import each
 from workspaces.api.scopes import Scope, allowed_scopes
 
 DOCUMENT = json.loads(openapi_document())
 OPERATIONS = [
     (path, method, operation) for path, methods in DOCUMENT["paths"].items() for method, operation in methods.items()
 ]
-BY_NAME = pytest.mark.parametrize(
-    ("path", "method", "operation"), OPERATIONS, ids=[operation["operationId"] for _, _, operation in OPERATIONS]
-)
+EACH_OPERATION = each("operation", [operation for *_, operation in OPERATIONS])
 PROJECT = (
     "api.",
     "workspaces.",
@@ -85,7 +83,7 @@ def examples_in(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], 
             yield media_type, body["schema"], resolved(example)["value"]
 
 
-@pytest.mark.parametrize("path", ["/v1/openapi.json", "/v1/openapi.json/"])
+@each("path", ["/v1/openapi.json", "/v1/openapi.json/"])
 def test_it_is_served_without_a_key(path):
     response = Client().get(path)
     assert response.status_code == 200
@@ -105,7 +103,7 @@ def test_it_follows_the_openapi_3_1_schema():
     validate_schema(DOCUMENT)
 
 
-@pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
+@each("name", DOCUMENT["components"]["schemas"])
 def test_each_schema_is_a_json_schema(name):
     Draft202012Validator.check_schema(DOCUMENT["components"]["schemas"][name])
 
@@ -125,8 +123,8 @@ def test_operation_ids_are_unique_names():
     assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name.replace("OpenApi", "Openapi")) for name in names)
 
 
-@BY_NAME
-def test_each_operation_has_a_summary_and_a_description(path, method, operation):
+@EACH_OPERATION
+def test_each_operation_has_a_summary_and_a_description(operation):
     assert operation["summary"]
     assert operation["description"].endswith(".")
     (tag,) = operation["tags"]
@@ -135,8 +133,8 @@ def test_each_operation_has_a_summary_and_a_description(path, method, operation)
     assert not [name for name in operation if name.startswith("x-")]
 
 
-@BY_NAME
-def test_each_response_lists_its_headers_and_has_an_example(path, method, operation):
+@EACH_OPERATION
+def test_each_response_lists_its_headers_and_has_an_example(operation):
     for status, response in operation["responses"].items():
         assert "X-Request-Id" in response["headers"]
         assert response["description"]
@@ -150,8 +148,8 @@ def test_each_response_lists_its_headers_and_has_an_example(path, method, operat
         assert list(examples_in(operation["requestBody"]["content"]))
 
 
-@BY_NAME
-def test_each_example_follows_its_schema(path, method, operation):
+@EACH_OPERATION
+def test_each_example_follows_its_schema(operation):
     bodies = [operation["requestBody"]] if "requestBody" in operation else []
     for body in (*bodies, *operation["responses"].values()):
         for media_type, schema, value in examples_in(body["content"]):

@@ -9,6 +9,7 @@ from api.openapi import openapi_document
 from tests.conftest import Api
 from tests.emails.builders import send
 from tests.provisioning.conftest import management_api
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +44,7 @@ def real_path(path: str, api: Api, alice: Any) -> str:
     return path.replace("{workspace_id}", alice.workspace.id).replace("{id}", send(api) if "{id}" in path else "")
 
 
-@pytest.mark.parametrize("path", READS)
+@each("path", READS)
 def test_each_read_of_several_objects_refuses_a_misspelt_parameter(api: Api, platform: Api, alice, path):
     caller = platform if path.startswith("/admin/") else api
     url = real_path(path, api, alice)
@@ -57,7 +58,7 @@ def test_each_read_of_several_objects_refuses_a_misspelt_parameter(api: Api, pla
     assert "422" in READS[path]["responses"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "name", "meant"),
     [
         ("/events", "type", "types"),
@@ -84,7 +85,7 @@ def test_without_a_similar_parameter_all_are_named(api: Api):
     assert error["detail"] == "Unknown parameter 'xyzzy'."
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "query", "fields"),
     [
         ("/emails", {"Tag": "a", "limit": "0", "status": "none"}, ["Tag", "limit", "status"]),

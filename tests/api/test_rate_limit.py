@@ -15,6 +15,7 @@ from embedded.servers.redis import start_throw_away
 from lib import redis_client, token_bucket
 from lib.token_bucket import KEY_PREFIX, MemoryBuckets, RateLimit, owe_tokens, take_token
 from tests.conftest import Api, make_key
+from tests.rows import each
 from workspaces.api import throttling
 
 SLOW = RateLimit(per_second=1, burst=3)
@@ -291,9 +292,7 @@ class TestBuckets:
             1 + SLOW.burst,
         )
 
-    @pytest.mark.parametrize(
-        "limit", [RateLimit(1, 1), RateLimit(3, 7), RateLimit(50, 100), RateLimit(999_999, 999_999)]
-    )
+    @each("limit", [RateLimit(1, 1), RateLimit(3, 7), RateLimit(50, 100), RateLimit(999_999, 999_999)])
     def test_redis_and_memory_return_the_same_state(self, limit):
         key = secrets.token_hex(8)
         assert take_token(key, limit=limit) == MemoryBuckets().take(key, limit=limit)
@@ -315,7 +314,7 @@ class TestBuckets:
         assert not memory.take("a", limit=SLOW).is_allowed
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rate"),
     [
         ("", (50, 100)),
@@ -332,7 +331,7 @@ def test_a_rate_is_parsed(monkeypatch, text, rate):
     assert env.problems == []
 
 
-@pytest.mark.parametrize("text", ["50", "50/s", "0/s burst 1", "1/s burst 0", "50/m burst 9", "-1/s burst 1", "none"])
+@each("text", ["50", "50/s", "0/s burst 1", "1/s burst 0", "50/m burst 9", "-1/s burst 1", "none"])
 def test_an_invalid_rate_is_reported(monkeypatch, text):
     monkeypatch.setattr(env, "problems", [])
     monkeypatch.setenv("RATE_LIMIT", text)

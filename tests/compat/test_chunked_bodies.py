@@ -14,6 +14,7 @@ from emails.models import Email
 from tests.compat.conftest import Dialect
 from tests.compat.test_odd_requests import MEMBERS
 from tests.conftest import make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +77,7 @@ def test_a_chunked_body_has_the_limit_of_others(dialect):
     assert body.tell() == MAX_BODY_BYTES + 1
 
 
-@pytest.mark.parametrize("make_input", [ClosedInput, broken_input])
+@each("make_input", [ClosedInput, broken_input])
 def test_a_broken_body_is_an_error_of_the_dialect(dialect, make_input):
     response = post(dialect, make_input())
     assert 400 <= response.status_code < 500

@@ -10,6 +10,7 @@ from tests.api.test_rate_limit import some_client
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error, mail
 from tests.compat.test_sendgrid import mail as sendgrid_mail
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -26,26 +27,29 @@ def stored_file() -> tuple[str, str, bytes]:
     return file.filename, file.content_type, bytes(file.data)
 
 
-@pytest.mark.parametrize("content", FOLDED.values(), ids=FOLDED)
 class TestBase64InLines:
     EXPECTED = ("a.pdf", "application/pdf", PDF)
 
+    @each("content", FOLDED.values())
     def test_postmark(self, postmark, content):
         file = {"Name": "a.pdf", "Content": content, "ContentType": "application/pdf"}
         assert postmark.post("/email", mail(Attachments=[file])).status_code == 200
         assert stored_file() == self.EXPECTED
 
+    @each("content", FOLDED.values())
     def test_resend(self, resend, content):
         file = {"filename": "a.pdf", "content": content, "content_type": "application/pdf"}
         body = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
         assert resend.post("/emails", body | {"attachments": [file]}).status_code == 200
         assert stored_file() == self.EXPECTED
 
+    @each("content", FOLDED.values())
     def test_sendgrid(self, sendgrid, content):
         file = {"filename": "a.pdf", "content": content, "type": "application/pdf"}
         assert sendgrid.post("/v3/mail/send", sendgrid_mail(attachments=[file])).status_code == 202
         assert stored_file() == self.EXPECTED
 
+    @each("content", FOLDED.values())
     def test_v1_stays_strict(self, api, content):
         file = {"filename": "a.pdf", "content": content}
         body = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}

@@ -10,6 +10,7 @@ from events.kinds import EventKind
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error, mail
 from tests.conftest import make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +32,7 @@ def test_the_overview_has_totals_and_percentages(postmark, reported):
     assert (body["UniqueOpens"], body["TotalClicks"]) == (0, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "columns"),
     [
         ("sends", {"Sent": 4}),

@@ -16,6 +16,7 @@ from tests.conftest import make_domain, make_key
 from tests.events.feed import publish_committed
 from tests.receiving.builders import arrive, make_route, receive, receive_for
 from tests.receiving.test_webhook_formats import BYTES, SOURCE, TO
+from tests.rows import each
 from webhooks.models import Webhook, WebhookDelivery
 from workspaces.key_limits import read_limits
 
@@ -230,7 +231,7 @@ def test_the_server_of_postmark_has_its_inbound_settings(postmark, alice):
     assert not Webhook.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {"Color": "Red"}, {"Name": "Other"}, {"InboundDomain": "unknown.example"}, {"RawEmailEnabled": "yes"},
@@ -283,7 +284,7 @@ def test_a_parse_setting_of_sendgrid_is_a_route_with_an_endpoint(sendgrid, alice
     assert not Webhook.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("hostname", "unknown.example"),

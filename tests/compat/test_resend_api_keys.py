@@ -8,6 +8,7 @@ from domains.models import Domain
 from tests.compat.conftest import Dialect
 from tests.compat.test_resend import error, mail
 from tests.conftest import Account, make_domain, make_key
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import ApiKey, AuditEntry
 
@@ -64,7 +65,7 @@ def test_keys_are_listed_without_secrets_and_deleted(admin):
     assert AuditEntry.objects.filter(act="key_revoked").count() == 1
 
 
-@pytest.mark.parametrize("scope", ["full_access", "sending_access", "read_only"])
+@each("scope", ["full_access", "sending_access", "read_only"])
 def test_other_keys_have_no_access(alice, admin, scope):
     other = Dialect("resend", make_key(alice.workspace, scope))
     path = f"/api-keys/{ApiKey.objects.first().id}"
@@ -81,7 +82,7 @@ def test_a_key_of_another_workspace_is_not_found(admin, bob):
     assert foreign.id not in str(admin.get("/api-keys").json())
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "name"),
     [
         ({}, "missing_required_field"),

@@ -10,6 +10,7 @@ from emails.models import Email
 from tests.compat.conftest import Dialect
 from tests.compat.test_resend import error
 from tests.conftest import make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +90,7 @@ def test_the_switches_decide_what_emails_track(resend):
     assert (email.track_opens, email.track_clicks) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [{"tracking_subdomain": "a.b"}, {"tracking_subdomain": 7}, {"open_tracking": "yes"}, {"click_tracking": 1}],
 )
@@ -117,7 +118,7 @@ def test_a_verification_requests_a_check(resend, monkeypatch):
     assert Domain.objects.get(name="mail.example.com").checks_begun == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "expected"),
     [
         ({}, (422, "missing_required_field")),

@@ -4,6 +4,7 @@ import pytest
 
 from emails.models import Attachment, Email
 from tests.compat.test_resend import error, mail
+from tests.rows import each
 from tests.webhooks.receiver import Receiver, drip, silence, status
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +54,7 @@ def test_a_file_that_cannot_be_fetched_is_refused(resend, files, answer, monkeyp
     assert not Email.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "attachment",
     [{"path": "http://127.0.0.1:1/a.txt"}, {"path": "ftp://example.com/a"}, {"path": "a.txt"}, {"path": 7},
      {"path": "https://example.com/a", "content": "QQ=="}, {"path": "https://user@example.com/a"}],
@@ -62,9 +63,7 @@ def test_an_invalid_path_is_refused(resend, attachment):
     assert error(send(resend, attachment)) == (422, "invalid_attachment")
 
 
-@pytest.mark.parametrize(
-    "url", ["https://10.0.0.1/a", "https://[::1]/a", "https://localhost/a", "https://169.254.1.1/a"]
-)
+@each("url", ["https://10.0.0.1/a", "https://[::1]/a", "https://localhost/a", "https://169.254.1.1/a"])
 def test_private_addresses_are_refused(resend, url, settings):
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = False
     refused = send(resend, {"path": url})

@@ -7,6 +7,7 @@ from suppressions.services import suppress_addresses
 from tests.compat.conftest import Dialect
 from tests.compat.test_resend import error
 from tests.conftest import make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +54,7 @@ def test_several_addresses_are_added_and_removed(resend):
     assert [row.email for row in Suppression.objects.all()] == ["c@example.com"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "body", "name"),
     [
         ("", {}, "missing_required_field"),

@@ -6,6 +6,7 @@ from templates_app.models import Template
 from tests.compat.conftest import Dialect
 from tests.compat.test_resend import error, mail
 from tests.conftest import make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -110,7 +111,7 @@ def test_templates_are_listed_without_content_and_deleted(resend):
     assert error(resend.get(f"/templates/{ids[0]}")) == (404, "not_found")
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "expected", "message"),
     [
         ({"name": "A"}, (422, "missing_required_field"), "Missing `html` field."),

@@ -6,16 +6,17 @@ from django.urls import Resolver404, resolve
 from compat.apps import DIALECTS
 from compat.endpoints import first_segments
 from tests.compat.test_tables import ROWS
+from tests.rows import each
 
 BEGINNINGS = sorted({(dialect, path.split("/")[1].lower()) for dialect, _, path, _ in ROWS})
 
 
-@pytest.mark.parametrize(("dialect", "segment"), BEGINNINGS)
+@each(("dialect", "segment"), BEGINNINGS)
 def test_every_path_of_the_tables_works_at_the_root(dialect, segment):
     assert segment in first_segments(dialect)
 
 
-@pytest.mark.parametrize("segment", sorted(set().union(*map(first_segments, DIALECTS))))
+@each("segment", sorted(set().union(*map(first_segments, DIALECTS))))
 def test_no_path_of_postrider_begins_like_one_of_a_dialect(segment):
     for path in (f"/{segment}", f"/{segment}/", f"/{segment}/x", f"/{segment}/x/y"):
         with pytest.raises(Resolver404):

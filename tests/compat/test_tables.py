@@ -3,12 +3,12 @@
 import re
 from importlib import import_module
 
-import pytest
 from django.urls import ResolverMatch, get_resolver, resolve, reverse
 
 from compat.apps import DIALECTS
 from compat.endpoints import list_endpoints
 from config.management.commands.document_dialects import with_table
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 PAGES = REPOSITORY / "docs" / "migrate"
@@ -39,7 +39,7 @@ def available_endpoints(dialect: str) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize(("dialect", "method", "path", "state"), ROWS)
+@each(("dialect", "method", "path", "state"), ROWS)
 def test_an_endpoint_is_where_its_row_says(dialect, method, path, state):
     action = match_of(dialect, path).func.actions.get(method.lower())
     if state == "absent":
@@ -48,20 +48,20 @@ def test_an_endpoint_is_where_its_row_says(dialect, method, path, state):
         assert action not in {"absent", None}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each("dialect", DIALECTS)
 def test_the_page_is_current(dialect):
     page = (PAGES / f"{dialect}.md").read_text("utf-8")
     assert with_table(page, dialect) == page, "Run manage.py document_dialects."
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each("dialect", DIALECTS)
 def test_every_note_is_about_an_endpoint(dialect):
     requests = {f"{endpoint.method} {endpoint.path}" for endpoint in list_endpoints(dialect)}
     assert import_module(f"compat.{dialect}.unsupported").NOTES.keys() <= requests
     assert len(requests) == len(list_endpoints(dialect))
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each("dialect", DIALECTS)
 def test_every_available_endpoint_has_a_row(dialect):
     rows = {(method, path) for (method, path), state in table(dialect).items() if state != "absent"}
     assert {(method, match_of(dialect, path).route) for method, path in rows} == available_endpoints(dialect)

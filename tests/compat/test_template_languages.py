@@ -11,6 +11,7 @@ from emails.rendered_content import render_email
 from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error
 from tests.compat.test_sendgrid import mail as sendgrid_mail
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +34,7 @@ def postmark_text(postmark: Dialect, source: str) -> str:
     return render_email(Email.objects.get()).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "text"),
     [
         ("{{#person}}Hello {{first_name}}{{/person}}", "Hello Andrew"),
@@ -64,13 +65,13 @@ def test_sections_of_postmark_in_a_bulk_request_and_in_a_validation(postmark):
     assert (validated["AllContentIsValid"], validated["TextBody"]["RenderedContent"]) == (True, "Andrew")
 
 
-@pytest.mark.parametrize("source", ["{{#a}}{{/b}}", "{{#a}}", "{{/a}}", "{{#a}}{{#b}}{{/a}}{{/b}}", "{{^a}}{{/each}}"])
+@each("source", ["{{#a}}{{/b}}", "{{#a}}", "{{/a}}", "{{#a}}{{#b}}{{/a}}{{/b}}", "{{^a}}{{/each}}"])
 def test_sections_that_do_not_match_are_a_syntax_error(postmark, source):
     body = {"Name": "T", "Subject": "S", "TextBody": source}
     assert error(postmark.post("/templates", body)) == (422, 1122)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [{"TemplateType": "Layout"}, {"LayoutTemplate": "basic"}, {"HtmlBody": "<b>{{{ @content }}}</b>"}],
 )
@@ -91,7 +92,7 @@ def sendgrid_text(sendgrid: Dialect, source: str) -> str:
     return render_email(Email.objects.get()).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "text"),
     [
         ('{{#equals code "A1"}}yes{{else}}no{{/equals}}', "yes"),
@@ -112,7 +113,7 @@ def test_helpers_of_sendgrid(sendgrid, source, text):
     assert sendgrid_text(sendgrid, source) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "name"),
     [
         ('\n{{formatDate timeStamp "MMMM DD, YYYY"}}', "formatDate"),
@@ -129,7 +130,7 @@ def test_helpers_without_an_equivalent_are_refused_by_name(sendgrid, source, nam
     assert entry["message"].startswith(f"Line 2: {name} is not supported here. ")
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     ["{{", "{{#", "{{#a}}", "{{^a ", "{{/a}}", "{{ ", "{{{ pm:unsubscribe ", "=", "{{insert a ", "{{#a (", "<% "],
 )

@@ -8,6 +8,7 @@ from emails.links import MAX_UNSUBSCRIBE_LINKS, UNSUBSCRIBE_PLACEHOLDER, read_un
 from tests.compat.test_postmark import mail as postmark_mail
 from tests.compat.test_sendgrid import mail as sendgrid_mail
 from tests.emails.api.test_attachments import messages_by_address, parse_message
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +28,7 @@ def assert_linked(text: str, html: str, *, address: str) -> None:
         assert {read_unsubscribe(token).address for token in LINK.findall(part)} == {address}
 
 
-@pytest.mark.parametrize(
+@each(
     "tag",
     ["{{{unsubscribe}}}", "{{ unsubscribe }}", "{{{unsubscribe_preferences}}}", "<%asm_group_unsubscribe_raw_url%>",
      "<%asm_preferences_raw_url%>", "<%asm_global_unsubscribe_raw_url%>"],

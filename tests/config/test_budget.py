@@ -9,11 +9,12 @@ from types import ModuleType
 import pytest
 
 from benchmarks.budget import ACCEPT_STAGES, QUEUE_STAGES, StageTimes
+from tests.rows import each
 
 BUSY_SECONDS = 0.05
 
 
-@pytest.mark.parametrize("place", [*ACCEPT_STAGES.values(), *QUEUE_STAGES.values()])
+@each("place", [*ACCEPT_STAGES.values(), *QUEUE_STAGES.values()])
 def test_a_stage_is_a_function_of_the_code(place: str):
     module, _, path = place.partition(":")
     assert callable(functools.reduce(getattr, path.split("."), importlib.import_module(module)))

@@ -9,6 +9,7 @@ from django.db import OperationalError, connection
 from config.postgres.database_url import database_url_errors, parse_database_url
 from tests.config.test_start import start
 from tests.conftest import code_of, mail
+from tests.rows import each
 from workspaces.models import User
 
 READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
@@ -21,7 +22,7 @@ with connection.cursor() as cursor:
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("hosts", "names", "ports"),
     [
         ("one:5433,two", "one,two", "5433,5432"),
@@ -37,7 +38,7 @@ def test_the_hosts_are_those_of_libpq(hosts, names, ports):
     assert list(database_url_errors(url)) == []
 
 
-@pytest.mark.parametrize("host", ["one:5433", "one", "", "[::1]:5433"])
+@each("host", ["one:5433", "one", "", "[::1]:5433"])
 def test_a_single_host_needs_no_attribute(host):
     assert list(database_url_errors(f"postgres://u:p@{host}/mail")) == []
 

@@ -18,6 +18,7 @@ import pytest
 import trustme
 
 from tests.config.test_start import start
+from tests.rows import each
 
 # https://www.postgresql.org/docs/current/protocol-message-formats.html
 SSL_REQUEST = bytes([0, 0, 0, 8, 4, 210, 22, 47])
@@ -94,7 +95,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureDatabas
         server.shutdown()
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "uses_tls"),
     [("disable", False), ("prefer", True), ("require", True), ("verify-ca", True), ("verify-full", True)],
 )

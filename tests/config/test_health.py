@@ -17,6 +17,7 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import QueueEntry
 from tests.emails.builders import BOUNCED, LATER, OK, claim_entries, deliver, send
 from tests.emails.test_stats import later
+from tests.rows import each
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -84,11 +85,11 @@ class TestReadyz:
     def test_local_requests_see_the_details(self):
         assert readyz() == (200, {"status": "ready", "complaints": [], "broker": True})
 
-    @pytest.mark.parametrize("name", ["HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"])
+    @each("name", ["HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"])
     def test_a_request_through_a_local_proxy_is_not_local(self, settings, name):
         assert readyz(**{name: "127.0.0.1"}) == (200, {"status": "ready"})
 
-    @pytest.mark.parametrize("token", ["", TOKEN[:-1], TOKEN + "x"])
+    @each("token", ["", TOKEN[:-1], TOKEN + "x"])
     def test_a_wrong_token_gives_no_access(self, settings, token):
         settings.METRICS_TOKEN = TOKEN
         assert readyz(**EXTERNAL, HTTP_AUTHORIZATION=f"Bearer {token}") == (200, {"status": "ready"})
@@ -101,7 +102,7 @@ class TestReadyz:
         settings.REDIS_URL = UNREACHABLE_REDIS
         assert readyz() == (200, {"status": "ready", "complaints": [], "broker": False})
 
-    @pytest.mark.parametrize(("seconds", "status"), [(880, 200), (920, 503)])
+    @each(("seconds", "status"), [(880, 200), (920, 503)])
     def test_it_is_503_when_recipients_are_overdue(self, api, seconds, status):
         send(api)
         make_due(seconds=seconds)
@@ -173,7 +174,7 @@ class TestMetrics:
             send(api)
         assert metrics()[key] == before + 3
 
-    @pytest.mark.parametrize(
+    @each(
         ("method", "path", "status", "operation"),
         [
             ("get", "/compat/resend/emails", "2xx", "resend-email-list"),

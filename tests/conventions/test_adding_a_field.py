@@ -14,6 +14,7 @@ from emails.send_options import SendOptions
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from tests.conftest import Api, mail
 from tests.emails.builders import claim_entries
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 OPTIONS = [option.name for option in fields(SendOptions)]
@@ -27,7 +28,7 @@ def camel_case(name: str) -> str:
     return re.sub("_(.)", lambda match: match[1].upper(), name)
 
 
-@pytest.mark.parametrize("name", ["track_opens", "track_clicks"])
+@each("name", ["track_opens", "track_clicks"])
 def test_at_most_five_core_files_name_a_field(name: str):
     pattern = rf"\b({name}|{camel_case(name)})\b"
     command = ["git", "grep", "-lP", pattern, "--", "emails/*.py", "delivery/*.py", "events/*.py", "domains/*.py"]

@@ -5,6 +5,7 @@ import importlib.util
 import pytest
 from babel.messages.catalog import Catalog
 
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 
@@ -31,7 +32,7 @@ def test_the_catalogues_are_complete_and_compiled(messages, settings):
         assert messages.update(language, messages.texts_of(language), is_check=True) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "translation"),
     [
         ("Saved", ""),
@@ -52,7 +53,7 @@ def test_a_fuzzy_translation_is_reported(messages):
     assert one(messages, "Saved", "Gespeichert", flags=["fuzzy"]) == ["the translation of 'Saved' is fuzzy"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "translation"),
     [("%(rate)s%% of {all}", "{all}: %(rate)s %%"), (("1 email", "%(n)s emails"), ("1 E-Mail", "%(n)s E-Mails"))],
 )

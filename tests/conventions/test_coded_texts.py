@@ -5,8 +5,9 @@ import re
 from gettext import translation
 from pathlib import Path
 
-import pytest
 from babel.messages.pofile import read_po
+
+from tests.rows import each
 
 ROOT = Path(__file__).parents[2]
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -35,7 +36,7 @@ def calls(name: str) -> list[ast.Call]:
     return [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name]
 
 
-@pytest.mark.parametrize("code", sorted(TEXTS))
+@each("code", sorted(TEXTS))
 def test_a_text_is_translated_with_the_same_values(code):
     translated = GERMAN.gettext(code)
 

@@ -24,6 +24,7 @@ from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.conventions.test_foreign_objects import call, received_by
 from tests.emails.builders import claim_entries
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.key_limits import read_limits
 from workspaces.models import ApiKey, Usage, Workspace
@@ -526,16 +527,19 @@ def test_no_code_has_two_statuses():
     assert len(codes) == len(set(codes))
 
 
-@pytest.fixture
-def caller(api: Api, alice: Account, monkeypatch, settings) -> Caller:
-    return Caller(alice.workspace, monkeypatch, settings)
+@pytest.mark.django_db
+@each(("status", "code"), ROWS.keys() - TRANSACTIONAL)
+def test_a_request_is_refused_with_the_error_of_its_row(api: Api, alice: Account, monkeypatch, settings, status, code):
+    check_row(Caller(alice.workspace, monkeypatch, settings), status, code)
 
 
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [pytest.param(*row, marks=pytest.mark.django_db(transaction=row in TRANSACTIONAL), id=row[1]) for row in ROWS],
-)
-def test_a_request_is_refused_with_the_error_of_its_row(caller: Caller, status, code):
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("status", "code"), TRANSACTIONAL)
+def test_a_request_that_waits_for_another_one_is_refused(api: Api, alice: Account, monkeypatch, settings, status, code):
+    check_row(Caller(alice.workspace, monkeypatch, settings), status, code)
+
+
+def check_row(caller: Caller, status: int, code: str) -> None:
     members, request = ROWS[status, code]
     response = request(caller)
     body = response.json()

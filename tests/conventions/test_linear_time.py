@@ -10,8 +10,6 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
-import pytest
-
 from delivery.bounces.classification import normalized_text
 from delivery.bounces.replies import safe_text
 from delivery.message.text import html_to_text
@@ -26,6 +24,7 @@ from lib.mail.header_fields import read_fields, read_parameters
 from receiving.inlining import with_fields
 from receiving.reading.quotes import find_reply
 from receiving.source import split_header, without_forged_results
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 # Packages that read messages, replies of hosts, DNS records, and requests without a key. The HTML of emails has its
@@ -173,7 +172,7 @@ def is_linear(measure: Callable[[str], float], start: str, unit: str, *, length:
     return min(time for _, time in times) < 6.7 * min(time for time, _ in times) + 0.001
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@each("package", PACKAGES)
 def test_an_expression_takes_linear_time(package):
     slow = {
         (name, start, unit)
@@ -185,7 +184,7 @@ def test_an_expression_takes_linear_time(package):
     assert slow == set()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_a_function_takes_linear_time(name):
     function, starts = FUNCTIONS[name]
 

@@ -19,6 +19,7 @@ from lib.ids import new_id, to_uuid
 from tests.dashboard.conftest import make_email
 from tests.dashboard.scenario import make_template
 from tests.emails.builders import BOUNCED, OK, deliver_all, send
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +33,7 @@ def counts(workspace, dimension: Dimension, value: str) -> dict[str, int]:
     return {**sum_outcomes(days), **rated}
 
 
-@pytest.mark.parametrize(
+@each(
     ("tags", "template_id", "stream"),
     [
         ([], None, "main"),
@@ -55,7 +56,7 @@ def test_python_and_sql_agree(alice, tags, template_id, stream):
     assert len(expected) == 1 + bool(template_id) + (stream != "main") + min(len(set(tags)), MAX_TAGS)
 
 
-@pytest.mark.parametrize("is_folded", [True, False])
+@each("is_folded", [True, False])
 def test_each_email_counts_in_its_slices(api, alice, is_folded):
     template = make_template(alice.workspace, "Receipt", "s", "<p>h</p>")
     send(api, tags=["shop", "news"])
@@ -117,7 +118,7 @@ def reconcile(*arguments: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("is_folded", [True, False])
+@each("is_folded", [True, False])
 def test_emails_of_an_older_version_are_counted_by_reconcile(api, alice, is_folded):
     send(api, tags=["shop"])
     deliver_all(OK)
@@ -136,7 +137,7 @@ def test_emails_of_an_older_version_are_counted_by_reconcile(api, alice, is_fold
     assert reconcile() == "All counters match.\n"
 
 
-@pytest.mark.parametrize("is_folded", [True, False])
+@each("is_folded", [True, False])
 def test_every_range_of_days_matches_a_scan(alice, is_folded):
     slice_ = slice_id(alice.workspace.id, Dimension.TAG, "x")
     start = date(2026, 3, 1)

@@ -44,6 +44,7 @@ from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
 from tests.dashboard.auth.oidc.forging_provider import ForgingProvider, forging_provider
 from tests.inbound.fixtures import run_receiver
 from tests.lib.nameserver import NameServer
+from tests.rows import each
 from tests.stack.stack import free_port
 from tests.submission.fixtures import run_submission
 from workspaces.models import Workspace
@@ -536,7 +537,7 @@ def test_a_certificate_of_submission_is_renewed_in_time(installation, days, verd
     assert diagnoses["submission"].verdict is verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("host", "mode", "verdict"),
     [
         ("db.example.com", "", Verdict.WARNING),

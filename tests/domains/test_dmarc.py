@@ -1,10 +1,10 @@
 """DMARC policies: the one that applies (RFC 9989, section 4.10), and arbitrary texts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domains.record_checks.dmarc import DmarcPolicy, find_dmarc_error, is_dmarc, parent_names, select_policy
+from tests.rows import each
 
 
 def test_the_tree_walk_visits_every_name_above_a_short_one():
@@ -27,7 +27,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize(("found", "name"), POLICIES, ids=["none", "highest", "psd=n", "below psd=y", "psd=y alone"])
+@each(("found", "name"), POLICIES)
 def test_the_policy_that_applies(found, name):
     policies = [DmarcPolicy(at, "v=DMARC1; p=none" + (f"; psd={psd}" if psd else "")) for at, psd in found.items()]
     policy = select_policy(policies)

@@ -12,6 +12,7 @@ from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordStatus
 from tests.domains.conftest import NAME, Owner
 from tests.lib.nameserver import SERVFAIL, NameServer
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -150,7 +151,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), KEYS, ids=[str(number) for number in range(len(KEYS))])
+@each(("text", "message"), KEYS)
 def test_an_invalid_key_record(owner: Owner, key, text, message):
     value = key["value"]
     public = value.partition("p=")[2]
@@ -189,7 +190,7 @@ class Answer:
         return (self.text,)
 
 
-@pytest.mark.parametrize("flags", [" " * 60_000, " :" * 30_000, f":{' ' * 60_000}"], ids=["spaces", "colons", "both"])
+@each("flags", [" " * 60_000, " :" * 30_000, f":{' ' * 60_000}"])
 def test_a_key_record_of_64_kib_does_not_delay_other_work(flags):
     """All domain checks and deliveries of a worker share one thread."""
     lookup = RecordLookup(NAME, NAME, Answer(f"v=DKIM1; t={flags}; p=key"))
@@ -245,7 +246,7 @@ SPF = [
 ]
 
 
-@pytest.mark.parametrize(("texts", "value", "message"), SPF, ids=[str(number) for number in range(len(SPF))])
+@pytest.mark.parametrize(("texts", "value", "message"), SPF)
 def test_a_published_spf_record(owner: Owner, texts, value, message):
     generated = owner.record("SPF")["value"]
     owner.publish("DKIM").zone.set(NAME, "TXT", "unrelated", *texts)
@@ -308,7 +309,7 @@ DMARC = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), DMARC, ids=[str(number) for number in range(len(DMARC))])
+@each(("text", "message"), DMARC)
 def test_a_published_dmarc_record(owner: Owner, text, message):
     owner.zone.set(f"_dmarc.{NAME}", "TXT", text)
     record = owner.verify_record("DMARC")

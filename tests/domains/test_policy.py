@@ -8,6 +8,7 @@ from domains.models import Domain
 from domains.services import check_sending_domain, sending_domain_cache
 from tests.conftest import Account, Api, mail
 from tests.domains.conftest import NAME, Owner
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 ALLOWED = {"pending": False, "verified": True, "temporary_failure": True, "failed": False}
@@ -18,14 +19,14 @@ def _only_verified(settings):
     settings.SENDING_DOMAIN_POLICY = "verified"
 
 
-@pytest.mark.parametrize("status", ALLOWED)
+@each("status", ALLOWED)
 def test_by_default_every_registered_domain_can_send(api: Api, status):
     Domain.objects.update(status=status)
     assert api.post("/emails/send", mail()).status_code == 202
 
 
 @pytest.mark.usefixtures("_only_verified")
-@pytest.mark.parametrize(("status", "is_allowed"), ALLOWED.items())
+@each(("status", "is_allowed"), ALLOWED.items())
 def test_the_verified_policy_requires_a_verified_domain(api: Api, status, is_allowed):
     Domain.objects.update(status=status)
     single = api.post("/emails/send", mail())
@@ -65,14 +66,14 @@ def test_a_domain_verified_in_another_workspace_cannot_send(owner: Owner, bobs_a
 
 
 @pytest.mark.usefixtures("_only_verified")
-@pytest.mark.parametrize("sender", ["x@sub.alice.example", "x@example", "x@alice.example.evil.example"])
+@each("sender", ["x@sub.alice.example", "x@example", "x@alice.example.evil.example"])
 def test_only_the_exact_domain_can_send(api: Api, sender):
     Domain.objects.update(status="verified")
     problem = api.post("/emails/send", mail(**{"from": sender})).json()
     assert problem["code"] in {"domain_not_registered", "validation_error"}
 
 
-@pytest.mark.parametrize("policy", ["registered", "verified"])
+@each("policy", ["registered", "verified"])
 def test_checking_a_sending_domain_takes_one_query_per_second(alice: Account, api: Api, settings, policy):
     settings.SENDING_DOMAIN_POLICY = policy
     Domain.objects.update(status="verified")

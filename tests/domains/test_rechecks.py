@@ -29,6 +29,7 @@ from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
 from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.plans import plan_of
+from tests.rows import each
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +63,7 @@ WAITS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "outcome", "watched_for", "is_waiting", "wait"), WAITS)
+@each(("status", "outcome", "watched_for", "is_waiting", "wait"), WAITS)
 def test_the_interval_until_the_next_check(status, outcome, watched_for, is_waiting, wait):
     waits = [next_interval(status, outcome, watched_for=watched_for, is_waiting=is_waiting) for _ in range(50)]
     assert wait * 0.9 <= min(waits) < max(waits) <= wait * 1.1

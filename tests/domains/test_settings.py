@@ -1,12 +1,11 @@
 """Settings of sending domains that prevent the start; tests/config starts the service with some of them."""
 
-import pytest
-
 from config import env
 from config.checks import setting_errors
+from tests.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "message"),
     [
         ("SPF_MECHANISMS", "v=spf1 include:a.example ~all", "leave out v=spf1"),
@@ -27,7 +26,7 @@ def test_valid_settings_have_no_error(settings):
     assert not [message for message in setting_errors() if message.startswith(("SPF_MECHANISMS", "DMARC_RUA"))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "servers"),
     [
         ("", []),
@@ -40,7 +39,7 @@ def test_name_servers_are_read(monkeypatch, text, servers):
     assert env.servers("DNS_SERVERS") == servers
 
 
-@pytest.mark.parametrize("text", ["resolver.example:53", "127.0.0.1:99999", "127.0.0.1:x", ":53", "::1", "[::1", "a b"])
+@each("text", ["resolver.example:53", "127.0.0.1:99999", "127.0.0.1:x", ":53", "::1", "[::1", "a b"])
 def test_an_invalid_name_server_is_an_error(monkeypatch, text):
     problems: list[str] = []
     monkeypatch.setattr(env, "problems", problems)

@@ -20,6 +20,7 @@ from domains.record_checks.spf_syntax import (
 from lib.network.resolver import DnsError, Resolver
 from tests.domains.conftest import quoted
 from tests.lib.nameserver import SERVFAIL, NameServer
+from tests.rows import each
 
 REQUIRED = parse_mechanisms("include:_spf.service.example")
 
@@ -85,7 +86,7 @@ def test_terms_after_all_are_ignored():
     assert (found.lookups, found.error) == (0, None)
 
 
-@pytest.mark.parametrize("outer", ["include:", "?include:", "-include:", "~include:"])
+@each("outer", ["include:", "?include:", "-include:", "~include:"])
 def test_an_include_with_a_pass_qualifier_passes(outer):
     texts = {
         "example.com": f"v=spf1 {outer}corp.example -all",
@@ -112,7 +113,7 @@ def test_a_record_that_redirects_to_itself():
     assert "includes itself" in evaluate({"example.com": "v=spf1 redirect=example.com"}).error
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "message"),
     [
         ({}, "include:a.example has no SPF records"),
@@ -145,7 +146,7 @@ def test_a_hostile_record_causes_a_bounded_number_of_lookups():
     assert evaluate(tree).query_count == 9
 
 
-@pytest.mark.parametrize("name", ["a..b", "-", "x" * 64 + ".example", "a_b", "é.example", "x" * 250 + ".example", ":"])
+@each("name", ["a..b", "-", "x" * 64 + ".example", "a_b", "é.example", "x" * 250 + ".example", ":"])
 def test_an_invalid_include_name_is_an_error(name):
     try:
         record = parse_spf(f"v=spf1 include:{name} -all")
@@ -170,7 +171,7 @@ def test_any_text_is_parsed_or_rejected(text):
     assert len(record.mechanisms) <= len(text) + 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "expected"),
     [
         (["v=spf1"], "v=spf1 include:_spf.service.example"),
@@ -187,7 +188,7 @@ def test_a_new_record_ends_with_a_soft_failure():
     assert build_spf_record(parse_mechanisms("a:mx.example ip4:192.0.2.1")) == "v=spf1 a:mx.example ip4:192.0.2.1 ~all"
 
 
-@pytest.mark.parametrize("text", ["v=spf1 mx", "mx -all", "-mx", "all", "exists:%{i}.example", "mx;", "ip6:192.0.2.1"])
+@each("text", ["v=spf1 mx", "mx -all", "-mx", "all", "exists:%{i}.example", "mx;", "ip6:192.0.2.1"])
 def test_invalid_mechanisms_in_the_setting(text):
     with pytest.raises(InvalidSpf):
         parse_mechanisms(text)

@@ -19,6 +19,7 @@ from suppressions.services import suppress_address
 from tests.conftest import Api, field_codes, make_key
 from tests.emails.builders import BOUNCED, deliver_all, send
 from tests.events.feed import kinds_of, publish_committed, read_all
+from tests.rows import each
 from tests.webhooks.conftest import make_endpoint
 from tests.webhooks.receiver import Receiver
 from webhooks.models import WebhookDelivery, WebhookEvent
@@ -68,7 +69,7 @@ def test_events_have_the_members_of_a_webhook_body(api: Api):
     }
 
 
-@pytest.mark.parametrize("limit", [1, 2, 500])
+@each("limit", [1, 2, 500])
 def test_pages_of_any_size_return_every_event_once_and_in_order(api: Api, limit):
     for _ in range(3):
         send(api, to=["a@example.com", "b@example.com"])
@@ -120,7 +121,7 @@ def test_latest_skips_all_events_until_now(api: Api):
     assert kinds_of(read_all(api, after=page["cursor"])[0]) == ["sent", "delivered"]
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "x"])
+@each("limit", ["0", "-1", "x"])
 def test_an_invalid_limit_is_refused(api: Api, limit):
     assert api.get("/events", {"limit": limit}).status_code == 422
 

@@ -1,10 +1,9 @@
 """`POST /v1/admin/configuration/check` validates a configuration and changes nothing."""
 
-import pytest
-
 from domains.models import Domain
 from templates_app.models import Template
 from tests.conftest import Api, code_of, field_codes, make_key
+from tests.rows import each
 from webhooks.models import Webhook
 from workspaces.models import ApiKey, Workspace
 
@@ -102,7 +101,7 @@ def test_a_template_needs_an_alias(platform: Api):
     assert field_codes(platform.post(CHECK, {"templates": [template]})) == {"templates[0].alias": "required"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("section", "limit"),
     [
         ("domains", 100),
@@ -121,7 +120,7 @@ def test_the_entries_of_a_section_are_limited(platform: Api, section, limit):
     assert field_codes(platform.post(CHECK, {section: [entry] * (limit + 1)})) == {section: "max_length"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "errors"),
     [
         ({"id": "News"}, {"streams[0].id": "invalid"}),
@@ -138,7 +137,7 @@ def test_streams_are_checked(platform: Api, fields, errors):
     assert (field_codes(response) if errors else response.json()["domainNames"]) == (errors or [])
 
 
-@pytest.mark.parametrize("scope", ["read_only", "full_access", "workspace_admin"])
+@each("scope", ["read_only", "full_access", "workspace_admin"])
 def test_keys_that_may_read_check_a_configuration(alice, scope):
     assert Api(make_key(alice.workspace, scope)).post(CHECK, VALID).status_code == 200
 

@@ -10,6 +10,7 @@ from provisioning.models import ConfigurationLease
 from provisioning.tasks import erase
 from tests.conftest import Account, Api, code_of, make_key
 from tests.provisioning.conftest import management_api
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -51,12 +52,12 @@ def test_a_management_key_leases_its_workspaces_and_the_list_of_them(alice: Acco
     assert owner_api.post(LEASE, SECOND | {"workspaceId": bob.workspace.id}).status_code == 404
 
 
-@pytest.mark.parametrize("scope", ["read_only", "sending_access", "sending_only"])
+@each("scope", ["read_only", "sending_access", "sending_only"])
 def test_a_key_that_changes_nothing_takes_no_lease(alice: Account, scope):
     api = Api(make_key(alice.workspace, scope))
     assert [code_of(api.post(path, FIRST)) for path in (LEASE, RELEASE)] == [(403, "insufficient_scope")] * 2
 
 
-@pytest.mark.parametrize("body", [{}, {"token": "short"}, {"token": "a" * 101}, FIRST | {"workspace": "ws_1"}])
+@each("body", [{}, {"token": "short"}, {"token": "a" * 101}, FIRST | {"workspace": "ws_1"}])
 def test_an_invalid_lease_is_refused(owner_api: Api, body):
     assert code_of(owner_api.post(LEASE, body)) == (422, "validation_error")

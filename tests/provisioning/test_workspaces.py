@@ -11,6 +11,7 @@ from provisioning.models import ManagementKey
 from provisioning.services import issue_management_key, revoke_management_key
 from system_mail.models import SystemMail
 from tests.conftest import Api, code_of, field_codes, mail, make_domain, make_key
+from tests.rows import each
 from workspaces.api import authentication, throttling
 from workspaces.members import invite_member, sign_up_invited
 from workspaces.models import ApiKey, AuditEntry, Invitation, Membership, User, Workspace
@@ -64,7 +65,7 @@ class TestWorkspaces:
         authentication.cache.clear()
         assert api.post("/emails/send", mail()).status_code == 202
 
-    @pytest.mark.parametrize(
+    @each(
         ("body", "fields"),
         [
             ({}, {"name": "required"}),
@@ -123,7 +124,7 @@ class TestKeys:
         authentication.cache.clear()
         assert code_of(Api(made["key"]).get("/me")) == (401, "revoked_api_key")
 
-    @pytest.mark.parametrize(
+    @each(
         ("expires_at", "code"),
         [
             ("tomorrow", "invalid"),
@@ -155,7 +156,7 @@ class TestKeys:
         assert (key.group, key.expires_at.year) == ("resold", 2099)
         assert printed["key"] not in str(ManagementKey.objects.values())
 
-    @pytest.mark.parametrize("option", ["name", "group"])
+    @each("option", ["name", "group"])
     def test_the_command_explains_a_name_that_is_too_long(self, db, option):
         with pytest.raises(CommandError, match="no more than 100 characters"):
             call_command("create_management_key", "--name", "platform", f"--{option}", "x" * 101)

@@ -25,6 +25,7 @@ from tests.conftest import Api, mail, make_account
 from tests.dashboard.conftest import signed_in
 from tests.inbound.fixtures import sent_recipient as send_one
 from tests.plans import plan_of, prefer_indexes
+from tests.rows import each
 from workspaces.account_status import lift_suspension, suspend_workspace
 from workspaces.models import AuditEntry, Membership, User, Workspace
 
@@ -84,7 +85,7 @@ def reputation(workspace):
 
 
 class TestThresholds:
-    @pytest.mark.parametrize(
+    @each(
         ("counts", "actions"),
         [
             ({"sent": 100_000, "complained": 99}, []),
@@ -123,7 +124,7 @@ class TestThresholds:
         (rates,) = read_rates()
         assert (rates.sent, rates.counts) == (100_000, {COMPLAINED: 301, BOUNCED: 0})
 
-    @pytest.mark.parametrize("folded", [True, False])
+    @each("folded", [True, False])
     def test_emails_sent_before_the_period_do_not_count(self, alice, folded):
         first = datetime.combine(timezone.now().astimezone(UTC).date() - timedelta(days=PERIOD_DAYS - 1), time.min, UTC)
         count(alice.workspace, sent=1_000, complained=900, sent_at=first - timedelta(hours=1))
@@ -132,7 +133,7 @@ class TestThresholds:
         check_workspaces()
         assert audit_actions(alice.workspace) == []
 
-    @pytest.mark.parametrize(
+    @each(
         ("counts", "setting"),
         [({"complained": 31}, "COMPLAINT_PAUSE_PERCENT"), ({"bounced": 1_001}, "BOUNCE_PAUSE_PERCENT")],
     )
@@ -206,7 +207,7 @@ class TestSuspension:
         assert alice.workspace.suspended_reason == "Did not pay."
         assert not SystemMail.objects.exists()
 
-    @pytest.mark.parametrize("bounced", [501, 1_001])
+    @each("bounced", [501, 1_001])
     def test_a_second_check_repeats_nothing(self, alice, bounced):
         count(alice.workspace, sent=10_000, bounced=bounced)
         for _ in range(3):
@@ -258,7 +259,7 @@ class TestWarning:
         assert summary in SystemMail.objects.get().text
         assert api.post("/emails/send", mail()).status_code == 202
 
-    @pytest.mark.parametrize(("age", "warnings"), [(PERIOD_DAYS * 24 - 1, 1), (PERIOD_DAYS * 24 + 1, 2)])
+    @each(("age", "warnings"), [(PERIOD_DAYS * 24 - 1, 1), (PERIOD_DAYS * 24 + 1, 2)])
     def test_a_warning_is_repeated_after_a_week(self, alice, age, warnings):
         count(alice.workspace, sent=10_000, bounced=700)
         check_workspaces()
@@ -298,7 +299,7 @@ class TestLiftedSuspension:
         check_workspaces()
         assert audit_actions(lifted) == ["workspace_suspended", "suspension_lifted"]
 
-    @pytest.mark.parametrize("folded", [True, False])
+    @each("folded", [True, False])
     def test_emails_sent_afterwards_count(self, lifted, folded):
         count(lifted, sent=100, bounced=60)
         if folded:
@@ -332,7 +333,7 @@ class TestLiftedSuspension:
 class TestCounters:
     """Replies of mail hosts and reports of recipients are the basis of the rates."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("outcome", "counted"),
         [
             (UNKNOWN_USER, (1, 0, 1)),
@@ -349,7 +350,7 @@ class TestCounters:
         send_one(alice.workspace, outcome=outcome)
         assert reputation(alice.workspace) == counted
 
-    @pytest.mark.parametrize(
+    @each(
         ("kind", "is_recipient_fault", "counted"),
         [
             (EventKind.BOUNCED, True, (1, 0, 1)),
@@ -386,7 +387,7 @@ class TestCounters:
             ((age,),) = cursor.fetchall()
         assert timedelta(days=PERIOD_DAYS + 1) <= age < timedelta(days=PERIOD_DAYS + 1, hours=1)
 
-    @pytest.mark.parametrize("address", ["bounced+x@simulator.test", "Delivered@SIMULATOR.test"])
+    @each("address", ["bounced+x@simulator.test", "Delivered@SIMULATOR.test"])
     def test_simulator_recipients_are_not_counted(self, alice, api, address):
         recipient = send_one(alice.workspace, address, outcome=UNKNOWN_USER)
         record_reports([ReportedEvent(recipient.id, EventKind.COMPLAINED)])

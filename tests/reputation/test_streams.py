@@ -22,6 +22,7 @@ from system_mail.models import SystemMail
 from system_mail.tasks import check_workspaces
 from tests.conftest import Api
 from tests.emails.builders import deliver, send
+from tests.rows import each
 from workspaces.account_status import lift_suspension, suspend_workspace
 from workspaces.models import AuditEntry, Workspace
 
@@ -68,8 +69,8 @@ def is_suspended(workspace: Workspace) -> bool:
     return workspace.is_suspended
 
 
-@pytest.mark.parametrize("folded", [True, False])
-@pytest.mark.parametrize(
+@each("folded", [True, False])
+@each(
     ("counts", "paused"),
     [
         ({"sent": 10_000, "complained": 30}, False),
@@ -140,8 +141,8 @@ def test_without_a_suspension_threshold_nothing_is_paused(alice, newsletter, set
     assert AuditEntry.objects.filter(act="owners_warned").count() == 1
 
 
-@pytest.mark.parametrize("folded", [True, False])
-@pytest.mark.parametrize(("complained", "suspended"), [(30, False), (31, True)])
+@each("folded", [True, False])
+@each(("complained", "suspended"), [(30, False), (31, True)])
 def test_the_workspace_is_judged_by_what_is_left(alice, newsletter, complained, suspended, folded):
     count(alice.workspace, "newsletter", sent=100_000, complained=900)
     count(alice.workspace, sent=10_000, complained=complained)
@@ -169,7 +170,7 @@ def test_a_stream_below_the_threshold_counts_with_the_workspace(alice, newslette
     assert not is_suspended(alice.workspace)
 
 
-@pytest.mark.parametrize("folded", [True, False])
+@each("folded", [True, False])
 def test_emails_before_a_lifted_pause_count_neither_for_the_stream_nor_for_the_workspace(alice, newsletter, folded):
     count(alice.workspace, "newsletter", sent=10_000, complained=100)
     check_workspaces()

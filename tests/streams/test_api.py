@@ -8,6 +8,7 @@ from delivery.transports.transports_file import RouteSpec, Transports, Transport
 from emails.models import Email, QueueEntry
 from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_key
+from tests.rows import each
 from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +45,7 @@ def test_a_stream_without_unsubscribes_ignores_them(api: Api):
     assert (stream["ignoresUnsubscribes"], stream["public"], stream["priority"]) == (True, False, "normal")
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "expected"),
     [
         (NEWSLETTER, (409, "stream_exists")),
@@ -65,7 +66,7 @@ def test_invalid_streams_are_refused(api: Api, newsletter, fields, expected):
     assert code(api.post("/streams", fields)) == expected
 
 
-@pytest.mark.parametrize("changes", [{"ownBounces": True}, {"ignoresUnsubscribes": True}, {"scope": "stream"}])
+@each("changes", [{"ownBounces": True}, {"ignoresUnsubscribes": True}, {"scope": "stream"}])
 def test_main_does_what_the_service_document_says(api: Api, changes):
     response = api.patch("/streams/main", changes)
     assert code(response) == (422, "invalid_stream")

@@ -146,8 +146,8 @@ class TestListing:
 
     @pytest.mark.parametrize("reason", list(Reason))
     def test_a_reason_filters_the_list(self, api: Api, alice, reason):
-        for each in Reason:
-            suppress_address(alice.workspace, address=f"{each}@example.com", reason=each)
+        for other in Reason:
+            suppress_address(alice.workspace, address=f"{other}@example.com", reason=other)
         body = api.get("/suppressions", {"reason": reason}).json()
         assert [row["reason"] for row in body["data"]] == [reason]
         assert body["total"] == 1

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from templates_app.language.rendering import MAX_BYTES, MAX_MISSING, OutputTooLarge, RenderMode, RenderTooLong, render
 from templates_app.language.syntax import TemplateSyntaxError, compile_template
+from tests.rows import each
 from tests.templates_app.test_syntax import SOURCES
 
 JSON_VALUES = st.recursive(
@@ -28,7 +29,7 @@ def text_of(source, data=None, mode=RenderMode.HTML):
     return rendered(source, data, mode).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "data", "text"),
     [
         # Names
@@ -145,17 +146,17 @@ def test_a_template_renders(source, data, text):
     assert text_of(source, data) == text
 
 
-@pytest.mark.parametrize("value", [None, False, 0, 0.0, "", [], {}])
+@each("value", [None, False, 0, 0.0, "", [], {}])
 def test_empty_values_are_false(value):
     assert text_of("{{#if a}}yes{{else}}no{{/if}}", {"a": value}) == "no"
 
 
-@pytest.mark.parametrize("value", [True, 1, -0.1, "0", "false", " ", [0], {"a": None}])
+@each("value", [True, 1, -0.1, "0", "false", " ", [0], {"a": None}])
 def test_other_values_are_true(value):
     assert text_of("{{#if a}}yes{{else}}no{{/if}}", {"a": value}) == "yes"
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "text"),
     [
         (RenderMode.HTML, "&amp;&lt;&gt;&quot;&#x27; &<>\"'"),
@@ -167,7 +168,7 @@ def test_two_braces_escape_only_in_html(mode, text):
     assert text_of("{{a}} {{{a}}}", {"a": "&<>\"'"}, mode) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         ("a\r\nBcc: b", "a Bcc: b"),
@@ -184,7 +185,7 @@ def test_a_subject_is_one_line(value, text):
     assert text_of("{{a}}", {"a": value}, RenderMode.TEXT) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "missing"),
     [
         ("{{b}}{{a.c}}{{b}}{{{d}}}", ("b", "a.c", "d")),
@@ -209,8 +210,8 @@ def test_at_most_a_hundred_missing_names_are_reported():
     assert missing == tuple(f"v{number}" for number in range(MAX_MISSING))
 
 
-@pytest.mark.parametrize("character", ["x", "é", "日", "😀"])
-@pytest.mark.parametrize("place", ["text", "value"])
+@each("character", ["x", "é", "日", "😀"])
+@each("place", ["text", "value"])
 def test_output_is_limited_to_two_mebibytes(character, place):
     longest = character * (MAX_BYTES // len(character.encode())) + "x" * (MAX_BYTES % len(character.encode()))
     source, data = (longest, {}) if place == "text" else ("{{a}}", {"a": longest})
@@ -219,7 +220,7 @@ def test_output_is_limited_to_two_mebibytes(character, place):
         text_of(source + "y", data, RenderMode.TEXT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "data"),
     [
         ("{{a}}", {"a": "<" * (MAX_BYTES // 4 + 1)}),
@@ -234,7 +235,7 @@ def test_output_beyond_two_mebibytes_is_rejected_while_it_grows(source, data):
         text_of(source, data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "data"),
     [
         ("{{#each a}}" + "x" * 1_000_000 + "{{/each}}", {"a": [0] * 30}),
@@ -258,7 +259,7 @@ def loops(body, depth=1):
     return "{{#each a}}" * depth + body + "{{/each}}" * depth
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "data"),
     [
         (loops("", depth=3), {"a": [0] * 100_000}),

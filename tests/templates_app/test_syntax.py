@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from templates_app.language.nodes import Block
 from templates_app.language.syntax import TemplateSyntaxError, compile_template
+from tests.rows import each
 
 MEBIBYTE = 1024 * 1024
 FRAGMENTS = [
@@ -36,7 +37,7 @@ FRAGMENTS = [
 SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "line", "column", "words"),
     [
         ("{{}}", 1, 1, "name is missing"),
@@ -125,7 +126,7 @@ def test_a_long_name_is_not_repeated_in_the_message():
     assert len(caught.value.message) < 200
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *(
@@ -175,7 +176,7 @@ def test_sections_nest_at_most_fifty_deep():
     assert caught.value.column == 50 * len("{{#if x}}") + 1
 
 
-@pytest.mark.parametrize("tag", ["{{x}}", "{{!x}}", "{{{x}}}"])
+@each("tag", ["{{x}}", "{{!x}}", "{{{x}}}"])
 def test_a_template_has_at_most_ten_thousand_tags(tag):
     compile_template(tag * 10_000)
     with pytest.raises(TemplateSyntaxError, match="at most 10,000 tags") as caught:
@@ -239,7 +240,7 @@ SOURCES_BY_NAME = {
 }
 
 
-@pytest.mark.parametrize("name", SOURCES_BY_NAME)
+@each("name", SOURCES_BY_NAME)
 def test_the_time_for_a_hostile_megabyte_is_linear(name):
     head, unit, tail = SOURCES_BY_NAME[name]
     half, double = (head + unit * (size // len(unit)) + tail for size in (MEBIBYTE // 2, 2 * MEBIBYTE))

@@ -19,6 +19,7 @@ from svix.webhooks import Webhook as SvixWebhook
 from events.kinds import WEBHOOK_KINDS
 from lib.ids import new_id, to_uuid
 from tests.conftest import Api
+from tests.rows import each
 from webhooks.formats import find_format, format_headers, render_body
 from webhooks.samples import SAMPLES
 from webhooks.sending.signing import new_secret
@@ -75,8 +76,8 @@ def posted(kind: str, format_: str, secret: str, *, now: int = NOW, **fields) ->
 
 
 @pytest.mark.filterwarnings("ignore:django-anymail has dropped", "ignore:Your Anymail webhooks are insecure")
-@pytest.mark.parametrize("kind", FORMATTED_KINDS)
-@pytest.mark.parametrize("format_", NORMALIZED)
+@each("kind", FORMATTED_KINDS)
+@each("format_", NORMALIZED)
 def test_anymails_tracking_view_reads_the_event(format_, kind):
 
     secret = new_secret()
@@ -93,7 +94,7 @@ def test_anymails_tracking_view_reads_the_event(format_, kind):
         assert event.click_url == "https://example.com/"
 
 
-@pytest.mark.parametrize("format_", NORMALIZED)
+@each("format_", NORMALIZED)
 def test_a_format_has_the_events_of_recipients(format_):
     # Received emails: tests/receiving/test_webhook_formats.py.
     assert {*find_format(format_).kinds} == {*FORMATTED_KINDS, "received"}
@@ -171,15 +172,15 @@ def test_metadata_cannot_replace_members_of_a_sendgrid_event():
     assert (event["event"], event["n"]) == ("delivered", "1")
 
 
-@pytest.mark.parametrize(("data", "expected"), [({}, "outbound"), ({"stream": "news"}, "news")])
+@each(("data", "expected"), [({}, "outbound"), ({"stream": "news"}, "news")])
 def test_postmarks_format_names_the_stream(data, expected):
     for kind in FORMATTED_KINDS:
         payload = json.loads(render_body(stored_body(kind, **data), format_="postmark"))
         assert payload["MessageStream"] == expected
 
 
-@pytest.mark.parametrize("format_", ["resend", "postmark", "sendgrid"])
-@pytest.mark.parametrize("kind", sorted({*WEBHOOK_KINDS} - {*FORMATTED_KINDS, "received"}))
+@each("format_", ["resend", "postmark", "sendgrid"])
+@each("kind", sorted({*WEBHOOK_KINDS} - {*FORMATTED_KINDS, "received"}))
 def test_an_event_that_a_service_does_not_have_keeps_the_standard_format(format_, kind):
     # The format of the endpoint was changed after the event.
     body = json.dumps({"id": new_id("evt_"), "type": kind, "event": kind, "data": {}})

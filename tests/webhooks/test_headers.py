@@ -4,6 +4,7 @@ import pytest
 
 from lib.keyring import UnknownKey
 from tests.conftest import Api, field_codes
+from tests.rows import each
 from tests.webhooks.conftest import publish_event
 from webhooks.headers import MASK, MAX_HEADERS, MAX_VALUE_LENGTH
 from webhooks.models import Webhook, WebhookDelivery
@@ -70,7 +71,7 @@ def test_another_host_needs_the_values_again(api: Api, hook):
     assert api.patch(path, {"url": "https://fourth.example/"}).status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "code"),
     [
         ("Host", "a", "header_reserved"),
@@ -103,7 +104,7 @@ def test_a_header_that_cannot_be_sent_is_refused(api: Api, name, value, code):
     assert not Webhook.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         {"X" * 100: "a" * MAX_VALUE_LENGTH},

@@ -13,6 +13,7 @@ from suppressions.services import suppress_address
 from tests.conftest import Api, make_domain
 from tests.emails.builders import OK, claim_entries, deliver, send
 from tests.events.feed import publish_committed
+from tests.rows import each
 from tests.webhooks.conftest import make_endpoint
 from webhooks.models import Webhook, WebhookDelivery
 
@@ -50,7 +51,7 @@ def _data(delivery: WebhookDelivery) -> dict:
     return json.loads(delivery.event.body)["data"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("streams", "expected"),
     [
         ([], [None, "alerts", "newsletter"]),
@@ -84,7 +85,7 @@ def test_events_of_domains_are_about_no_stream(alice):
     assert delivered(webhook) == [("domain.verified", None)]
 
 
-@pytest.mark.parametrize(("stream", "expected"), [("newsletter", "newsletter"), ("main", None)])
+@each(("stream", "expected"), [("newsletter", "newsletter"), ("main", None)])
 def test_a_suppressed_recipient_names_its_stream(api: Api, alice, stream, expected):
 
     webhook, other = subscribe(alice, stream), subscribe(alice, "alerts")

@@ -3,6 +3,7 @@
 import pytest
 
 from system_mail.models import SystemMail
+from tests.rows import each
 from workspaces.access_rules import ClaimedAccess, Grants
 from workspaces.identities import ClaimsNotSent, apply_grants
 from workspaces.members import accept_invitation, change_role, invite_member, remove_member
@@ -83,7 +84,7 @@ def test_a_removed_member_returns_with_the_claim(grace, alice):
     assert roles(grace) == ["member"]
 
 
-@pytest.mark.parametrize("next_role", ["", "member"])
+@each("next_role", ["", "member"])
 def test_the_last_owner_stays_and_the_staff_are_told_once_a_day(grace, alice, next_role):
     User.objects.create_superuser("staff@postrider.example", "correct horse battery")
     grant(grace, alice.workspace, "owner")

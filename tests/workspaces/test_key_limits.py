@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from api.errors import InvalidFields
 from lib.token_bucket import memory_buckets
 from tests.conftest import Account, Api, code_of, field_codes, make_domain, make_key
+from tests.rows import each
 from workspaces.key_limits import KeyLimits, read_limits
 from workspaces.models import ApiKey, AuditEntry
 
@@ -54,7 +55,7 @@ class TestCreation:
         assert created["limits"] == {**NO_LIMITS, "streams": ["receipts", "alerts"]}
         assert Api(created["key"]).get("/me").json()["key"]["limits"] == created["limits"]
 
-    @pytest.mark.parametrize(
+    @each(
         ("limits", "fields"),
         [
             ({"streams": ["Receipts"]}, {"limits.streams[0]": "invalid_entry"}),
@@ -83,7 +84,7 @@ class TestCreation:
         (error,) = refusal.value.members["errors"]
         assert "Give the network, 203.0.113.0/24, or the address alone." in error["detail"]
 
-    @pytest.mark.parametrize("scope", ["full_access", "read_only", "workspace_admin"])
+    @each("scope", ["full_access", "read_only", "workspace_admin"])
     def test_domains_templates_and_streams_require_sending_access(self, owner_api, alice, scope):
         refused = create(owner_api, alice, scope=scope, limits={**LIMITS, "streams": ["receipts"]})
         names = ["limits.domains", "limits.templates", "limits.streams"]
@@ -133,11 +134,11 @@ class TestNetworks:
     def key(self, alice) -> str:
         return make_key(alice.workspace, limits=read_limits(networks=["203.0.113.0/24", "2001:db8::/32"]))
 
-    @pytest.mark.parametrize("peer", ["203.0.113.0", "203.0.113.255", "2001:db8::1", "::ffff:203.0.113.9"])
+    @each("peer", ["203.0.113.0", "203.0.113.255", "2001:db8::1", "::ffff:203.0.113.9"])
     def test_an_address_within_is_allowed(self, key, peer):
         assert self.call(key, peer).status_code == 200
 
-    @pytest.mark.parametrize("peer", ["203.0.112.255", "203.0.114.0", "2001:db9::1", "::1", "127.0.0.1"])
+    @each("peer", ["203.0.112.255", "203.0.114.0", "2001:db9::1", "::1", "127.0.0.1"])
     def test_an_address_outside_is_refused_and_named(self, key, peer):
         response = self.call(key, peer)
         assert code_of(response) == (403, "network_not_allowed")

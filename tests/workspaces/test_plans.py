@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.conftest import Api, mail, make_account, make_domain, make_key
+from tests.rows import each
 from workspaces.account_status import change_limits
 from workspaces.models import AuditEntry, Workspace
 from workspaces.plans import BUILT_IN, InvalidPlans, Plan, find_plan, read_plans
@@ -115,7 +116,7 @@ class TestCommand:
         self.change(workspace, "--emails-per-month", "plan", "--retention-days", "10")
         assert limits_of(workspace) == Plan("pro", 50_000, None, timedelta(days=10), 5 * 10**9)
 
-    @pytest.mark.parametrize("options", [("--domains", "-1"), ("--retention-days", "unlimited"), ("--plan", "gold")])
+    @each("options", [("--domains", "-1"), ("--retention-days", "unlimited"), ("--plan", "gold")])
     def test_it_refuses_what_the_file_refuses(self, options):
         workspace = make_account("carol", plan="free").workspace
         with pytest.raises(CommandError):

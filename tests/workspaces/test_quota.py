@@ -11,6 +11,7 @@ from django.db.models import F
 from emails.models import Email
 from emails.upkeep.retention import delete_expired_emails
 from tests.conftest import Api, mail, make_account, make_domain, make_key
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 from workspaces.quota import _next_month
@@ -54,9 +55,7 @@ class TestMonths:
         assert api.post("/emails/send", mail()).status_code == 202
         assert dict(Usage.objects.values_list("month", "used")) == {LAST_MONTH: 500, THIS_MONTH: 1}
 
-    @pytest.mark.parametrize(
-        ("month", "following"), [((2026, 11), (2026, 12)), ((2026, 12), (2027, 1)), ((2027, 1), (2027, 2))]
-    )
+    @each(("month", "following"), [((2026, 11), (2026, 12)), ((2026, 12), (2027, 1)), ((2027, 1), (2027, 2))])
     def test_it_resets_at_the_first_of_the_next_month(self, month, following):
         assert _next_month(datetime(*month, 1, tzinfo=UTC)) == datetime(*following, 1, tzinfo=UTC)
 
@@ -100,7 +99,7 @@ class TestPlans:
 
 @pytest.mark.django_db
 class TestCancelling:
-    @pytest.mark.parametrize(("unit", "units"), [("email", 1), ("recipient", 3)])
+    @each(("unit", "units"), [("email", 1), ("recipient", 3)])
     def test_units_are_refunded_once(self, api, settings, unit, units):
         settings.QUOTA_UNIT = unit
         # A repeated address is one recipient and takes one unit.

@@ -2,6 +2,7 @@ import time
 
 import pytest
 
+from tests.rows import each
 from workspaces import second_factor
 from workspaces.models import RecoveryCode, SecondFactor
 from workspaces.second_factor import (
@@ -56,7 +57,7 @@ def test_a_wrong_code_turns_nothing_on(alice, secret, step):
     assert alice.owner.second_factor_at is None
 
 
-@pytest.mark.parametrize(("off", "is_accepted"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
+@each(("off", "is_accepted"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
 def test_a_clock_may_be_one_step_off(alice, secret, step, off, is_accepted):
     assert check_code(alice.owner, code=code_at(secret, step=step + off)) is is_accepted
 
@@ -69,9 +70,7 @@ def test_neither_a_used_code_nor_an_older_one_is_accepted(alice, secret, step):
     assert check_code(alice.owner, code=code_at(secret, step=step + 1))
 
 
-@pytest.mark.parametrize(
-    "code", ["", "12345", "1234567", "abcdef", "\uff11\uff12\uff13\uff14\uff15\uff16", "12 34 5", "\0" * 6]
-)
+@each("code", ["", "12345", "1234567", "abcdef", "\uff11\uff12\uff13\uff14\uff15\uff16", "12 34 5", "\0" * 6])
 def test_an_invalid_code_is_refused(alice, secret, code):
     assert not check_any_code(alice.owner, code=code)
 
