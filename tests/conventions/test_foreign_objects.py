@@ -16,6 +16,7 @@ from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
 from tests.key_kinds import KEY_KINDS, allowed_scopes, api_of_kind, scope_of
+from tests.rows import each
 from workspaces.models import Usage, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -83,6 +84,7 @@ PREFIXES = {
     "received": "inb_",
     "attachment": "att_",
 }
+MALFORMED = ("nonsense", "%00", "null", "-1", "é")
 WEBHOOK = {"url": "http://127.0.0.1:9/hook", "events": ["delivered"]}
 TEMPLATE = {"name": "Welcome", "subject": "Hello", "htmlContent": "<p>Hi {{name}}</p>", "alias": "welcome"}
 
@@ -218,8 +220,8 @@ def test_every_path_with_an_id_is_in_the_table():
     assert {(method, path) for method, path in calls_of_v1() if "{}" in path} == TABLE.keys()
 
 
-@pytest.mark.parametrize("slash", ["", "/"])
-@pytest.mark.parametrize(("method", "path"), TABLE)
+@each("slash", ["", "/"])
+@each(("method", "path"), TABLE)
 def test_an_owner_has_access(api: Api, alice, owned, method, path, slash):
     id_type, body = TABLE[method, path]
     if path.endswith("/forward"):
@@ -230,26 +232,59 @@ def test_an_owner_has_access(api: Api, alice, owned, method, path, slash):
     assert response.status_code in {200, 202}, response
 
 
-@pytest.mark.parametrize(("method", "path"), TABLE)
-def test_another_workspaces_id_is_answered_like_an_unknown_id(bob: Account, owned, alices_test_email, method, path):
-    ids = [*owned.values(), alices_test_email, *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values())]
-    bobs = {kind: api_of_kind(kind, bob.workspace) for kind in KEY_KINDS}
+@pytest.fixture
+def bobs_apis(bob: Account) -> dict[str, Api]:
+    return {kind: api_of_kind(kind, bob.workspace) for kind in KEY_KINDS}
+
+
+@each(("method", "path"), TABLE)
+def test_another_workspaces_id_is_answered_like_an_unknown_id(bobs_apis, owned, alices_test_email, method, path):
+    id_type, _ = TABLE[method, path]
+    foreign = [owned[id_type], alices_test_email] if id_type == "email" else [owned[id_type]]
+    others = [*owned.values(), *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values()), *MALFORMED]
     before = all_rows()
-    for kind, api in bobs.items():
-        unknown = call(api, method, fill_path(path, "0" * 22, owned), TABLE[method, path][1])
-        expected = {**unknown.json(), "requestId": ""}
-        is_allowed = scope_of(kind) in allowed_scopes(method, path)
-        refusal = (404, "not_found") if is_allowed else (403, "insufficient_scope")
-        assert (unknown.status_code, expected["code"]) == refusal, kind
-        for foreign in (*ids, "nonsense", "%00", "null", "-1", "é"):
-            response = call(api, method, fill_path(path, foreign, owned), TABLE[method, path][1])
-            assert response.status_code == unknown.status_code, (kind, foreign, response.content)
-            assert {**response.json(), "requestId": ""} == expected
-            assert response["Content-Type"] == unknown["Content-Type"]
+    for kind, api in bobs_apis.items():
+        # Every kind of key looks up an id of another type in the same way.
+        check_ids(api, kind, method, path, owned, [*foreign, *others] if kind == "full_access" else foreign)
     assert all_rows() == before
 
 
-@pytest.mark.parametrize(("method", "path"), TABLE)
+@pytest.mark.long
+@each(("method", "path"), TABLE)
+def test_every_kind_of_key_answers_every_id_like_an_unknown_one(bobs_apis, owned, method, path):
+    others = [*owned.values(), *(f"{prefix}{'0' * 22}" for prefix in PREFIXES.values()), *MALFORMED]
+    for kind, api in bobs_apis.items():
+        check_ids(api, kind, method, path, owned, others)
+
+
+def check_ids(api: Api, kind: str, method: str, path: str, owned: dict[str, str], ids: list[str]) -> None:
+    body = TABLE[method, path][1]
+    unknown = call(api, method, fill_path(path, "0" * 22, owned), body)
+    expected = {**unknown.json(), "requestId": ""}
+    is_allowed = scope_of(kind) in allowed_scopes(method, path)
+    refusal = (404, "not_found") if is_allowed else (403, "insufficient_scope")
+    assert (unknown.status_code, expected["code"]) == refusal, kind
+    for foreign in ids:
+        response = call(api, method, fill_path(path, foreign, owned), body)
+        assert response.status_code == unknown.status_code, (kind, foreign, response.content)
+        assert {**response.json(), "requestId": ""} == expected
+        assert response["Content-Type"] == unknown["Content-Type"]
+
+
+def test_lists_have_no_objects_of_another_workspace(api: Api, bobs_api: Api, owned):
+    """Lists without a parameter that is required, among them all whose entries have a path in the table."""
+    paths = {path for method, path in calls_of_v1() if method == "GET" and "{}" not in path}
+    listed = {path.removesuffix("/{}") for _, path in TABLE if path.count("{}") == 1 and path.endswith("/{}")}
+
+    def shows(reader: Api, path: str) -> bool:
+        body = reader.get(path).getvalue().decode()
+        return any(f'"{object_id}"' in body for object_id in owned.values())
+
+    assert {path for path in listed & paths if not shows(api, path)} == set()
+    assert {path for path in paths - {"/events/stream"} if shows(bobs_api, path)} == set()
+
+
+@each(("method", "path"), TABLE)
 def test_an_id_of_another_type_does_not_exist(api: Api, owned, method, path):
     id_type, body = TABLE[method, path]
     before = all_rows()
@@ -260,7 +295,7 @@ def test_an_id_of_another_type_does_not_exist(api: Api, owned, method, path):
     assert all_rows() == before
 
 
-@pytest.mark.parametrize(("method", "path"), [call for call in TABLE if call[0] in {"POST", "PATCH"}])
+@each(("method", "path"), [call for call in TABLE if call[0] in {"POST", "PATCH"}])
 def test_a_malformed_body_for_a_foreign_id_reveals_nothing(bobs_api: Api, owned, method, path):
     id_type, _ = TABLE[method, path]
     for body in ({"nonsense": 1}, {"scheduledFor": "x"}):
@@ -270,8 +305,8 @@ def test_a_malformed_body_for_a_foreign_id_reveals_nothing(bobs_api: Api, owned,
         assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
 
 
-@pytest.mark.parametrize("dry_run", [False, True])
-@pytest.mark.parametrize("name", ["template", "alias"])
+@each("dry_run", [False, True])
+@each("name", ["template", "alias"])
 def test_another_workspaces_template_cannot_be_sent(bobs_api: Api, owned, name, dry_run):
     reference = owned["template"] if name == "template" else TEMPLATE["alias"]
     before = all_rows()
@@ -283,7 +318,7 @@ def test_another_workspaces_template_cannot_be_sent(bobs_api: Api, owned, name, 
     assert all_rows() == before
 
 
-@pytest.mark.parametrize("name", ["template", "alias"])
+@each("name", ["template", "alias"])
 def test_another_workspaces_template_cannot_be_sent_in_a_batch(bobs_api: Api, owned, name):
     reference = owned["template"] if name == "template" else TEMPLATE["alias"]
     before = all_rows()

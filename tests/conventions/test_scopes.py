@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Account, Api, make_key
 from tests.conventions.test_foreign_objects import call, calls_of_v1
 from tests.key_kinds import SENDING, allowed_scopes
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -71,10 +72,15 @@ def test_the_tables_contain_only_existing_operations():
     assert calls_of_v1() >= PUBLIC
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize(("method", "path"), CALLS)
-def test_a_scope_allows_exactly_the_specified_operations(alice: Account, method, path, scope):
-    response = call(Api(make_key(alice.workspace, scope)), method, any_id(path), {})
+@pytest.fixture
+def apis(alice: Account) -> dict[str, Api]:
+    return {scope: Api(make_key(alice.workspace, scope)) for scope in SCOPES}
+
+
+@each("scope", SCOPES)
+@each(("method", "path"), CALLS)
+def test_a_scope_allows_exactly_the_specified_operations(apis, method, path, scope):
+    response = call(apis[scope], method, any_id(path), {})
     if scope in allowed_scopes(method, path):
         assert response.status_code not in {401, 403, 405, 500}
         return
@@ -83,22 +89,21 @@ def test_a_scope_allows_exactly_the_specified_operations(alice: Account, method,
     assert body["requiredScope"] in allowed_scopes(method, path)
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("path", sorted(path for method, path in CALLS if method == "GET"))
-def test_head_requires_the_same_scope_as_get(alice: Account, path, scope):
-    api = Api(make_key(alice.workspace, scope))
-    head, get = api.raw("HEAD", any_id(path), b""), api.get(any_id(path))
-    assert head.status_code == get.status_code
+@each("path", sorted(path for method, path in CALLS if method == "GET"))
+def test_head_requires_the_same_scope_as_get(apis, path):
+    for scope, api in apis.items():
+        head, get = api.raw("HEAD", any_id(path), b""), api.get(any_id(path))
+        assert head.status_code == get.status_code, scope
 
 
-@pytest.mark.parametrize(("method", "path"), CALLS)
+@each(("method", "path"), CALLS)
 def test_without_a_key_every_operation_is_401(db, method, path):
     response = call(Api(), method, any_id(path), {})
     assert (response.status_code, response.json()["code"]) == (401, "missing_api_key")
     assert response["WWW-Authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(PUBLIC))
+@each(("method", "path"), sorted(PUBLIC))
 def test_public_operations_need_no_key(db, method, path):
     assert call(Api(), method, path, None).status_code == 200
 

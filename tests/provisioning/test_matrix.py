@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from tests.conftest import Account, Api, make_key
+from tests.conftest import Account, Api, code_of, make_key
 from tests.conventions.test_foreign_objects import call, calls_under
 from tests.key_kinds import KEY_KINDS, api_of_kind, scope_of
 from tests.provisioning.conftest import management_api
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.members import invite_member
 from workspaces.models import ApiKey, Membership
@@ -96,16 +97,16 @@ def test_every_operation_is_in_the_table():
     assert calls_under("/v1/admin/") == TABLE.keys()
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(TABLE))
+@each(("method", "path"), sorted(TABLE))
 def test_a_management_key_has_access(platform: Api, objects, method, path):
     body, kind = TABLE[method, path]
     response = call(platform, method, path_of(path, objects["workspace"], objects.get(kind, "")), body)
     assert response.status_code in {200, 201}, response.content
 
 
-@pytest.mark.parametrize("slash", ["", "/"])
-@pytest.mark.parametrize("kind_of_key", OWNER_KINDS)
-@pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - MANAGEMENT))
+@each("slash", ["", "/"])
+@each("kind_of_key", OWNER_KINDS)
+@each(("method", "path"), sorted(TABLE.keys() - MANAGEMENT))
 def test_an_owners_key_has_access_to_its_workspace(alice: Account, objects, method, path, kind_of_key, slash):
     body, kind = TABLE[method, path]
     owner_api = api_of_kind(kind_of_key, alice.workspace)
@@ -113,49 +114,46 @@ def test_an_owners_key_has_access_to_its_workspace(alice: Account, objects, meth
     assert response.status_code in {200, 201}, response.content
 
 
-@pytest.mark.parametrize("kind_of_key", OWNER_KINDS)
-@pytest.mark.parametrize(("method", "path"), sorted(MANAGEMENT))
-def test_an_owners_key_has_no_access_to_the_operations_of_management(
-    alice: Account, objects, method, path, kind_of_key
-):
-    body, _ = TABLE[method, path]
+@each("kind_of_key", OWNER_KINDS)
+def test_an_owners_key_has_no_access_to_the_operations_of_management(alice: Account, objects, kind_of_key):
     owner_api = api_of_kind(kind_of_key, alice.workspace)
     before = all_rows()
-    response = call(owner_api, method, path_of(path, objects["workspace"]), body)
-    assert (response.status_code, response.json()["code"]) == (403, "insufficient_scope")
+    for method, path in MANAGEMENT:
+        response = call(owner_api, method, path_of(path, objects["workspace"]), TABLE[method, path][0])
+        assert code_of(response) == (403, "insufficient_scope"), (method, path)
     assert all_rows() == before
 
 
-@pytest.mark.parametrize("kind_of_key", OTHER_KINDS)
-@pytest.mark.parametrize(("method", "path"), sorted(TABLE.keys() - FOR_OTHER_SCOPES))
-def test_other_api_keys_have_no_access(alice: Account, bob: Account, objects, method, path, kind_of_key):
-    body, kind = TABLE[method, path]
+@each("kind_of_key", OTHER_KINDS)
+def test_other_api_keys_have_no_access(alice: Account, bob: Account, objects, kind_of_key):
     api = api_of_kind(kind_of_key, alice.workspace)
     before = all_rows()
-    responses = [
-        call(api, method, path_of(path, workspace, objects.get(kind, "")), body)
-        for workspace in (objects["workspace"], bob.workspace.id, f"ws_{UNKNOWN}", "nonsense")
-    ]
-    assert {(one.status_code, one.json()["code"]) for one in responses} == {(403, "insufficient_scope")}
-    assert len({one.json()["detail"] for one in responses}) == 1
+    for method, path in TABLE.keys() - FOR_OTHER_SCOPES:
+        body, kind = TABLE[method, path]
+        responses = [
+            call(api, method, path_of(path, workspace, objects.get(kind, "")), body)
+            for workspace in (objects["workspace"], bob.workspace.id, f"ws_{UNKNOWN}", "nonsense")
+        ]
+        assert {code_of(one) for one in responses} == {(403, "insufficient_scope")}, (method, path)
+        assert len({one.json()["detail"] for one in responses}) == 1
     assert all_rows() == before
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(TABLE))
+@each(("method", "path"), sorted(TABLE))
 def test_without_a_key_nothing_is_accessible(objects, method, path):
     body, kind = TABLE[method, path]
     response = call(Api(), method, path_of(path, objects["workspace"], objects.get(kind, "")), body)
     assert (response.status_code, response.json()["code"]) == (401, "missing_api_key")
 
 
-@pytest.mark.parametrize("path", sorted({path for _, path in TABLE}))
+@each("path", sorted({path for _, path in TABLE}))
 def test_options_describes_each_path(platform: Api, objects, path):
     response = platform.raw("OPTIONS", path_of(path, objects["workspace"], objects["key"]), b"")
     assert response.status_code in {200, 404}
 
 
-@pytest.mark.parametrize("kind_of_key", ["group", *OWNER_KINDS])
-@pytest.mark.parametrize(("method", "path"), WITH_ID)
+@each("kind_of_key", ["group", *OWNER_KINDS])
+@each(("method", "path"), WITH_ID)
 def test_a_foreign_workspace_is_answered_like_an_unknown_one(objects, bob: Account, method, path, kind_of_key):
     foreign = management_api("other") if kind_of_key == "group" else api_of_kind(kind_of_key, bob.workspace)
     if kind_of_key in OWNER_KINDS and (method, path) in MANAGEMENT:
@@ -172,8 +170,8 @@ def test_a_foreign_workspace_is_answered_like_an_unknown_one(objects, bob: Accou
     assert all_rows() == before
 
 
-@pytest.mark.parametrize("kind_of_key", OWNER_KINDS)
-@pytest.mark.parametrize(("method", "path"), [operation for operation in WITH_ID if TABLE[operation][1]])
+@each("kind_of_key", OWNER_KINDS)
+@each(("method", "path"), [operation for operation in WITH_ID if TABLE[operation][1]])
 def test_an_object_of_another_workspace_is_not_found_within_the_own_one(
     bob: Account, objects, method, path, kind_of_key
 ):

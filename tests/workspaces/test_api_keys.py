@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.conftest import Api, code_of, make_key
+from tests.rows import each
 from workspaces.api import authentication
 from workspaces.api_key_secrets import parse_key
 from workspaces.errors import PlanLimitReached
@@ -39,12 +40,6 @@ def test_a_key_is_stored_only_as_a_keyed_hash(alice):
     assert row["last_four"] == text[-4:]
 
 
-def test_a_missing_key_is_401_with_instructions():
-    response = Api().get("/me")
-    assert code_of(response) == (401, "missing_api_key")
-    assert response["WWW-Authenticate"].startswith("Bearer")
-
-
 def other_secret(text: str) -> str:
     """Return a well-formed key with the same id and another secret."""
     from workspaces.api_key_secrets import new_secret
@@ -52,7 +47,7 @@ def other_secret(text: str) -> str:
     return new_secret(parse_key(text).id).text
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         lambda key: key[:-1],
@@ -108,7 +103,7 @@ def test_last_use_is_recorded_at_most_once_a_minute(alice):
     assert ApiKey.objects.get().last_used_at == first
 
 
-@pytest.mark.parametrize(
+@each(
     ("scope", "method", "path", "needed"),
     [
         ("read_only", "post", "/emails/send", "sending_only"),
@@ -122,12 +117,6 @@ def test_an_insufficient_scope_is_403_with_the_required_scope(alice, scope, meth
     response = getattr(Api(make_key(alice.workspace, scope)), method)(path, {})
     assert code_of(response) == (403, "insufficient_scope")
     assert response.json()["requiredScope"] == needed
-
-
-@pytest.mark.parametrize("scope", ["read_only", "sending_access", "full_access"])
-@pytest.mark.parametrize("path", ["/me", "/domains"])
-def test_every_scope_can_read_me_and_domains(alice, scope, path):
-    assert Api(make_key(alice.workspace, scope)).get(path).status_code == 200
 
 
 def test_a_workspace_has_100_keys_and_no_more(alice):
@@ -149,7 +138,7 @@ def test_the_commands_create_a_workspace_and_a_key(capsys):
     assert Api(created["key"]).get("/me").json()["key"]["id"] == created["id"]
 
 
-@pytest.mark.parametrize("expires", ["tomorrow", "9999-12-31T23:59:59-12:00", "2099-02-30T00:00:00Z"])
+@each("expires", ["tomorrow", "9999-12-31T23:59:59-12:00", "2099-02-30T00:00:00Z"])
 def test_the_command_refuses_an_invalid_expiry(alice, expires):
     with pytest.raises(CommandError, match="is not a time such as"):
         call_command("create_api_key", workspace=alice.workspace.id, name="k", scope="read_only", expires=expires)
