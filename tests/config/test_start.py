@@ -1,13 +1,14 @@
 """Postrider refuses to start with a missing or unsafe setting and explains how to fix it."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+from config import checks, env
 from config.env import SECRETS
+from tests.rows import each
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATABASE = "postgres://user:secret-password@db.example:5432/postrider"
@@ -34,15 +35,58 @@ def start(*command: str, **changes: str | None) -> "subprocess.CompletedProcess[
     )
 
 
+# The settings as a new process reads them, once for each environment.
+READ = """
+import json, os, sys
+from django.conf import settings
+from django.utils.functional import empty
+from config import checks, env
+for changes, names in json.loads(sys.argv[1]):
+    before = dict(os.environ)
+    os.environ.update({name: value or "" for name, value in changes.items()})
+    env.problems.clear()
+    sys.modules.pop("config.settings", None)
+    settings._wrapped = empty
+    values = [str(getattr(settings, name)) for name in ("DEBUG", *names)][1:]
+    print(json.dumps([list(checks.setting_errors()), values]))
+    os.environ.clear()
+    os.environ.update(before)
+"""
+
+
+def read_settings(*rows: tuple[dict[str, str | None], tuple[str, ...]]) -> list[tuple[list[str], list[str]]]:
+    """Return the errors and the values of settings for each row: changes of VALID, and names of settings."""
+    run = start("-c", READ, json.dumps(rows), DJANGO_SETTINGS_MODULE="config.settings")
+    assert run.returncode == 0, run.stderr
+    return [(errors, values) for errors, values in map(json.loads, run.stdout.splitlines())]
+
+
 def test_valid_settings_start():
     assert start().returncode == 0
 
 
-def test_a_list_of_ports_may_be_empty():
-    read = "from config.settings import *; print(SUBMISSION_TLS_PORTS, SUBMISSION_PORTS)"
-    assert start("-c", read, SUBMISSION_TLS_PORTS="none").stdout == "[] [587, 2525]\n"
+def test_values_are_read():
+    rows = [
+        ({"SUBMISSION_TLS_PORTS": "none"}, ("SUBMISSION_TLS_PORTS", "SUBMISSION_PORTS"), ["[]", "[587, 2525]"]),
+        ({"RECEIVING_STORAGE": str(2**50)}, ("RECEIVING_STORAGE",), [str(2**50)]),
+        ({"ANYMAIL_POSTMARK_SERVER_TOKEN": "a"}, ("ANYMAIL",), ["{'POSTMARK_SERVER_TOKEN': 'a'}"]),
+        # Only those who may sign up without an invitation are suspended by default.
+        ({}, PERCENTAGES, ["0.1", "None", "5", "None"]),
+        ({"SIGNUP": "open"}, PERCENTAGES, ["0.1", "0.3", "5", "10"]),
+        ({"SIGNUP": "open", "MODE": "embedded"}, PERCENTAGES, ["None"] * 4),
+        (
+            {"SIGNUP": "open", "BOUNCE_PAUSE_PERCENT": "off", "COMPLAINT_PAUSE_PERCENT": "0.125"},
+            PERCENTAGES,
+            ["0.1", "0.125", "5", "None"],
+        ),
+    ]
+    found = read_settings(*(row[:2] for row in rows))
+    assert [(row[0], values) for row, (_, values) in zip(rows, found, strict=True)] == [
+        (changes, expected) for changes, _, expected in rows
+    ]
 
 
+PERCENTAGES = ("COMPLAINT_WARN_PERCENT", "COMPLAINT_PAUSE_PERCENT", "BOUNCE_WARN_PERCENT", "BOUNCE_PAUSE_PERCENT")
 INVALID = [
     ({"MODE": "prod"}, "MODE must be one of production, embedded"),
     ({"DATABASE_URL": None}, "DATABASE_URL is missing. Set it to a URL such as postgres://"),
@@ -108,46 +152,15 @@ INVALID = [
 ]
 
 
-def grouped(cases: list[tuple[dict[str, str | None], str]]) -> list[tuple[dict[str, str | None], list[str]]]:
-    """Return the cases in few groups, each of different settings: a start takes seconds."""
-    groups: list[tuple[dict[str, str | None], list[str]]] = []
-    for changes, message in cases:
-        group = next((group for group in groups if not group[0].keys() & changes.keys()), None)
-        if group is None:
-            group = ({}, [])
-            groups.append(group)
-        group[0].update(changes)
-        group[1].append(message)
-    return groups
-
-
-@pytest.mark.parametrize(("changes", "messages"), grouped(INVALID))
-def test_invalid_settings_prevent_the_start(changes, messages):
-    run = start(**changes)
-    assert run.returncode != 0
-    assert [message for message in messages if message not in run.stderr] == []
-    assert "secret-password" not in run.stderr
-
-
-@pytest.mark.parametrize(
-    ("changes", "percentages"),
-    [
-        ({}, "0.1 None 5 None"),
-        ({"SIGNUP": "open"}, "0.1 0.3 5 10"),
-        ({"SIGNUP": "open", "MODE": "embedded"}, "None None None None"),
-        ({"SIGNUP": "open", "BOUNCE_PAUSE_PERCENT": "off", "COMPLAINT_PAUSE_PERCENT": "0.125"}, "0.1 0.125 5 None"),
-    ],
-    ids=["closed", "open", "embedded", "by hand"],
-)
-def test_only_untrusted_signups_are_suspended_by_default(changes, percentages):
-    read = "from config.settings import *; print(COMPLAINT_WARN_PERCENT, COMPLAINT_PAUSE_PERCENT, "
-    run = start("-c", f"{read}BOUNCE_WARN_PERCENT, BOUNCE_PAUSE_PERCENT)", **changes)
-    assert run.stdout.strip() == percentages
-
-
-def test_a_number_of_bytes_may_be_large():
-    read = "from config.settings import *; print(RECEIVING_STORAGE)"
-    assert start("-c", read, RECEIVING_STORAGE=str(2**50)).stdout == f"{2**50}\n"
+def test_invalid_settings_are_errors():
+    found = [errors for errors, _ in read_settings(*((changes, ()) for changes, _ in INVALID))]
+    wrong = [
+        (changes, errors)
+        for (changes, message), errors in zip(INVALID, found, strict=True)
+        if message not in "\n".join(errors)
+    ]
+    assert wrong == []
+    assert "secret-password" not in str(found)
 
 
 class TestTransportsFile:
@@ -172,26 +185,30 @@ routes: {default: {use: [own, relay]}}
         run = self.start(tmp_path, self.FILE, "-c", read, SPF_MECHANISMS="include:_spf.example.com")
         assert run.stdout == "include:_spf.example.com include:own.example\n"
 
-    @pytest.mark.parametrize(
+    @each(
         ("changed", "sentence"),
         [
             (("[own, relay]", "[owm]"), "TRANSPORTS_FILE: routes, default: there is no transport 'owm'"),
             (("include:own.example", "all"), "TRANSPORTS_FILE: transports, own: spf must be a list"),
             (("smtp://relay.example", "smtp://127.0.0.1:587?tls=none"), "relay: the relay is this service itself"),
-            (
-                ('kind: smtp, url: "smtp://relay.example"', "kind: anymail, backend: no.Backend"),
-                "no.Backend cannot",
-            ),
+            (('kind: smtp, url: "smtp://relay.example"', "kind: anymail, backend: no.Backend"), "no.Backend cannot"),
         ],
     )
-    def test_a_mistake_prevents_the_start(self, tmp_path, changed, sentence):
-        run = self.start(tmp_path, self.FILE.replace(*changed))
-        assert run.returncode != 0
-        assert sentence in run.stderr
+    def test_a_mistake_is_an_error(self, tmp_path, settings, monkeypatch, changed, sentence):
+        assert sentence in self.errors(tmp_path, settings, monkeypatch, self.FILE.replace(*changed))
 
-    def test_both_settings_are_refused(self, tmp_path):
-        run = self.start(tmp_path, self.FILE, DELIVERY_TRANSPORT="direct")
-        assert "TRANSPORTS_FILE replaces DELIVERY_TRANSPORT" in run.stderr
+    def test_both_settings_are_refused(self, tmp_path, settings, monkeypatch):
+        monkeypatch.setenv("DELIVERY_TRANSPORT", "direct")
+        errors = self.errors(tmp_path, settings, monkeypatch, self.FILE)
+        assert "TRANSPORTS_FILE replaces DELIVERY_TRANSPORT" in errors
+
+    def errors(self, tmp_path, settings, monkeypatch, text):
+        path = tmp_path / "transports.yaml"
+        path.write_text(text)
+        monkeypatch.setattr(env, "problems", [])
+        settings.SUBMISSION_PORTS = [587]
+        settings.TRANSPORTS = env.transports(str(path), kind="inbox")
+        return "\n".join(checks.setting_errors())
 
     def test_a_worker_needs_one_of_the_source_addresses(self, tmp_path):
         ask = "import django; django.setup(); from config import checks; checks.refuse_unusable_sources()"
@@ -223,27 +240,18 @@ def secret_file(folder: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES)
-def test_a_secret_can_be_read_from_a_file(name, tmp_path):
-    path = secret_file(tmp_path, name)
-    read = f"from config import settings; print(settings.{name})"
-    from_file = start("-c", read, **{name: None, f"{name}_FILE": str(path)})
-    assert from_file.stdout == start("-c", read, **{name: path.read_text()}).stdout != ""
-
-
 def test_every_secret_may_be_in_a_file(tmp_path):
-    files = {f"{name}_FILE": str(secret_file(tmp_path, name)) for name in SECRET_NAMES}
-    run = start(**dict.fromkeys(SECRET_NAMES), **files)
-    assert run.returncode == 0, run.stderr
-
-
-def test_a_setting_of_the_provider_can_be_read_from_a_file(tmp_path):
-    path = tmp_path / "token"
-    path.write_text("secret-token\n")
-    run = start(
-        "-c", "from config import settings; print(settings.ANYMAIL)", ANYMAIL_POSTMARK_SERVER_TOKEN_FILE=str(path)
+    names = (*SECRET_NAMES, "ANYMAIL_POSTMARK_SERVER_TOKEN")
+    files = {name: secret_file(tmp_path, name) for name in names}
+    shown = (*sorted(SECRETS), "ANYMAIL_WEBHOOK_SECRET", "ANYMAIL")
+    (errors, from_files), (_, from_variables) = read_settings(
+        (dict.fromkeys(names) | {f"{name}_FILE": str(path) for name, path in files.items()}, shown),
+        ({name: path.read_text() for name, path in files.items()}, shown),
     )
-    assert run.stdout == "{'POSTMARK_SERVER_TOKEN': 'secret-token'}\n"
+    assert errors == []
+    assert from_files == from_variables
+    assert all(from_files)
+    assert "POSTMARK_SERVER_TOKEN" in from_files[-1]
 
 
 def test_celery_reads_the_url_of_redis_from_a_file(tmp_path):
@@ -253,25 +261,22 @@ def test_celery_reads_the_url_of_redis_from_a_file(tmp_path):
     assert start("-c", read, REDIS_URL=None, REDIS_URL_FILE=str(path)).stdout == "redis://redis.example:6379/0\n"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_a_secret_file_without_a_usable_value_is_an_error(tmp_path):
+    rows = [
         (None, "SECRET_KEY_FILE: {path} cannot be read: No such file or directory."),
         (b" \n", "SECRET_KEY_FILE: {path} is empty."),
         (b"\xff\xfe", "SECRET_KEY_FILE: {path} cannot be read: it is not text."),
         (b"secret-password", "SECRET_KEY is too easy to guess."),
-    ],
-    ids=["missing", "empty", "binary", "weak"],
-)
-def test_a_secret_file_without_a_usable_value_prevents_the_start(content, message, tmp_path):
-    path = tmp_path / "secret"
-    if content is not None:
-        path.write_bytes(content)
-    run = start(SECRET_KEY=None, SECRET_KEY_FILE=str(path))
-    assert run.returncode != 0
-    assert message.format(path=path) in run.stderr
-    assert run.stderr.count("SECRET_KEY") == 1
-    assert "secret-password" not in run.stderr
+    ]
+    paths = [tmp_path / str(number) for number in range(len(rows))]
+    for path, (content, _) in zip(paths, rows, strict=True):
+        if content is not None:
+            path.write_bytes(content)
+    found = read_settings(*(({"SECRET_KEY": None, "SECRET_KEY_FILE": str(path)}, ()) for path in paths))
+    for path, (_, message), (errors, _) in zip(paths, rows, found, strict=True):
+        (error,) = errors
+        assert error.startswith(message.format(path=path))
+        assert "secret-password" not in error
 
 
 def test_a_secret_given_twice_prevents_the_start(tmp_path):
@@ -283,6 +288,7 @@ def test_a_secret_given_twice_prevents_the_start(tmp_path):
 
 def test_all_invalid_settings_are_reported_at_once():
     run = start(SECRET_KEY=None, APP_KEYS=None, REDIS_URL=None)
+    assert run.returncode != 0
     assert all(f"{name} is missing" in run.stderr for name in ("SECRET_KEY", "APP_KEYS", "REDIS_URL"))
 
 
