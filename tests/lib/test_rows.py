@@ -1,11 +1,13 @@
 """Rows of one test: every failing row fails it, and rows do not see each other's changes."""
 
 import inspect
+import os
 
 import pytest
 
+from streams.services import streams_cache
 from tests.rows import each
-from workspaces.models import User
+from workspaces.models import Workspace
 
 
 def test_all_failing_rows_are_reported():
@@ -26,8 +28,21 @@ def test_all_failing_rows_are_reported():
     assert text.count("{'number': 3, 'expected': 5}: never right") == 2
 
 
-@pytest.mark.django_db
-@each("name", ["ada", "grace"])
-def test_the_changes_of_a_row_are_rolled_back(name):
-    assert not User.objects.exists()
-    User.objects.create(email=f"{name}@example.com")
+def test_a_missing_exception_is_a_failure():
+    @each(("text", "base"), [("7", 10), ("x", 10)])
+    def is_no_number(text, base):
+        with pytest.raises(ValueError):
+            int(text, base)
+
+    with pytest.raises(AssertionError, match="1 of 2 rows failed"):
+        is_no_number()
+
+
+@each("name", ["first", "second"])
+def test_a_row_is_undone(alice, settings, monkeypatch, name):
+    assert (Workspace.objects.get().name, "ROW" in os.environ, settings.SYSTEM_NAME == "Row") == ("alice", False, False)
+    assert streams_cache.get("row") is None
+    streams_cache.set("row", {})
+    Workspace.objects.update(name=name)
+    settings.SYSTEM_NAME = "Row"
+    monkeypatch.setenv("ROW", name)
