@@ -10,24 +10,19 @@ import hypothesis
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
-from django.core.cache import cache as django_cache
 from django.db import connection
 from django.test import Client, TransactionTestCase
 
 from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
-from domains.services import KEY_BITS, sealed_dkim_key, sending_domain_cache
-from emails import queue_stats
+from domains.services import KEY_BITS, sealed_dkim_key
 from lib.worker.write_buffer import WriteBuffer
-from request_log.recording import recorder as request_recorder
-from streams.services import streams_cache
 from tests.collected import collected_files
 from tests.empty_tables import empty_tables
 from tests.lib.nameserver import NameServer
+from tests.rows import forget
 from tracking.hosts import tracking_hosts
-from tracking.recorder import recorder
 from tracking.suspensions import SuspensionList, suspended_workspaces
-from workspaces.api import authentication
 from workspaces.models import User, Workspace
 from workspaces.services import create_workspace, issue_api_key
 
@@ -148,11 +143,7 @@ def _fresh_caches(settings: Any, empty_dns: NameServer) -> None:
     settings.RATE_LIMIT = None
     # No DNS query leaves the machine: without a fake name server every name is NXDOMAIN.
     settings.DNS_SERVERS = [empty_dns.address]
-    authentication.cache.clear()
-    sending_domain_cache.clear()
-    streams_cache.clear()
-    queue_stats.stats_cache.clear()
-    django_cache.clear()
+    forget()
 
 
 @pytest.fixture(autouse=True)
@@ -162,8 +153,6 @@ def _no_threads() -> Iterator[None]:
     Hits and requests wait until a test flushes them. There are no suspended workspaces and tracking hosts until a test
     reads them.
     """
-    request_recorder.clear()
-    recorder.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WriteBuffer, "_start", lambda _: None)
         patch.setattr(SuspensionList, "_refresh", lambda _: None)

@@ -73,8 +73,13 @@ def undone() -> Iterator[None]:
             connection.check_constraints()
             transaction.set_rollback(True)
     finally:
-        for kept in KEPT_IN_MEMORY:
-            kept.clear()
+        forget()
+
+
+def forget() -> None:
+    """Empty what a process keeps in memory between requests."""
+    for kept in KEPT_IN_MEMORY:
+        kept.clear()
 
 
 @contextmanager
