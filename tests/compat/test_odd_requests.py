@@ -201,11 +201,13 @@ REPEATED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
-@each(("name", "method", "path"), BODIES)
-def test_an_odd_value_anywhere_in_a_body_is_an_error_of_the_dialect(dialects, email, name, method, path, step):
+# Each operation has every fifth variant of its body, or every twentieth if another one reads the same fields, and all
+# with --long. They begin with another one each.
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
+@each(("number", "name", "method", "path"), [(number, *operation) for number, operation in enumerate(BODIES)])
+def test_an_odd_value_anywhere_in_a_body_is_an_error_of_the_dialect(dialects, email, number, name, method, path, step):
     wrong = []
-    for body in list(variants(BODIES[name, method, path]))[:: step if path in REPEATED else 1]:
+    for body in list(variants(BODIES[name, method, path]))[number % step :: step * (4 if path in REPEATED else 1)]:
         response = dialects[name].call(method, path.replace(":email", email), body)
         if not is_of_dialect(name, response):
             wrong.append((response.status_code, json.dumps(body)[:300]))

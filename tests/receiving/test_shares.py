@@ -40,8 +40,8 @@ def bob(db):
     return make_account("bob")
 
 
-def test_ten_thousand_messages_of_one_workspace_do_not_delay_another(alice, bob):
-    add_messages(bob.workspace, 10_000)
+def test_a_thousand_messages_of_one_workspace_do_not_delay_another(alice, bob):
+    add_messages(bob.workspace, 1000)
     add_messages(alice.workspace, 3)
     counts = claimed(ReceivedQueueWork())
     assert sorted(counts.values()) == [3, SESSIONS // 2]
