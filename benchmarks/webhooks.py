@@ -147,7 +147,8 @@ def prepare_queue(url: str) -> Callable[[], PostRate]:
             events = [RenderedEvent(new_id("evt_"), workspace.id, "delivered", now, data) for _ in range(100)]
             insert_deliveries([(event, webhook.id) for event in events])
         rate = measure(webhooks_processor().run)
-        assert not WebhookDelivery.objects.exclude(status="succeeded").exists()
+        # The endpoint of the delays is gone, and may have missed some.
+        assert not WebhookDelivery.objects.filter(webhook=webhook).exclude(status="succeeded").exists()
         return rate
 
     return run

@@ -78,6 +78,8 @@ class FakeProject:
 
     def start(self, command: str, *arguments: str, **settings: str) -> subprocess.Popen[str]:
         """Start a command of bin/."""
+        # As in a terminal, also if the tests were started with nohup.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         process = subprocess.Popen(
             [self.path / "bin" / command, *arguments],
             stdin=subprocess.PIPE,

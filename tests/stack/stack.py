@@ -224,8 +224,12 @@ class Stack:
                 return self.query(sql, *parameters)
 
     def execute(self, sql: str) -> None:
+        """Run a statement, again if it loses a deadlock with the running service."""
         with psycopg.connect(self.database, autocommit=True) as connection:
-            connection.execute(sql)
+            try:
+                connection.execute(sql)
+            except psycopg.errors.DeadlockDetected:
+                self.execute(sql)
 
     def drop_connections(self) -> None:
         """Terminate all connections of the processes to the database."""
