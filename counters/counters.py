@@ -35,9 +35,10 @@ SELECT %(workspace)s, CASE WHEN is_all_time THEN 'epoch' ELSE date_trunc('hour',
 """
 # Deltas locked by another fold are skipped. A delta is either a row or in the sums, never both.
 FOLD = """
-WITH folded AS (
-    DELETE FROM analytics_tallydelta WHERE id IN (
-        SELECT id FROM analytics_tallydelta ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)
+WITH next AS (
+    SELECT id FROM analytics_tallydelta ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED
+), folded AS (
+    DELETE FROM analytics_tallydelta WHERE id IN (SELECT id FROM next)
     RETURNING workspace_id, hour, key, change, slices
 ), by_hour AS (
     INSERT INTO analytics_tally (workspace_id, hour, key, count)

@@ -37,8 +37,11 @@ UNUSED: dict[type[InboundReport], UnusedClaims[Claim]] = {
 }
 # {table} is the table name of a model, never user input.
 PURGE = """
-DELETE FROM {table} WHERE number IN (SELECT number FROM {table} WHERE processed_at < now() - make_interval(days => %s)
-                                      ORDER BY processed_at LIMIT %s FOR UPDATE SKIP LOCKED)
+WITH expired AS (
+    SELECT number FROM {table} WHERE processed_at < now() - make_interval(days => %s)
+     ORDER BY processed_at LIMIT %s FOR UPDATE SKIP LOCKED
+)
+DELETE FROM {table} WHERE number IN (SELECT number FROM expired)
 RETURNING number
 """
 # A report quotes the address in the spelling of the remote host, so the comparison ignores case.

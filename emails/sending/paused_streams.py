@@ -22,11 +22,13 @@ BATCH_SIZE = 1000
 HOLD = f"stage = {Stage.HELD}, due_at = now(), rank = %(number)s, parked = 0"
 # Of the entries that would be claimed next. Workers that hold others of them meanwhile do not wait.
 HOLD_NEXT = f"""
+WITH next AS (
+    SELECT recipient_id FROM emails_pending
+     WHERE stage = {Stage.READY} AND workspace_id = %(workspace)s AND rank = %(rank)s
+     ORDER BY due_at LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
+)
 UPDATE emails_pending p SET {HOLD} WHERE p.recipient_id IN (
-    SELECT r.id FROM (
-        SELECT recipient_id FROM emails_pending
-         WHERE stage = {Stage.READY} AND workspace_id = %(workspace)s AND rank = %(rank)s
-         ORDER BY due_at LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED) next
+    SELECT r.id FROM next
       JOIN emails_recipient r ON r.id = next.recipient_id JOIN emails_email e ON e.id = r.email_id
      WHERE e.stream = %(stream)s)
 RETURNING p.workspace_id

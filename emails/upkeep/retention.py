@@ -84,9 +84,11 @@ DELETE FROM templates_app_templateversion WHERE id IN (
 # A batch without emails cannot get any more: they could have been scheduled for 30 days.
 BATCH_AGE = timedelta(days=31)
 DELETE_BATCHES = """
-DELETE FROM emails_emailbatch WHERE id IN (
+WITH expired AS (
     SELECT id FROM emails_emailbatch b WHERE created_at < now() - %s
-       AND NOT EXISTS (SELECT FROM emails_email WHERE batch_id = b.id) LIMIT %s FOR UPDATE SKIP LOCKED)
+       AND NOT EXISTS (SELECT FROM emails_email WHERE batch_id = b.id) LIMIT %s FOR UPDATE SKIP LOCKED
+)
+DELETE FROM emails_emailbatch WHERE id IN (SELECT id FROM expired)
 """
 
 

@@ -14,9 +14,11 @@ BATCH_SIZE = 200
 CLEAR_AT_ONCE = 10_000
 # Small batches, because a message can have megabytes.
 DELETE = """
-DELETE FROM inbox_caughtmail WHERE id IN (
+WITH expired AS (
     SELECT id FROM inbox_caughtmail WHERE workspace_id IS NOT DISTINCT FROM %(workspace)s
-       AND received_at < now() - %(age)s ORDER BY received_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+       AND received_at < now() - %(age)s ORDER BY received_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+DELETE FROM inbox_caughtmail WHERE id IN (SELECT id FROM expired)
 """
 # System email belongs to no plan.
 SYSTEM_MAIL_RETENTION = BUILT_IN["free"].retention

@@ -83,3 +83,40 @@ def imports_of(tree: ast.Module, product: dict[str, ast.Module]) -> set[str]:
                 whole = f"{node.module}.{alias.name}"
                 found.add(whole if whole in product else node.module)
     return found & product.keys()
+
+
+def texts_of(module: ast.Module) -> list[str]:
+    """Return the string literals of a module; a formatted value is {}."""
+    parts = {id(value) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for value in node.values}
+    texts = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr):
+            texts.append("".join(v.value if isinstance(v, ast.Constant) else "{}" for v in node.values))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            texts.append(node.value)
+    return texts
+
+
+def limits_in_conditions(sql: str) -> list[str]:
+    """Return the lists of `IN (SELECT …)` that lock rows: a plan may run them once for each row of the table."""
+    found = []
+    for match in re.finditer(r"\bIN\s*\(\s*SELECT\b", sql):
+        depth, end = 1, sql.index("(", match.start()) + 1
+        while depth and end < len(sql):
+            depth += {"(": 1, ")": -1}.get(sql[end], 0)
+            end += 1
+        if "SKIP LOCKED" in sql[match.start() : end]:
+            found.append(sql[match.start() : end])
+    return found
+
+
+def test_rows_are_locked_in_a_common_table_expression(product):
+    """Its rows are read once, whatever the plan (docs/decisions/0066)."""
+    assert limits_in_conditions(
+        "DELETE FROM a WHERE id IN (SELECT id FROM a LIMIT (1) FOR UPDATE SKIP LOCKED) RETURNING id"
+    )
+    assert not limits_in_conditions(
+        "WITH b AS (SELECT 1 FOR UPDATE SKIP LOCKED) DELETE FROM a WHERE id IN (SELECT id FROM b)"
+    )
+    found = {name: [*map(limits_in_conditions, texts_of(module))] for name, module in product.items()}
+    assert {name: [x for x in lists if x] for name, lists in found.items() if any(lists)} == {}
