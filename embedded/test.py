@@ -122,16 +122,19 @@ def run_all_tests(
         file.unlink(missing_ok=True)
     repeated: list[str] = []
     code = 0
+    files: dict[str, Path] = {}
     for name, options in arguments.items():
-        code = run_tests(run, options, results / f"{name}.xml")
+        files[name] = results / f"{name}.xml"
+        code = run_tests(run, options, files[name])
         if code == TESTS_FAILED:
             print("Running the failed tests again, alone:", flush=True)
-            repeated += [f"{name}: {test}" for test in failed_tests(read_cases(results / f"{name}.xml"))]
+            repeated += [f"{name}: {test}" for test in failed_tests(read_cases(files[name]))]
             again = [*options, "-n", "0", "--last-failed", "--exitfirst", "--verbose"]
-            code = run_tests(run, again, results / f"{name}-repeated.xml")
+            files[f"{name}-repeated"] = results / f"{name}-repeated.xml"
+            code = run_tests(run, again, files[f"{name}-repeated"])
         if code:
             break
-    print(durations({file.stem: file for file in sorted(results.glob("*.xml"), key=lambda file: file.stat().st_mtime)}))
+    print(durations(files))
     _report_repeated(repeated, results / "repeated.txt")
     return code or (TESTS_FAILED if len(repeated) > MAX_REPEATED else 0)
 
