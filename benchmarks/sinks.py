@@ -11,8 +11,8 @@ from typing import TextIO
 from uuid import uuid4
 
 from benchmarks.processes import other_process
-from tests.stack.servers import listens, running_server
-from tests.stack.stack import free_port
+from tests.stack.servers import running_server
+from tests.stack.stack import free_port, listens
 from tests.standards.tools import program
 
 ROUND_TRIP_SECONDS = 0.1

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.peers.messages import SELECTOR, SENDER, SENDER_DOMAIN, MessageFiles
 from benchmarks.peers.received import ReceivedMail
-from tests.stack.servers import listens, running_server
-from tests.stack.stack import free_port
+from tests.stack.servers import running_server
+from tests.stack.stack import free_port, listens
 from tests.standards.postfix import Postfix
 from tests.standards.tools import npm_modules, program
 

@@ -1,4 +1,6 @@
-"""Messages that tests of the clients receive."""
+"""Messages that tests of the clients receive, and the webhooks that get them."""
+
+from postrider_client import Postrider
 
 
 def received_message(*, subject: str = "Where is it?", to: str = "support@in.demo.example") -> str:
@@ -26,3 +28,8 @@ def received_message(*, subject: str = "Where is it?", to: str = "support@in.dem
         "",
     )
     return "\r\n".join(lines)
+
+
+def count_receiving_webhooks(client: Postrider) -> int:
+    """Return how many webhooks of the shared service get received email: other tests leave some."""
+    return sum(webhook.active and "received" in webhook.events for webhook in client.webhooks.list())

@@ -9,7 +9,7 @@ import postrider_client
 import pytest
 from postrider_client import AsyncPostrider
 
-from tests.clients.messages import received_message
+from tests.clients.messages import count_receiving_webhooks, received_message
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -72,9 +72,7 @@ def test_a_simulated_email_is_read_found_and_deleted(client, test_client, addres
     assert client.inbound.emails.raw(email.id).endswith(received_message(subject=subject, to=address).encode())
     assert httpx.get(attachment.url).content == b"hello"
     assert b"Authentication-Results: " in httpx.get(email.source.url).content
-    # Other tests leave webhooks.
-    webhooks = [hook for hook in client.webhooks.list() if hook.active and "received" in hook.events]
-    assert client.inbound.emails.redeliver(email.id).deliveries == len(webhooks)
+    assert client.inbound.emails.redeliver(email.id).deliveries == count_receiving_webhooks(client)
     with pytest.raises(postrider_client.NotUnreadable):
         client.inbound.emails.reread(email.id)
     assert client.inbound.emails.delete(email.id).deleted

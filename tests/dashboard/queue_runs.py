@@ -1,13 +1,10 @@
 """The real queue processors, run once in a thread beside Chromium."""
 
 import asyncio
-import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from django.db import connection
 
 from delivery.transports.relay import inbox_transport
@@ -18,7 +15,7 @@ from lib.network.resolver import Resolver
 from lib.network.target_urls import UrlRules
 from lib.worker.event_loop import network_loop
 from lib.worker.processor import QueueProcessor
-from tests.stack.stack import free_port
+from tests.stack.stack import free_port, listens, wait_for
 from webhooks.sending.post import Poster
 from webhooks.sending.webhooks_work import WebhookQueueWork
 
@@ -28,21 +25,9 @@ def inbox() -> Iterator[int]:
     """Run the built-in inbox in the network event loop; yield its port."""
     port = free_port()
     serving = asyncio.run_coroutine_threadsafe(inbox_receiver.serve(port), network_loop())
-    wait_for(port)
+    wait_for(lambda: listens(port), seconds=60, what="the inbox listens")
     yield port
     serving.cancel()
-
-
-def wait_for(port: int) -> None:
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
-    pytest.fail("the inbox does not listen")
 
 
 def run_in_thread(work) -> None:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.stack.servers import listens, running_server
-from tests.stack.stack import PYTHON, REPOSITORY, free_port
+from tests.stack.servers import running_server
+from tests.stack.stack import PYTHON, REPOSITORY, free_port, listens
 
 SHIPPED = REPOSITORY / "deploy/Caddyfile"
 ACME = """{{

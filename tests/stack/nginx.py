@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.stack.caddy import Authority
-from tests.stack.servers import listens, running_server
-from tests.stack.stack import PYTHON, REPOSITORY, wait_for
+from tests.stack.servers import running_server
+from tests.stack.stack import PYTHON, REPOSITORY, listens, wait_for
 from tests.standards.tools import program
 
 DEPLOY = REPOSITORY / "deploy"

@@ -58,6 +58,13 @@ def free_port() -> int:
     return port
 
 
+def listens(port: int) -> bool:
+    """Return whether a server listens on the port on loopback."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
 def answers_200(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=2) as response:
@@ -166,9 +173,7 @@ class Stack:
 
     def listens(self, setting: str) -> bool:
         """Return whether a server listens on the port of a setting."""
-        with suppress(OSError), socket.create_connection(("127.0.0.1", int(self.environment[setting])), 1):
-            return True
-        return False
+        return listens(int(self.environment[setting]))
 
     def signal(self, name: str, number: int) -> None:
         os.killpg(self.processes[name].pid, number)

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from benchmarks.processes import other_process
-from tests.stack.servers import listens, running_server
-from tests.stack.stack import Stack, free_port, wait_for
+from tests.stack.servers import running_server
+from tests.stack.stack import Stack, free_port, listens, wait_for
 
 FAILS = [sys.executable, "-c", "import sys; print('starting'); sys.exit('no such plugin')"]
 LISTENS = """

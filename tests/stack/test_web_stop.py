@@ -13,8 +13,8 @@ from typing import Self
 
 import pytest
 
-from tests.stack.servers import listens, running_server
-from tests.stack.stack import Stack, free_port, running_stack, wait_for
+from tests.stack.servers import running_server
+from tests.stack.stack import Stack, free_port, listens, running_stack, wait_for
 from tests.standards.tools import program
 
 pytestmark = pytest.mark.stack

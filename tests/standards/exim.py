@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from tests.standards.postfix import free_port
+from tests.stack.stack import free_port
 from tests.standards.tools import DEBIAN, library, program_of_package
 
 START_SECONDS = 15.0

@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import pytest
 
+from tests.stack.stack import free_port
 from tests.standards.tools import DEBIAN, program
 
 START_SECONDS = 15.0
@@ -159,8 +160,3 @@ class Postfix:
         done = subprocess.run(line, capture_output=True, text=True, env=DEBIAN, timeout=60, check=False)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}{self.log()}"
         return done
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

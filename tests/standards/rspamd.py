@@ -7,14 +7,13 @@ with Rspamd() as rspamd:
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Self
 
-from tests.standards.postfix import free_port
+from tests.stack.stack import free_port, listens
 from tests.standards.tools import DEBIAN, program
 
 START_SECONDS = 60.0
@@ -72,7 +71,7 @@ class Rspamd:
         self._process = subprocess.Popen([self._program, "-f", "-c", str(self._directory / "conf")], **options)
         try:
             deadline = time.monotonic() + START_SECONDS
-            while not all(map(_listens, self._ports)):
+            while not all(map(listens, self._ports)):
                 assert time.monotonic() < deadline, self.log()
                 assert self._process.poll() is None, self.log()
                 time.sleep(0.05)
@@ -89,11 +88,3 @@ class Rspamd:
     def log(self) -> str:
         path = self._directory / "log"
         return path.read_text() if path.exists() else ""
-
-
-def _listens(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-    except OSError:
-        return False

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 
+from tests.stack.stack import free_port
 from tests.standards import shapes
-from tests.standards.postfix import Postfix, free_port
+from tests.standards.postfix import Postfix
 from tests.standards.test_signatures import is_verified_by_dkimpy
 
 WAIT_SECONDS = 30.0
