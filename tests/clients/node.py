@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.stack.stack import REPOSITORY
+from tests.standards.tools import locked
 
 MIN_NODE_VERSION = 18
 NETWORK_ERRORS = (
@@ -59,8 +60,9 @@ def node_modules_of(source: Path) -> Path:
     lock = source / "package-lock.json"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
     home = cache() / f"{source.name}-{digest}"
-    if not home.exists():
-        _fetch(source, into=home)
+    with locked("npm"):
+        if not home.exists():
+            _fetch(source, into=home)
     return home / "node_modules"
 
 

@@ -9,7 +9,6 @@ import functools
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +57,7 @@ def program_of_package(path: str, package: str) -> Path:
     if not _found("apt-get"):
         pytest.skip(f"only Debian has {package}")
     directory = CACHE / package
-    with _locked("apt"):
+    with locked("apt"):
         if not (directory / "done").exists():
             directory.mkdir(parents=True, exist_ok=True)
             _download(package, directory)
@@ -73,7 +72,7 @@ def program_of_release(path: str, package: str, release: str) -> list[str]:
     """Return a command that runs a program of another release of Debian with the libraries of that release."""
     mmdebstrap = program("mmdebstrap", package="mmdebstrap")
     root = CACHE / f"{release}-{package}"
-    with _locked("apt"):
+    with locked("apt"):
         if not root.exists():
             root.parent.mkdir(parents=True, exist_ok=True)
             fresh = root.with_suffix(".new")
@@ -107,7 +106,7 @@ def npm_modules(*modules: str) -> Path:
     """Return the directory of npm modules, installed once per machine."""
     npm = program("npm", package="npm")
     directory = CACHE / "-".join(module.replace("@", "_") for module in modules)
-    with _locked("npm"):
+    with locked("npm"):
         if not (directory / "done").exists():
             directory.mkdir(parents=True, exist_ok=True)
             _run(npm, "install", "--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund", *modules)
@@ -138,7 +137,7 @@ def _present(pattern: str) -> Path | None:
 def _installed_file(pattern: str, package: str) -> Path:
     if os.geteuid() != 0 or not _found("apt-get"):
         pytest.skip(f"only root can install Debian's {package}")
-    with _locked("apt"):
+    with locked("apt"):
         if not _present(pattern):
             _install(package)
     found: Path = _present(pattern) or pytest.skip(f"Debian's {package} has no {pattern}")
@@ -149,7 +148,7 @@ def _installed_file(pattern: str, package: str) -> Path:
 def _installed(name: str, package: str) -> str:
     if os.geteuid() != 0 or not _found("apt-get"):
         pytest.skip(f"{name} is not installed, and only root can install Debian's {package}")
-    with _locked("apt"):
+    with locked("apt"):
         if not _found(name):
             _install(package)
     return _found(name) or pytest.skip(f"Debian's {package} has no {name}")
@@ -186,8 +185,9 @@ def _run(*command: str, directory: Path | None = None) -> None:
 
 
 @contextmanager
-def _locked(name: str) -> Iterator[None]:
-    """Let one process at a time install: concurrent runs of apt or npm would conflict."""
-    with (Path(tempfile.gettempdir()) / f"postrider-tests-{os.geteuid()}-{name}.lock").open("w") as lock:
+def locked(name: str) -> Iterator[None]:
+    """Let one process at a time install: concurrent runs of apt, npm or pip would conflict."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

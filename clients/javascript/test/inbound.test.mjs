@@ -63,7 +63,9 @@ test("a simulated email is read, found, downloaded and deleted", async () => {
   assert.equal(await text(postrider.inbound.emails.attachment(email.id, file.id)), "hello");
   assert.equal(await (await fetch(file.url)).text(), "hello");
   assert.ok((await text(postrider.inbound.emails.raw(email.id))).endsWith(messageFor(to, subject)));
-  assert.deepEqual(await postrider.inbound.emails.redeliver(email.id), { id: email.id, deliveries: 0 });
+  // Other tests leave webhooks.
+  const deliveries = (await postrider.webhooks.list({ limit: 100 })).data.filter((one) => one.active && one.events.includes("received")).length;
+  assert.deepEqual(await postrider.inbound.emails.redeliver(email.id), { id: email.id, deliveries });
   await assert.rejects(postrider.inbound.emails.reread(email.id), NotUnreadableError);
   assert.equal((await postrider.inbound.emails.delete(email.id)).deleted, true);
   await assert.rejects(postrider.inbound.emails.get(email.id), NotFoundError);

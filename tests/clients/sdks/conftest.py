@@ -20,6 +20,7 @@ import pytest
 from tests.clients.conftest import Service
 from tests.clients.node import cache, need_node, node_modules_of, run
 from tests.stack.stack import Stack, wait_for
+from tests.standards.tools import locked
 
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "requirements.txt"
@@ -54,15 +55,16 @@ def python() -> str:
     """Return a Python with the libraries of REQUIREMENTS. Skips the test if the registry is unreachable."""
     home = cache().parent / "pip" / f"sdks-{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]}"
     program = home / "bin" / "python"
-    if not (home / "complete").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        venv.create(home, with_pip=True)
-        command = [str(program), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if "Could not find a version" in done.stderr or "connection" in done.stderr.lower():
-            pytest.skip("pip cannot reach its registry")
-        assert done.returncode == 0, done.stderr
-        (home / "complete").touch()
+    with locked("pip"):
+        if not (home / "complete").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            venv.create(home, with_pip=True)
+            command = [str(program), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            if "Could not find a version" in done.stderr or "connection" in done.stderr.lower():
+                pytest.skip("pip cannot reach its registry")
+            assert done.returncode == 0, done.stderr
+            (home / "complete").touch()
     return str(program)
 
 
