@@ -16,6 +16,7 @@ from django.test import Client, TransactionTestCase
 from dashboard.static_files import StaticFilesMiddleware
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key
+from lib import redis_client
 from lib.worker.write_buffer import WriteBuffer
 from tests.collected import collected_files
 from tests.empty_tables import empty_tables
@@ -158,6 +159,14 @@ def _no_threads() -> Iterator[None]:
         patch.setattr(SuspensionList, "_refresh", lambda _: None)
         patch.setattr(suspended_workspaces, "_ids", frozenset())
         patch.setattr(tracking_hosts, "_hosts", {})
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_redis() -> Iterator[None]:
+    """Wait for Redis on a busy machine. After 0.1 s, the buckets of the process would give their tokens as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redis_client, "TIMEOUT_SECONDS", 10)
         yield
 
 
