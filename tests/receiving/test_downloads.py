@@ -12,7 +12,6 @@ from receiving.inlining import with_fields
 from receiving.links import RAW, download_url, read_download, webhook_expiry
 from receiving.models import Message, ReceivedEmail
 from receiving.source import MAX_HEADER_BYTES, without_forged_results
-from tests.conftest import Api, make_key
 from tests.receiving.builders import PLAIN, arrive, make_route, receive
 from tests.rows import each
 
@@ -93,13 +92,6 @@ def test_urls_of_the_api_last_an_hour_and_those_of_webhooks_a_week(key, email):
     assert webhook_expiry(at, store_days=365) == at + timedelta(days=7)
     assert webhook_expiry(at, store_days=2) == at + timedelta(days=2)
     assert webhook_expiry(at, store_days=0) == at + timedelta(days=2)
-
-
-def test_another_workspace_downloads_nothing(bob, email):
-    other = Api(make_key(bob.workspace))
-    number = email.message.attachments[0]["id"]
-    assert other.get(f"/inbound/emails/{email.id}/raw").status_code == 404
-    assert other.get(f"/inbound/emails/{email.id}/attachments/{number}").status_code == 404
 
 
 @each(("declared", "sent"), [

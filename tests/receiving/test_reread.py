@@ -23,7 +23,7 @@ from receiving.processing import oldest_stored_seconds
 from receiving.reading import rereading
 from receiving.received_work import ReceivedQueueWork
 from receiving.states import NOT_READ, TOO_EXPENSIVE
-from tests.conftest import Api, make_domain, make_key
+from tests.conftest import Api, make_domain
 from tests.emails.builders import send
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
@@ -181,13 +181,6 @@ def test_a_message_that_took_too_long_is_reread(key, route):
     ReceivedEmail.objects.update(status="unreadable")
     reread(key, email)
     assert ReceivedEmail.objects.get().status == "processed"
-
-
-def test_others_reread_nothing(key, test_key, alice, bob, route):
-    email = receive_unreadable()
-    for caller in (Api(make_key(bob.workspace)), test_key):
-        assert caller.post(f"/inbound/emails/{email.id}/reread").status_code in {403, 404}
-    assert not Message.objects.exclude(reread_at=None).exists()
 
 
 def test_a_blocked_email_is_judged_by_what_was_read(key, alice, receiving, webhook):

@@ -180,11 +180,6 @@ class TestFilters:
         assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
         assert response.json()["errors"][0]["field"] == next(iter(query))
 
-    def test_foreign_rows_are_never_exported(self, api: Api, bobs_api: Api):
-        send(api)
-        assert rows(export(bobs_api)) == []
-        assert rows(export(bobs_api, search="hello")) == []
-
 
 @pytest.mark.django_db
 class TestManyRows:

@@ -248,14 +248,6 @@ def test_a_suspended_workspace_reads_but_does_not_send(api: Api, alice):
     assert api.get(f"/emails/{email_id}").status_code == 200
 
 
-@each("path", ["/emails/{}", "/emails/{}/events"])
-def test_an_email_of_another_workspace_is_404(api: Api, bobs_api: Api, path):
-    email_id = send(api)
-    foreign, unknown = bobs_api.get(path.format(email_id)), bobs_api.get(path.format("0" * 22))
-    assert foreign.status_code == unknown.status_code == 404
-    assert {**foreign.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
-
-
 @each(("scope", "status"), [("sending_access", 202), ("full_access", 202), ("read_only", 403)])
 def test_sending_requires_its_scope(api: Api, alice, scope, status):
     assert Api(make_key(alice.workspace, scope)).post("/emails/send", mail()).status_code == status
