@@ -21,11 +21,10 @@ from emails.upkeep.erasure import erase_emails
 from events.kinds import EventKind
 from events.models import Event
 from streams.services import create_stream
-from tests.conftest import Api, code_of, field_codes, make_key
+from tests.conftest import Api, code_of, field_codes
 from tests.emails.builders import OK, deliver, make_ready, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
-from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
 GONE = DeliveryOutcome(
@@ -190,12 +189,6 @@ def test_other_workspaces_and_test_emails_do_not_count(api, alice, bob, bobs_api
     add_events(alice.workspace, 1, created_at=datetime.now(UTC) - timedelta(hours=1), is_test=True)
     assert get_causes(api)["recipients"] == 1
     assert get_causes(bobs_api)["recipients"] == 0
-
-
-@each("limits", [{"domains": ["alice.example"]}, {"streams": ["main"]}, {"is_test": True}])
-def test_a_limited_key_has_no_analytics(alice, limits):
-    limited = Api(make_key(alice.workspace, "sending_access", limits=read_limits(**limits)))
-    assert code_of(limited.get("/analytics/bounces")) == (403, "insufficient_scope")
 
 
 def test_streams_are_counted_alone(api, alice):

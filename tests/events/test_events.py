@@ -16,7 +16,7 @@ from events.api.views import EventStreamView
 from events.models import Event, FeedEntry
 from events.tasks import delete_expired
 from suppressions.services import suppress_address
-from tests.conftest import Api, field_codes, make_key
+from tests.conftest import Api, field_codes
 from tests.emails.builders import BOUNCED, deliver_all, send
 from tests.events.feed import kinds_of, publish_committed, read_all
 from tests.rows import each
@@ -255,7 +255,3 @@ def test_the_response_to_head_has_no_events(api: Api):
     read_all(api)
     request = APIRequestFactory().head("/v1/events/stream", headers=api.headers)
     assert list(EventStreamView.as_view()(request).streaming_content) == []
-
-
-def test_a_sending_key_reads_no_events(alice):
-    assert Api(make_key(alice.workspace, "sending_access")).get("/events").status_code == 403

@@ -15,7 +15,7 @@ from emails.states import EmailStatus
 from events.kinds import RARE_KINDS
 from events.models import Event
 from lib.ids import uuid_text
-from tests.conftest import Api, make_key
+from tests.conftest import Api
 from tests.emails.builders import send
 from tests.rows import each
 
@@ -130,11 +130,6 @@ class TestShape:
         send(api, tags=["t"])
         own = send(bobs_api, tags=["t"], **{"from": "x@bob.example"})
         assert list_ids(bobs_api, **query) == [own]
-
-    @each("scope", ["full_access", "sending_access", "read_only"])
-    def test_every_scope_may_list(self, api: Api, alice, scope):
-        email_id = send(api)
-        assert list_ids(Api(make_key(alice.workspace, scope))) == [email_id]
 
 
 class TestPages:

@@ -7,7 +7,7 @@ import pytest
 from emails.models import Email, QueueEntry, Recipient
 from events.models import Event
 from lib.worker.stages import Stage
-from tests.conftest import Api, mail, make_key
+from tests.conftest import Api, mail
 from tests.emails.builders import send
 from tests.rows import each
 from workspaces.models import Usage
@@ -246,11 +246,6 @@ def test_a_suspended_workspace_reads_but_does_not_send(api: Api, alice):
     response = api.post("/emails/send", mail())
     assert (response.status_code, response.json()["code"]) == (403, "workspace_suspended")
     assert api.get(f"/emails/{email_id}").status_code == 200
-
-
-@each(("scope", "status"), [("sending_access", 202), ("full_access", 202), ("read_only", 403)])
-def test_sending_requires_its_scope(api: Api, alice, scope, status):
-    assert Api(make_key(alice.workspace, scope)).post("/emails/send", mail()).status_code == status
 
 
 def test_sending_takes_few_statements(api: Api, django_assert_max_num_queries):
