@@ -115,28 +115,6 @@ def test_domains_are_listed_newest_first_and_retrieved_by_id(api: Api):
 
 
 @each(
-    ("query", "served"),
-    [
-        ({"limit": 1}, (1, 1, 1)),
-        ({"limit": 1000}, (2, 1, 100)),
-        ({"page": 3}, (0, 3, 20)),
-        ({"page": 2, "limit": 1}, (1, 2, 1)),
-    ],
-)
-def test_a_page_has_the_requested_number_and_limit(api: Api, query, served):
-    api.post("/domains", {"name": "b.example"})
-    body = api.get("/domains", query).json()
-    assert (len(body["data"]), body["page"], body["limit"]) == served
-    assert body["total"] == 2
-
-
-@each("query", [{"limit": 0}, {"limit": -1}, {"limit": "x"}, {"page": 0}, {"page": "1.5"}, {"page": ""}])
-def test_an_invalid_page_or_limit_is_422(api: Api, query):
-    response = api.get("/domains", query)
-    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, next(iter(query)))
-
-
-@each(
     "name",
     [
         "",

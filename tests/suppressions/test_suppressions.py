@@ -138,13 +138,6 @@ class TestListing:
         rest = api.get("/suppressions", {"page": 2}).json()["data"]
         assert len({row["id"] for row in body["data"] + rest}) == 51
 
-    def test_a_limit_over_100_is_served_as_100(self, api: Api):
-        body = api.get("/suppressions", {"limit": 101}).json()
-        assert (body["data"], body["total"], body["limit"]) == ([], 0, 100)
-
-    def test_a_limit_of_0_is_422(self, api: Api):
-        assert error_of(api.get("/suppressions", {"limit": 0})) == (422, "limit", "invalid")
-
     @each("reason", list(Reason))
     def test_a_reason_filters_the_list(self, api: Api, alice, reason):
         for other in Reason:
