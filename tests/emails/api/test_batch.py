@@ -176,10 +176,6 @@ class TestSuppressed:
         assert all(one["suppressionId"].startswith("sup_") for one in suppressed)
         assert nothing_was_written()
 
-    def test_suppressions_of_another_workspace_do_not_apply(self, api: Api, bobs_api: Api, template_id):
-        suppress(bobs_api, "a0@example.com")
-        assert api.post("/emails/batch", batch(template_id, many(1))).json()["rejected"] == []
-
 
 class TestRefusing:
     @each(("item", "field", "code"), [
