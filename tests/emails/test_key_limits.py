@@ -61,13 +61,6 @@ def test_a_key_sends_with_its_templates_only(template_key, name):
     assert Email.objects.count() == (0 if name == "dry run" else 1)
 
 
-@each("name", ENTRANCES)
-def test_a_key_without_limits_sends_everything(account, name):
-    key = make_key(account.workspace, "sending_access")
-    for domain in (OWN, OTHER):
-        assert ENTRANCES[name](key, domain, "receipt", TO).status_code in {200, 202}
-
-
 def test_the_errors_name_the_field_and_the_allowed_values(domain_key, template_key):
     problem = Api(domain_key).post("/emails/send", mail(**{"from": f"hi@{OTHER}"})).json()
     assert (problem["status"], problem["code"]) == (403, "domain_not_allowed")

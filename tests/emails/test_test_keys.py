@@ -11,12 +11,12 @@ from emails.models import Email, EmailBatch, Recipient
 from emails.upkeep.reconcile import count_slice_differences, find_differences
 from emails.upkeep.retention import delete_emails
 from events.kinds import EventKind
-from events.models import Event
 from lib.ids import to_uuid, uuid_text
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, field_codes, mail, make_domain, make_key
+from tests.emails.builders import event_kinds, send
 from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch, sendgrid_mail
 from tests.events.feed import publish_committed
 from tests.rows import each
@@ -52,16 +52,6 @@ def ci_api(key: str) -> Api:
 @pytest.fixture
 def live_api(account: Account) -> Api:
     return Api(make_key(account.workspace))
-
-
-def send(api: Api, **fields) -> str:
-    response = api.post("/emails/send", mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
-
-
-def kinds_of(email_id: str) -> list[str]:
-    return list(Event.objects.filter(email=email_id).values_list("kind", flat=True))
 
 
 class TestKeys:
@@ -131,7 +121,7 @@ def test_every_address_behaves_as_the_simulators_and_is_not_suppressed(ci_api, s
         send_everything()
         assert host.connections == 0
     found = ci_api.get(f"/emails/{email_id}").json()
-    assert (found["status"], found["test"], kinds_of(email_id)) == (status, True, events)
+    assert (found["status"], found["test"], event_kinds(email_id)) == (status, True, events)
     assert not Suppression.objects.exists()
 
 
@@ -164,7 +154,7 @@ class TestSuppressions:
         record_reports([ReportedEvent(recipient.id, EventKind.COMPLAINED)])
         record_reports([ReportedEvent(recipient.id, EventKind.BOUNCED, is_recipient_fault=True)])
         unsubscribe(UnsubscribeLink(recipient_id=recipient.id, workspace_id=account.workspace.id, address=TO))
-        assert {"complained", "bounced", "unsubscribed"} <= {*kinds_of(email_id)}
+        assert {"complained", "bounced", "unsubscribed"} <= {*event_kinds(email_id)}
         assert not Suppression.objects.exists()
         assert not CounterDelta.objects.filter(key__startswith="rated.").exists()
 
@@ -230,16 +220,6 @@ class TestReading:
         assert ([one["id"] for one in searched["data"]], searched["total"]) == ([test_id], 1)
         assert ci_api.get("/emails", {"test": "false"}).json()["total"] == 0
         assert field_codes(live_api.get("/emails", {"test": "maybe"})) == {"test": "invalid_choice"}
-
-    def test_the_compatibility_endpoints_find_test_emails_only(self, key, ci_api, live_api):
-        test_id, live_id = send(ci_api), send(live_api)
-        resend, postmark = Dialect("resend", key), Dialect("postmark", key)
-        assert len(resend.get("/emails").json()["data"]) == 1
-        assert resend.get(f"/emails/{live_id}").status_code == 404
-        assert resend.get(f"/emails/{test_id}").status_code == 200
-        assert resend.post(f"/emails/{live_id}/cancel").status_code == 404
-        assert postmark.get("/messages/outbound?count=5&offset=0").json()["TotalCount"] == 1
-        assert postmark.get(f"/messages/outbound/{live_id}/details").status_code == 404
 
     @each("status", ["pause", "cancel"])
     def test_a_batch_with_live_emails_is_not_found(self, account, key, live_api, status):
