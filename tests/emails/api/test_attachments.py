@@ -309,14 +309,6 @@ class TestStructure:
             assert b"hidden@example.com" not in source
             assert attachments_of(message) == [("a.txt", "text/plain", b"A")]
 
-    def test_a_resent_email_has_the_same_files_without_another_copy(self, api: Api):
-        email_id = send(api, file("logo.png", PNG, contentId="logo")).json()["id"]
-        first = received_message()
-        again = api.post(f"/emails/{email_id}/resend").json()["id"]
-        assert attachments_of(received_message()) == attachments_of(first)
-        assert Attachment.objects.count() == 1
-        assert api.get(f"/emails/{again}").json()["attachments"][0]["filename"] == "logo.png"
-
     def test_content_ids_arrive(self, api: Api):
         ids = ["logo", "a.b-c_d@alice.example", "!#$%&'*+/=?^_`{|}~", "x" * 255]
         assert send(api, *[file("a.png", contentId=content_id) for content_id in ids]).status_code == 202

@@ -8,7 +8,7 @@ from django.utils import timezone
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from domains.services import sending_domain_cache
-from emails.models import Content, Email, QueueEntry, Recipient
+from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.states import EmailStatus
 from events.models import Event
 from lib.worker.stages import Stage
@@ -70,7 +70,7 @@ def test_the_copy_has_the_same_content_and_recipients(api: Api):
         ("dan@example.com", "bcc", "queued"),
     ]
     assert Email.objects.filter(track_opens=False, track_clicks=True).count() == 3
-    assert Content.objects.count() == 1
+    assert Content.objects.count() == Attachment.objects.count() == 1
 
 
 def test_the_copy_starts_with_a_fresh_status(api: Api):

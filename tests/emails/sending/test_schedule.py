@@ -15,7 +15,7 @@ from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from lib.worker.stages import Stage
-from tests.conftest import Api, code_of, mail, make_account, make_domain, make_key
+from tests.conftest import Api, code_of, field_codes, mail, make_account, make_domain, make_key
 from tests.emails.builders import claim_entries, counter_values, event_kinds, send
 from tests.rows import each
 from workspaces.models import Usage
@@ -47,11 +47,6 @@ def make_due(**emails) -> None:
 
 def states() -> set[str]:
     return set(Recipient.objects.values_list("state", flat=True))
-
-
-def field_code(response) -> tuple[int, str, str]:
-    (error,) = response.json()["errors"]
-    return response.status_code, error["field"], error["code"]
 
 
 @pytest.mark.django_db
@@ -87,7 +82,7 @@ class TestAcceptance:
     def test_an_offset_that_postgresql_refuses_is_invalid(self, api: Api, hours):
         scheduled_for = datetime.now(timezone(timedelta(hours=hours))) + timedelta(hours=3)
         response = api.post("/emails/send", mail(scheduledFor=scheduled_for.isoformat()))
-        assert field_code(response) == (422, "scheduledFor", "invalid")
+        assert field_codes(response) == {"scheduledFor": "invalid"}
 
     @each("form", ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dt%H:%M:%S.000z"])
     def test_a_time_without_an_offset_is_in_utc_and_null_sends_immediately(self, api: Api, form):
@@ -100,7 +95,7 @@ class TestAcceptance:
     def test_30_days_pass_and_a_little_more_do_not(self, api: Api):
         assert api.post("/emails/send", mail(scheduledFor=later(days=30))).status_code == 202
         response = api.post("/emails/send", mail(scheduledFor=later(days=30, seconds=30)))
-        assert field_code(response) == (422, "scheduledFor", "too_far")
+        assert field_codes(response) == {"scheduledFor": "too_far"}
         assert Email.objects.count() == 1
 
     def test_a_minute_ahead_passes_in_a_zone_where_it_is_still_yesterday(self, api: Api):
@@ -115,9 +110,7 @@ class TestAcceptance:
     ])  # fmt: skip
     def test_an_invalid_time_is_refused(self, api: Api, scheduled_for):
         response = api.post("/emails/send", mail(scheduledFor=scheduled_for))
-        status, field, code = field_code(response)
-        assert (status, field) == (422, "scheduledFor")
-        assert code in {"invalid", "blank"}
+        assert field_codes(response) in ({"scheduledFor": "invalid"}, {"scheduledFor": "blank"})
         assert not Email.objects.exists()
 
     @each(("scheduled_for", "code"), [
@@ -127,10 +120,10 @@ class TestAcceptance:
         ("9999-12-31T23:59:59.999999999+14:00", "too_far"),
     ])  # fmt: skip
     def test_a_time_in_the_past_and_the_limits_of_the_calendar_are_refused(self, api: Api, scheduled_for, code):
-        assert field_code(api.post("/emails/send", mail(scheduledFor=scheduled_for))) == (422, "scheduledFor", code)
+        assert field_codes(api.post("/emails/send", mail(scheduledFor=scheduled_for))) == {"scheduledFor": code}
         for seconds in (0, 1, 86_400, 10**9):
             response = api.post("/emails/send", mail(scheduledFor=later(seconds=-seconds)))
-            assert field_code(response) == (422, "scheduledFor", "in_past"), seconds
+            assert field_codes(response) == {"scheduledFor": "in_past"}, seconds
         assert not Email.objects.exists()
 
 
@@ -248,7 +241,7 @@ class TestRescheduling:
     def test_an_invalid_reschedule_changes_nothing(self, api: Api, body, field, code):
         email_id = schedule(api)
         before = Email.objects.values().get()
-        assert field_code(api.patch(f"/emails/{email_id}", body)) == (422, field, code)
+        assert field_codes(api.patch(f"/emails/{email_id}", body)) == {field: code}
         assert Email.objects.values().get() == before
 
 
