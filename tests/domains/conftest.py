@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from django.db import connection
 
 from domains import services
 from domains.checks import verify
@@ -20,6 +19,7 @@ from domains.services import KEY_BITS
 from lib.worker.processor import QueueProcessor
 from tests.conftest import Account, Api, make_key
 from tests.lib.nameserver import NameServer
+from tests.threads import own_connection
 
 NAME = "mail.example.com"
 
@@ -36,13 +36,7 @@ def check_due_domains() -> None:
 
 
 def in_thread(act: Callable[[], Any]) -> threading.Thread:
-    def run() -> None:
-        try:
-            act()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=own_connection(act))
     thread.start()
     return thread
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from api.errors import InvalidFields
 from emails.accept.batches import cancel_batch, create_batch, pause_batch, resume_batch
@@ -14,6 +14,7 @@ from emails.models import Email, EmailBatch, QueueEntry
 from lib.email_addresses import parse_recipient
 from tests.conftest import make_domain
 from tests.rows import each
+from tests.threads import own_connection
 from workspaces.key_limits import NO_LIMITS
 
 
@@ -35,14 +36,10 @@ def batch(alice) -> EmailBatch:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_cancellation_waits_for_emails_that_are_being_accepted(batch):
-    def cancel() -> None:
-        cancel_batch(batch, limits=NO_LIMITS)
-        connection.close()
-
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             accept(batch, "ada@example.com")
-            cancelling = pool.submit(cancel)
+            cancelling = pool.submit(own_connection(lambda: cancel_batch(batch, limits=NO_LIMITS)))
         cancelling.result(timeout=60)
     assert list(Email.objects.values_list("status", flat=True)) == ["cancelled"]
     with pytest.raises(InvalidFields):

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from emails.models import Recipient
 from events import sequencer
@@ -20,6 +20,7 @@ from events.recording import NewEvent, record_events
 from events.sequencer import sequence_events
 from tests.conftest import Account, make_domain
 from tests.emails.builders import accept
+from tests.threads import own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,9 +117,9 @@ def test_concurrent_writers_and_sequencers_show_every_event_once_and_those_of_a_
     seen: list[int] = []
     have_written, is_sequenced = threading.Event(), threading.Event()
     with ThreadPoolExecutor(8) as pool:
-        writers = [pool.submit(in_thread, write, random.Random(seed)) for seed in range(4)]
-        sequencers = [pool.submit(in_thread, repeat, sequence_events, have_written) for _ in range(2)]
-        reader = pool.submit(in_thread, follow, alice.workspace.id, seen, is_sequenced)
+        writers = [pool.submit(own_connection(write), random.Random(seed)) for seed in range(4)]
+        sequencers = [pool.submit(own_connection(repeat), sequence_events, have_written) for _ in range(2)]
+        reader = pool.submit(own_connection(follow), alice.workspace.id, seen, is_sequenced)
         for future in writers:
             future.result()
         have_written.set()
@@ -133,13 +134,6 @@ def test_concurrent_writers_and_sequencers_show_every_event_once_and_those_of_a_
     for recipient_id in {*numbers.values()}:
         of_recipient = [number for number in seen if numbers[number] == recipient_id]
         assert recipient_id is None or of_recipient == sorted(of_recipient)
-
-
-def in_thread(function: Callable[..., None], *arguments: Any) -> None:
-    try:
-        function(*arguments)
-    finally:
-        connections.close_all()
 
 
 def repeat(function: Callable[[], None], is_done: threading.Event) -> None:

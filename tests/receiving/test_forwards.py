@@ -4,10 +4,9 @@ import asyncio
 import email as parser
 import email.policy
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.db.models import Count
 from django.test import Client
 from django.utils import timezone
@@ -30,6 +29,7 @@ from tests.lib.worker.outages import open_connection
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
 from tests.rows import each
+from tests.threads import run_concurrently
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -279,13 +279,6 @@ def test_another_error_of_a_forward_is_recorded(alice, route, monkeypatch):
     assert [*Forward.objects.values_list("error", flat=True)] == ["internal_error"]
 
 
-def run_worker(_: int) -> None:
-    try:
-        QueueProcessor(ReceivedQueueWork()).run()
-    finally:
-        connection.close()
-
-
 @pytest.mark.full
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_forward_all_messages_to_two_workspaces(alice, bob, route, monkeypatch):
@@ -302,8 +295,7 @@ def test_two_workers_forward_all_messages_to_two_workspaces(alice, bob, route, m
     monkeypatch.setattr(wakeup, "notify_soon", lambda _: None)
     conflicts = []
     monkeypatch.setattr(processor.log, "warning", lambda *args, **_: conflicts.append(args))
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(run_worker, range(2)))
+    run_concurrently(lambda _: QueueProcessor(ReceivedQueueWork()).run(), range(2))
     assert [*Forward.objects.values_list("error").annotate(count=Count("id"))] == [("", 240)]
     assert Email.objects.count() == 240
     assert conflicts == []

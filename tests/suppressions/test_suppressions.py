@@ -1,6 +1,5 @@
 """`/v1/suppressions`: an address is suppressed once, regardless of case."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
@@ -19,6 +18,7 @@ from suppressions.services import (
 from tests.conftest import Api, make_account
 from tests.plans import plan_of
 from tests.rows import each
+from tests.threads import run_concurrently
 
 Reason = Suppression.Reason
 
@@ -261,23 +261,12 @@ class TestLookup:
         assert "one_suppression_an_address" in plan_of(find.sql, find.params)
 
 
-def in_threads(function, values) -> list:
-    def run(value):
-        try:
-            return function(value)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(values)) as pool:
-        return list(pool.map(run, values))
-
-
 @pytest.mark.django_db(transaction=True)
 class TestConcurrency:
     def test_20_concurrent_suppressions_of_one_address_create_one_row(self):
         workspace = make_account("alice").workspace
         spellings = ["ada@example.com", "ADA@example.com"] * 10
-        found = in_threads(
+        found = run_concurrently(
             lambda address: suppress_address(workspace, address=address, reason=Reason.MANUAL), spellings
         )
         assert Suppression.objects.count() == 1
@@ -287,6 +276,8 @@ class TestConcurrency:
     def test_concurrent_batches_in_any_order_do_not_deadlock(self):
         workspace = make_account("alice").workspace
         batches = [many(300), many(300)[::-1]] * 4
-        found = in_threads(lambda batch: suppress_addresses(workspace, addresses=batch, reason=Reason.MANUAL), batches)
+        found = run_concurrently(
+            lambda batch: suppress_addresses(workspace, addresses=batch, reason=Reason.MANUAL), batches
+        )
         assert Suppression.objects.count() == 300
         assert sum(is_new for answer in found for _, is_new in answer) == 300

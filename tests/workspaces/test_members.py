@@ -1,12 +1,11 @@
-import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.db.models.functions import Now
 
 from tests.conftest import PASSWORD, make_account
 from tests.rows import each
+from tests.threads import run_concurrently
 from workspaces.members import (
     AlreadyMember,
     InvalidInvitation,
@@ -179,21 +178,13 @@ class TestTheLastOwner:
 def test_one_of_two_owners_who_leave_concurrently_stays():
     alice, bob = make_account("alice"), make_account("bob")
     Membership.objects.create(workspace=alice.workspace, user=bob.owner, role="owner")
-    start, refused = threading.Barrier(2), []
 
-    def leave(membership):
-        start.wait()
+    def is_refused(membership):
         try:
             leave_workspace(membership)
         except LastOwner:
-            refused.append(membership)
-        connection.close()
+            return True
+        return False
 
-    threads = [threading.Thread(target=leave, args=[one]) for one in alice.workspace.memberships.all()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert len(refused) == 1
+    assert sorted(run_concurrently(is_refused, alice.workspace.memberships.all())) == [False, True]
     assert alice.workspace.memberships.count() == 1

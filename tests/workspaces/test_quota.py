@@ -1,16 +1,14 @@
 """Monthly quota: months, plans, cancellation and concurrent requests (docs/specification.md, Plans and quota)."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from django.db import connection
 
 from emails.models import Email
 from emails.upkeep.retention import delete_expired_emails
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from tests.rows import each
+from tests.threads import run_concurrently
 from workspaces.api import authentication
 from workspaces.models import Usage, Workspace
 from workspaces.quota import _next_month
@@ -105,21 +103,6 @@ def committed(transactional_db):
     return account.workspace, make_key(account.workspace)
 
 
-def run_concurrently(action, count):
-    """Run action(number) in threads that start at the same time."""
-    barrier = threading.Barrier(count)
-
-    def run(number):
-        try:
-            barrier.wait()
-            return action(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
-
-
 class TestConcurrency:
     def test_concurrent_batches_are_all_or_nothing(self, committed):
         workspace, key = committed
@@ -127,7 +110,7 @@ class TestConcurrency:
         Usage.objects.create(workspace=workspace, month=THIS_MONTH, used=490)
         recipients = [{"to": f"{number}@example.com"} for number in range(4)]
         body = {"from": "x@alice.example", "templateId": template, "recipients": recipients}
-        statuses = run_concurrently(lambda _: Api(key).post("/emails/batch", body).status_code, 6)
+        statuses = run_concurrently(lambda _: Api(key).post("/emails/batch", body).status_code, range(6))
         assert sorted(statuses) == [202] * 2 + [429] * 4
         assert (Usage.objects.get().used, Email.objects.count()) == (498, 8)
 
@@ -140,7 +123,7 @@ class TestConcurrency:
                 return Api(key).post("/emails/send", mail()).status_code
             return Api(key).delete(f"/emails/{ids[number // 2]}").status_code
 
-        assert set(run_concurrently(send_or_cancel, 12)) == {200, 202}
+        assert set(run_concurrently(send_or_cancel, range(12))) == {200, 202}
         assert Usage.objects.get().used == Email.objects.exclude(status="cancelled").count() == 6
 
 

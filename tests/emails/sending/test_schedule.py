@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from django.db import connection
 
 from counters import counters
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
@@ -18,6 +17,7 @@ from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, mail, make_account, make_domain, make_key
 from tests.emails.builders import claim_entries, counter_values, event_kinds, send
 from tests.rows import each
+from tests.threads import own_connection
 from workspaces.models import Usage
 
 TWO = ["a@example.com", "b@example.com"]
@@ -362,26 +362,17 @@ class TestConcurrency:
             for email_id in order:
                 answers[email_id].append(call(email_id))
 
-        def worker(_) -> None:
+        def worker() -> None:
             start.wait()
             due = QueueEntry.objects.filter(stage=Stage.SCHEDULED, due_at__lt=datetime.now(UTC))
             while not done.is_set() or due.exists():
                 promote_due()
                 claimed.update(email_claim.recipient_id for email_claim in claim_entries(4))
 
-        def own_connection(action):
-            def run(argument):
-                try:
-                    action(argument)
-                finally:
-                    connection.close()
-
-            return run
-
         with ThreadPoolExecutor(callers + 2) as pool:
             orders = [random.sample(ids, len(ids)) for _ in range(callers)]
             called = [pool.submit(own_connection(caller), order) for order in orders]
-            worked = [pool.submit(own_connection(worker), None) for _ in range(2)]
+            worked = [pool.submit(own_connection(worker)) for _ in range(2)]
             try:
                 for future in called:
                     future.result(timeout=60)

@@ -31,6 +31,7 @@ from tests.conftest import mail, make_domain
 from tests.emails.builders import accept, claim_entries
 from tests.sending_process import MailHost
 from tests.submission.fixtures import close_connections
+from tests.threads import own_connection
 
 # The transport of a message is stored by another thread.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,7 +60,7 @@ class Host(MailHost):
         return "250 Ok"
 
     async def handle_DATA(self, server, session, envelope):  # noqa: N802
-        self.seen += await asyncio.get_running_loop().run_in_executor(None, _handed_to)
+        self.seen += await asyncio.get_running_loop().run_in_executor(None, own_connection(_handed_to))
         reply = await super().handle_DATA(server, session, envelope)
         if self.replies.get("dot") == "close":
             server.transport.abort()
@@ -67,10 +68,7 @@ class Host(MailHost):
 
 
 def _handed_to():
-    try:
-        return list(QueueEntry.objects.order_by("pk").values_list("handed_to", flat=True))
-    finally:
-        connection.close()
+    return list(QueueEntry.objects.order_by("pk").values_list("handed_to", flat=True))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from itertools import count
 
 import pytest
 from django.contrib.postgres.functions import TransactionNow
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -45,6 +45,7 @@ from lib.worker.stages import Stage
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import claim_entries
+from tests.threads import own_connection
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 
@@ -182,7 +183,7 @@ class History(RuleBasedStateMachine):
         ]  # fmt: skip
         with ThreadPoolExecutor(len(actions)) as pool:
             running = [
-                pool.submit(run_and_close_connection, action, random.Random(seed + number))
+                pool.submit(own_connection(action), random.Random(seed + number))
                 for number, action in enumerate(actions)
             ]
         for future in running:
@@ -283,13 +284,6 @@ class History(RuleBasedStateMachine):
     def accept(self, choice):
         self.send(2, choice.random() < 0.5)
         self.batch(2)
-
-
-def run_and_close_connection(action, choice):
-    try:
-        action(choice)
-    finally:
-        connection.close()
 
 
 def run_histories(examples, steps):

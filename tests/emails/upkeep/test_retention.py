@@ -24,6 +24,7 @@ from tests.conftest import Account, Api, mail, make_domain, make_key
 from tests.emails.builders import BOUNCED, OK, claim_entries, deliver_all, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
+from tests.threads import own_connection
 from workspaces.api import authentication
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
@@ -260,14 +261,8 @@ def committed_workspace(transactional_db) -> tuple[Api, Workspace]:
 
 
 def run_in_thread(action):
-    def run():
-        try:
-            return action()
-        finally:
-            connection.close()
-
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(run).result(timeout=30)
+        return pool.submit(own_connection(action)).result(timeout=30)
 
 
 class TestConcurrency:
@@ -348,16 +343,10 @@ class TestConcurrency:
             key = make_key(workspace)
             return [send(Api(key)) for _ in range(40)]
 
-        def own_connection(action):
-            try:
-                return action()
-            finally:
-                connection.close()
-
         with ThreadPoolExecutor(5) as pool:
-            workers = [pool.submit(own_connection, worker) for _ in range(2)]
-            senders = [pool.submit(own_connection, sender) for _ in range(2)]
-            pool.submit(own_connection, expire).result(timeout=60)
+            workers = [pool.submit(own_connection(worker)) for _ in range(2)]
+            senders = [pool.submit(own_connection(sender)) for _ in range(2)]
+            pool.submit(own_connection(expire)).result(timeout=60)
             sent = {id_ for future in senders for id_ in future.result(timeout=60)}
             done.set()
             for future in workers:
