@@ -1,7 +1,7 @@
 """A worker's email queue with the configured transport, and a mail host that records connections."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -56,13 +56,18 @@ def send_everything() -> int:
     promote_due()
     QueueEntry.objects.filter(stage=Stage.WAITING).update(stage=Stage.READY)
     sending = EmailQueueWork(configured_transport(), sessions=50)
-    jobs = sending.claim(50).jobs
+    results = perform_jobs(sending, sending.claim(50).jobs)
+    sending.record(results)
+    return len(results)
 
-    async def perform() -> Any:
-        results = await asyncio.gather(*(sending.perform(job, Lease(boot_seconds())) for job in jobs))
+
+def perform_jobs(work: Any, jobs: Sequence[Any]) -> list[Any]:
+    """Perform the jobs of a queue at the same time; return their results."""
+
+    async def perform() -> list[Any]:
+        results = await asyncio.gather(*(work.perform(job, Lease(boot_seconds())) for job in jobs))
         # The transport keeps its connections for further messages.
         await close_connections(asyncio.get_running_loop())
         return results
 
-    sending.record(asyncio.run(perform()))
-    return len(jobs)
+    return asyncio.run(perform())

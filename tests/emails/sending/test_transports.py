@@ -21,7 +21,6 @@ from emails.sending.scheduling import promote_due
 from emails.sending.transport_status import read_statuses, reserve, send_changes
 from emails.sending.transports import configured_transport
 from events.models import Event
-from lib.worker.leases import Lease, boot_seconds
 from lib.worker.stages import Stage
 from streams.services import create_stream
 from system_mail.models import SystemMail, SystemMailKind
@@ -29,8 +28,7 @@ from system_mail.sending import SystemMailQueueWork
 from system_mail.services import queue_system_mail
 from tests.conftest import mail, make_domain
 from tests.emails.builders import accept, claim_entries
-from tests.sending_process import MailHost
-from tests.submission.fixtures import close_connections
+from tests.sending_process import MailHost, perform_jobs
 from tests.threads import own_connection
 
 # The transport of a message is stored by another thread.
@@ -116,14 +114,7 @@ class Worker:
         """Send everything that is or becomes due; return the outcomes."""
         promote_due()
         QueueEntry.objects.filter(stage=Stage.WAITING).update(stage=Stage.READY)
-        jobs = self.work.claim(50).jobs
-
-        async def perform():
-            results = await asyncio.gather(*(self.work.perform(job, Lease(boot_seconds())) for job in jobs))
-            await close_connections(asyncio.get_running_loop())
-            return results
-
-        results = asyncio.run(perform())
+        results = perform_jobs(self.work, self.work.claim(50).jobs)
         self.work.record(results)
         return [result.outcome for result in results]
 
@@ -247,15 +238,10 @@ class TestSending:
         hosts["own"].replies["mail"] = "421 4.3.2 Going down"
         accept(workspace)
         worker = Worker()
-        (job,) = worker.work.claim(50).jobs
+        jobs = worker.work.claim(50).jobs
         QueueEntry.objects.update(fence=99)
-
-        async def perform():
-            result = await worker.work.perform(job, Lease(boot_seconds()))
-            await close_connections(asyncio.get_running_loop())
-            return result
-
-        assert asyncio.run(perform()).outcome.reason == "lease_lost"
+        (result,) = perform_jobs(worker.work, jobs)
+        assert result.outcome.reason == "lease_lost"
         assert entry().handed_to == "own"
         assert recipients(hosts) == {"own": [], "relay": []}
 
@@ -425,14 +411,7 @@ class TestSystemEmail:
     def send(self):
         work = SystemMailQueueWork(configured_transport())
         SystemMail.objects.update(due_at=Now())
-        jobs = work.claim(5).jobs
-
-        async def perform():
-            results = await asyncio.gather(*(work.perform(job, Lease(boot_seconds())) for job in jobs))
-            await close_connections(asyncio.get_running_loop())
-            return results
-
-        results = asyncio.run(perform())
+        results = perform_jobs(work, work.claim(5).jobs)
         work.record(results)
         return [result.outcome for result in results]
 
