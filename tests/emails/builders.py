@@ -16,6 +16,7 @@ from lib.email_addresses import parse_address
 from lib.worker.lease_queue import Cursor
 from lib.worker.stages import Stage
 from tests.conftest import Api, mail
+from workspaces.api import authentication
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Usage, Workspace
 
@@ -23,6 +24,9 @@ OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))
 LATER = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 try again"), "temporary")
 BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "rejected")
+UNKNOWN_USER = DeliveryOutcome(
+    DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
+)
 FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
 WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Acceptance, Content, Attachment, CounterDelta)
 
@@ -80,10 +84,21 @@ def event_kinds(email_id: Any = None) -> list[str]:
     return list(email.events.values_list("kind", flat=True))
 
 
-def counter_values() -> dict[str, int]:
-    """Fold all changes and return the counters that are not zero."""
+def change_workspace(workspace: Workspace, **fields: Any) -> None:
+    """Change the row of a workspace, and forget what requests know of it."""
+    Workspace.objects.filter(id=workspace.id).update(**fields)
+    authentication.cache.clear()
+
+
+def fold() -> None:
+    """Fold all changes of counters."""
     while counters.fold():
         pass
+
+
+def counter_values() -> dict[str, int]:
+    """Fold all changes and return the counters that are not zero."""
+    fold()
     counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE)
     return {key: count for key, count in counted.values_list("key", "count") if count}
 

@@ -30,12 +30,6 @@ pytestmark = pytest.mark.django_db
 POLICY = SuppressionPolicy
 
 
-@pytest.fixture
-def workspace(alice) -> Workspace:
-    make_domain(alice.workspace, "alice.example")
-    return alice.workspace
-
-
 def draft(to: str = "ada@example.com", **fields) -> Draft:
     values = {"sender": parse_address("hi@alice.example"), "subject": "Hello", "text": "Hi", **fields}
     return Draft(to=tuple(parse_address(one) for one in to.split(",")), **values)

@@ -1,24 +1,15 @@
 """Drafts with an envelope: To and Cc name addresses that do not receive the message."""
 
-import pytest
-
 from emails.accept.drafts import Draft
 from emails.accept.services import resend_email, send_email
 from emails.models import Email, Entrance, Recipient
 from emails.sending.scheduling import cancel_email
 from lib.email_addresses import Address
 from suppressions.services import suppress_address
-from tests.conftest import make_domain
 from workspaces.key_limits import NO_LIMITS
 from workspaces.quota import read_quota
 
 ADA, BOB, EVE = (Address("", f"{name}@example.com") for name in ("Ada", "bob", "eve"))
-
-
-@pytest.fixture
-def workspace(alice):
-    make_domain(alice.workspace, "alice.example")
-    return alice.workspace
 
 
 def send(workspace, **fields):

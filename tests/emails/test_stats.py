@@ -12,11 +12,9 @@ from emails import queue_stats
 from emails.models import QueueEntry
 from emails.queue_stats import QueueStats, read_queue_stats
 from emails.sending.scheduling import promote_due
-from tests.emails.builders import BOUNCED, FAILED, LATER, OK, SENT, claim_entries, deliver, send
+from tests.emails.builders import BOUNCED, FAILED, LATER, OK, SENT, change_workspace, claim_entries, deliver, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
-from workspaces.api import authentication
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -108,10 +106,9 @@ def test_in_a_suspended_workspace_waiting_and_delayed_recipients_are_paused(api,
     send(api, **THREE)
     send(api, **THREE, scheduledFor=later(hours=1))
     claim_entries(1)
-    Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=timezone.now())
-    authentication.cache.clear()
+    change_workspace(alice.workspace, suspended_at=timezone.now())
     assert get_stats(api) == {"paused": 5, "active": 1}
-    Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=None)
+    change_workspace(alice.workspace, suspended_at=None)
     assert get_stats(api) == {"waiting": 2, "active": 1, "delayed": 3}
 
 

@@ -23,6 +23,7 @@ from system_mail.models import SystemMail
 from system_mail.tasks import check_workspaces
 from tests.conftest import Api, mail, make_account
 from tests.dashboard.conftest import signed_in
+from tests.emails.builders import UNKNOWN_USER, fold
 from tests.inbound.fixtures import sent_recipient as send_one
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
@@ -32,9 +33,6 @@ from workspaces.models import AuditEntry, Membership, User, Workspace
 pytestmark = pytest.mark.django_db
 
 COMPLAINED, BOUNCED = ReputationCounter.COMPLAINED, ReputationCounter.BOUNCED
-UNKNOWN_USER = DeliveryOutcome(
-    DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
-)
 WITHOUT_TEXT = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, ""), "rejected", is_recipient_fault=True)
 BLOCKED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
 FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "too long"), "expired")
@@ -53,11 +51,6 @@ def count(workspace, *, sent=0, complained=0, bounced=0, sent_at=None):
     counters.add(
         (counters.CounterKey(workspace.id, time_sent, counter.value), number) for counter, number in counts.items()
     )
-
-
-def fold():
-    while counters.fold():
-        pass
 
 
 def audit_actions(workspace):

@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from counters import counters
 from counters.slices import Dimension, slice_id
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Recipient
 from events.kinds import EventKind
@@ -20,17 +19,14 @@ from streams.models import MAIN, Stream
 from streams.services import pause_stream, resume_stream
 from system_mail.models import SystemMail
 from system_mail.tasks import check_workspaces
-from tests.conftest import Api
-from tests.emails.builders import deliver, send
+from tests.conftest import Api, mail
+from tests.emails.builders import OK, UNKNOWN_USER, deliver, fold, send
 from tests.rows import each
 from workspaces.account_status import lift_suspension, suspend_workspace
 from workspaces.models import AuditEntry, Workspace
 
 pytestmark = pytest.mark.django_db
 TODAY = timedelta(0)
-UNKNOWN_USER = DeliveryOutcome(
-    DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
-)
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +48,6 @@ def count(workspace: Workspace, stream: str = MAIN, *, age: timedelta = TODAY, *
         (counters.CounterKey(workspace.id, sent_at, ReputationCounter[name.upper()].value, slices), number)
         for name, number in counts.items()
     )
-
-
-def fold() -> None:
-    while counters.fold():
-        pass
 
 
 def is_paused(stream: Stream) -> bool:
@@ -106,16 +97,12 @@ def test_the_owners_the_audit_log_and_clients_get_the_reason(api: Api, alice, ne
     assert (entry.actor_kind, entry.about.startswith(f"newsletter: {figure}")) == ("service", True)
     stream = api.get("/streams/newsletter").json()
     assert stream["pausedReason"] == f"{figure} Clean your lists, then contact the operator of this service."
-    refused = api.post("/emails/send", {**_mail(), "stream": "newsletter"})
+    refused = api.post("/emails/send", mail(stream="newsletter"))
     assert (refused.status_code, refused.json()["code"]) == (403, "stream_paused")
     assert figure in refused.json()["detail"]
-    assert api.post("/emails/send", _mail()).status_code == 202
+    assert api.post("/emails/send", mail()).status_code == 202
     (record,) = [record for record in caplog.records if record.message == "a stream was paused"]
     assert record.data["stream"] == "newsletter"
-
-
-def _mail() -> dict:
-    return {"from": "x@alice.example", "to": "a@example.com", "subject": "s", "html": "<p>"}
 
 
 def test_the_reason_is_stored_with_its_code_for_other_languages(alice, newsletter):
@@ -232,9 +219,9 @@ def test_bounces_and_complaints_of_emails_are_counted_for_their_stream(api: Api,
     monkeypatch.setattr("reputation.rates.MINIMUM_COUNTS", dict.fromkeys(ReputationCounter, 1))
     for number in range(3):
         send(api, stream="newsletter", to=f"a{number}@example.com")
-        deliver(UNKNOWN_USER if number == 0 else DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "ok")))
+        deliver(UNKNOWN_USER if number == 0 else OK)
     send(api)
-    deliver(DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "ok")))
+    deliver(OK)
     recipient = api.get("/emails", {"stream": "newsletter"}).json()["data"][0]["id"]
     record_reports([ReportedEvent(Recipient.objects.get(email=recipient).id, EventKind.COMPLAINED)])
     (rates,) = read_stream_rates()

@@ -11,12 +11,11 @@ from emails.models import Content, Email, QueueEntry, Recipient
 from events.models import Event
 from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
-from tests.conftest import Account, Api, code_of, field_codes, mail
+from tests.conftest import Api, code_of, field_codes, mail
 from tests.emails.api.test_templates import new_template
-from tests.emails.builders import nothing_was_written, send
+from tests.emails.builders import change_workspace, nothing_was_written, send
 from tests.rows import each
-from workspaces.api import authentication
-from workspaces.models import Usage, Workspace
+from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 
@@ -36,11 +35,6 @@ def batch(template_id: str, recipients: list, **fields) -> dict:
 
 def suppress(api: Api, *addresses: str) -> None:
     api.post("/suppressions", {"emails": list(addresses)})
-
-
-def put_on_the_free_plan(account: Account) -> None:
-    Workspace.objects.filter(id=account.workspace.id).update(plan="free")
-    authentication.cache.clear()
 
 
 class TestAcceptance:
@@ -236,7 +230,7 @@ class TestRefusing:
         assert nothing_was_written()
 
     def test_500_recipients_exceed_a_quota_of_499(self, api: Api, template_id, alice):
-        put_on_the_free_plan(alice)
+        change_workspace(alice.workspace, plan="free")
         api.post("/emails/send", mail())
         response = api.post("/emails/batch", batch(template_id, many(500), idempotencyKey="k"))
         problem = response.json()
@@ -248,7 +242,7 @@ class TestRefusing:
         assert Usage.objects.get().used == 500
 
     def test_suppressed_recipients_use_no_quota(self, api: Api, template_id, alice):
-        put_on_the_free_plan(alice)
+        change_workspace(alice.workspace, plan="free")
         suppress(api, "a7@example.com")
         api.post("/emails/send", mail())
         assert api.post("/emails/batch", batch(template_id, many(500))).json()["queued"] == 499

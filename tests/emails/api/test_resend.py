@@ -13,10 +13,9 @@ from emails.states import EmailStatus
 from events.models import Event
 from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, mail
-from tests.emails.builders import deliver_all, send
+from tests.emails.builders import change_workspace, deliver_all, send
 from tests.rows import each
-from workspaces.api import authentication
-from workspaces.models import Usage, Workspace
+from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 
@@ -122,8 +121,7 @@ def test_the_domain_is_checked_again(api: Api):
 
 def test_the_quota_is_checked_again(api: Api, alice):
     email_id = send(api)
-    Workspace.objects.filter(id=alice.workspace.id).update(plan="free")
-    authentication.cache.clear()
+    change_workspace(alice.workspace, plan="free")
     Usage.objects.update(used=500)
     assert code_of(resend(api, email_id, {"idempotencyKey": "k"})) == (429, "quota_exceeded")
     assert Email.objects.count() == 1
@@ -134,8 +132,7 @@ def test_the_quota_is_checked_again(api: Api, alice):
 
 def test_a_suspended_workspace_resends_nothing(api: Api, alice):
     email_id = send(api)
-    Workspace.objects.filter(id=alice.workspace.id).update(suspended_at=timezone.now())
-    authentication.cache.clear()
+    change_workspace(alice.workspace, suspended_at=timezone.now())
     assert code_of(resend(api, email_id)) == (403, "workspace_suspended")
     assert Email.objects.count() == 1
 

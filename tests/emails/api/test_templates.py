@@ -5,10 +5,9 @@ import pytest
 from emails.models import Email
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.emails.api.test_attachments import received_message
-from tests.emails.builders import nothing_was_written
+from tests.emails.builders import change_workspace, nothing_was_written
 from tests.rows import each
-from workspaces.api import authentication
-from workspaces.models import Usage, Workspace
+from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 
@@ -295,8 +294,7 @@ class TestDryRun:
         assert nothing_was_written()
 
     def test_a_dry_run_reports_an_exceeded_quota(self, api: Api, alice):
-        Workspace.objects.filter(id=alice.workspace.id).update(plan="free")
-        authentication.cache.clear()
+        change_workspace(alice.workspace, plan="free")
         api.post("/emails/send", mail())
         Usage.objects.update(used=499)
         for _ in range(3):

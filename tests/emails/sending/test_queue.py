@@ -21,27 +21,28 @@ from lib.worker.lease_queue import FIRST, Cursor
 from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
-from tests.emails.builders import BOUNCED, LATER, OK, accept, claim_entries, counter_values, deliver_all, make_ready
+from tests.emails.builders import (
+    BOUNCED,
+    LATER,
+    OK,
+    UNKNOWN_USER,
+    accept,
+    claim_entries,
+    counter_values,
+    deliver_all,
+    make_ready,
+)
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
 SHARES = queue.WorkspaceShares(cap=1000, in_flight={})
-UNKNOWN = DeliveryOutcome(
-    DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
-)
 BLOCKED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
 PARKED = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "All connections are in use."), "destination_full")
 BUILD_ERROR = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "An error of this service."), "internal_error")
 
 DELIVERED = {"status.delivered": 1, "reached.delivered": 1, "rated.sent": 1}
-
-
-@pytest.fixture
-def workspace(alice):
-    make_domain(alice.workspace, "alice.example")
-    return alice.workspace
 
 
 def test_a_claimed_entry_is_not_claimed_again(workspace):
@@ -280,8 +281,8 @@ def test_a_domain_that_does_not_exist_is_retried_after_five_minutes(workspace):
 
 
 @each(("policy", "outcome", "is_blocked"), [
-    ("recipient_fault", UNKNOWN, True), ("recipient_fault", BLOCKED, False), ("every_bounce", BLOCKED, True),
-    ("every_bounce", LATER, False), ("every_bounce", replace(UNKNOWN, never_suppresses=True), False),
+    ("recipient_fault", UNKNOWN_USER, True), ("recipient_fault", BLOCKED, False), ("every_bounce", BLOCKED, True),
+    ("every_bounce", LATER, False), ("every_bounce", replace(UNKNOWN_USER, never_suppresses=True), False),
 ])  # fmt: skip
 def test_a_bounce_suppresses_by_the_policy(workspace, settings, policy, outcome, is_blocked):
     settings.SUPPRESS_ON = policy

@@ -19,7 +19,6 @@ from emails.sending.transport_status import send_listings
 from events.models import Event
 from lib.worker.stages import Stage
 from system_mail.models import SystemMail
-from tests.conftest import make_domain
 from tests.emails.builders import accept, claim_entries, deliver_all, event_kinds, make_ready
 from tests.emails.sending.test_transports import Worker, hosts, named, recipients  # noqa: F401 - fixtures
 
@@ -42,11 +41,9 @@ LISTED = DeliveryOutcome(
 )
 
 
-@pytest.fixture
-def workspace(alice):
-    make_domain(alice.workspace, "alice.example")
+@pytest.fixture(autouse=True)
+def _staff(alice):
     type(alice.owner).objects.filter(id=alice.owner.id).update(is_staff=True)
-    return alice.workspace
 
 
 def waits():

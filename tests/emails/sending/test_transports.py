@@ -26,7 +26,7 @@ from streams.services import create_stream
 from system_mail.models import SystemMail, SystemMailKind
 from system_mail.sending import SystemMailQueueWork
 from system_mail.services import queue_system_mail
-from tests.conftest import mail, make_domain
+from tests.conftest import mail
 from tests.emails.builders import accept, claim_entries
 from tests.sending_process import MailHost, perform_jobs
 from tests.threads import own_connection
@@ -96,12 +96,6 @@ def named(settings, hosts, tmp_path):
 
     configure()
     return configure
-
-
-@pytest.fixture
-def workspace(alice):
-    make_domain(alice.workspace, "alice.example")
-    return alice.workspace
 
 
 class Worker:

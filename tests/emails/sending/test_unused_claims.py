@@ -12,18 +12,11 @@ from emails.sending.outcomes import SendResult
 from emails.sending.scheduling import promote_due
 from events.models import Event
 from lib.worker.stages import Stage
-from tests.conftest import make_domain
 from tests.emails.builders import LATER, accept, claim_entries
 from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def workspace(alice):
-    make_domain(alice.workspace, "alice.example")
-    return alice.workspace
 
 
 def entries() -> list[tuple]:

@@ -21,11 +21,10 @@ from events.models import Event
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_domain, make_key
-from tests.emails.builders import BOUNCED, OK, claim_entries, deliver_all, send
+from tests.emails.builders import BOUNCED, OK, change_workspace, claim_entries, deliver_all, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
 from tests.threads import own_connection
-from workspaces.api import authentication
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 from workspaces.retention import sweep
@@ -53,16 +52,11 @@ def count_queue_scans(cursor):
     return cursor.fetchone()
 
 
-def change_plan(workspace, plan):
-    Workspace.objects.filter(id=workspace.id).update(plan=plan)
-    authentication.cache.clear()
-
-
 @pytest.mark.django_db
 class TestDeletion:
     @each(("plan", "days"), DAYS.items())
     def test_an_email_is_deleted_after_the_retention_of_its_plan(self, api: Api, alice: Account, plan, days):
-        change_plan(alice.workspace, plan)
+        change_workspace(alice.workspace, plan=plan)
         kept, expired = send(api), send(api)
         deliver_all()
         age(timedelta(days=days) - MINUTE, id=kept)
@@ -182,7 +176,7 @@ class TestKeptRows:
         assert api.get("/me").json()["quota"]["used"] == used
 
     def test_each_workspace_has_the_retention_of_its_plan(self, api: Api, bobs_api: Api, bob: Account):
-        change_plan(bob.workspace, "free")
+        change_workspace(bob.workspace, plan="free")
         mine = send(api)
         send(bobs_api, **{"from": "x@bob.example"})
         deliver_all()
