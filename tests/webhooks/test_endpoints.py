@@ -16,7 +16,7 @@ from tests.webhooks.conftest import pass_time, publish_event, publish_many
 from tests.webhooks.receiver import Receiver, status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookSecret
 from webhooks.samples import OTHER_SAMPLES
-from webhooks.services import MAX_WEBHOOKS, create_webhook
+from webhooks.services import MAX_WEBHOOKS
 
 pytestmark = pytest.mark.django_db
 
@@ -120,46 +120,16 @@ class TestForbiddenTargets:
             settings.DNS_SERVERS = [names.address]
             yield names
 
-    FORBIDDEN = (
-        "http://hooks.example/",
-        "https://localhost/",
-        "https://intranet/",
-        "https://printer.local/",
-        "https://vault.internal/",
-        "https://127.0.0.1/",
-        "https://10.1.2.3/",
-        "https://2130706433/",
-        "https://[::1]/",
-        "https://169.254.169.254/latest/meta-data/",
-        "https://hooks.example:8443/",
-        "https://user@hooks.example/",
-        "not a url",
-    )
-
-    @each("url", FORBIDDEN)
-    def test_they_are_rejected_at_creation(self, api: Api, url):
-        response = api.post("/webhooks", BODY | {"url": url})
-        assert field_codes(response) == {"url": "forbidden_target"}
-
-    @each("url", FORBIDDEN)
-    def test_they_are_rejected_when_the_url_is_changed(self, api: Api, url):
-        webhook = created(api, url="https://hooks.example/")
-        assert field_codes(api.patch(f"/webhooks/{webhook['id']}", {"url": url})) == {"url": "forbidden_target"}
+    @each("url", ["https://127.0.0.1/", "https://vault.internal/", "https://hooks.example:8443/", "not a url"])
+    def test_they_are_rejected_at_creation_at_a_change_and_by_the_test_call(self, api: Api, url):
+        refusal = {"url": "forbidden_target"}
+        assert field_codes(api.post("/webhooks", BODY | {"url": url})) == refusal
+        path = f"/webhooks/{created(api, url='https://hooks.example/')['id']}"
+        assert field_codes(api.patch(path, {"url": url})) == refusal
         assert Webhook.objects.get().url == "https://hooks.example/"
-
-    @each("url", FORBIDDEN)
-    def test_they_are_rejected_by_the_test_call(self, api: Api, url):
-        webhook = created(api, url="https://hooks.example/")
         Webhook.objects.update(url=url)
-        response = api.post(f"/webhooks/{webhook['id']}/test")
-        assert field_codes(response) == {"url": "forbidden_target"}
+        assert field_codes(api.post(f"{path}/test")) == refusal
         assert not WebhookDelivery.objects.exists()
-
-    def test_services_reject_them_too(self, alice):
-        from api.errors import InvalidFields
-
-        with pytest.raises(InvalidFields):
-            create_webhook(alice.workspace, url="https://vault.internal/", events=["sent"])
 
     def test_a_request_looks_up_no_name(self, api: Api, names):
         webhook = created(api, url="https://inside.example/")
