@@ -109,6 +109,7 @@ SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
         ("{{/}}", 1, 1, "is not a section"),
         ("{{#if a}}{{/if a}}", 1, 10, "takes no name"),
         ("{{#if a}}\n{{#each b}}\n{{/if}}{{/each}}", 3, 1, "{{#each b}} is still open"),
+        ("{{#each a}}\n{{/if}}", 2, 1, "{{#each a}} is still open"),
         ("x{{#if a}}\n {{#unless b}}{{/unless}}", 1, 2, "{{/if}} is missing"),
         ("{{#if a}}\n {{#unless b}}", 2, 2, "{{/unless}} is missing"),
     ],
