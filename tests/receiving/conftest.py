@@ -2,8 +2,9 @@ import pytest
 
 from domains.models import ReceivingDomain
 from domains.receiving.services import active_cache
+from receiving.models import InboundRoute
 from tests.conftest import Api, make_domain, make_key
-from tests.receiving.builders import receive_for
+from tests.receiving.builders import make_route, receive_for
 from workspaces.key_limits import read_limits
 
 
@@ -19,6 +20,12 @@ def _receiving(settings):
 def receiving(alice) -> ReceivingDomain:
     """alice.example, whose email Alice receives."""
     return receive_for(make_domain(alice.workspace, "alice.example"))
+
+
+@pytest.fixture
+def route(alice, receiving) -> InboundRoute:
+    """A route for all addresses of alice.example."""
+    return make_route(alice.workspace)
 
 
 @pytest.fixture

@@ -16,15 +16,10 @@ from receiving.reading.budget import ProcessorBudget
 from receiving.reading.message import read_received
 from tests.conftest import Api, make_domain, make_key
 from tests.emails.builders import deliver_all, send
-from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
+from tests.receiving.builders import PLAIN, arrive, process_received, receive, with_field
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def route(alice, receiving):
-    return make_route(alice.workspace)
 
 
 @pytest.fixture

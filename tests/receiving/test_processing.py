@@ -28,11 +28,6 @@ from webhooks.sending.queue import discard_pending
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def route(alice, receiving):
-    return make_route(alice.workspace)
-
-
 def test_a_message_is_read_and_shown(key, route):
     stored = arrive()
     before = key.get(f"/inbound/emails/{stored.id}").json()

@@ -35,11 +35,6 @@ from workspaces.models import AuditEntry
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def route(alice, receiving):
-    return make_route(alice.workspace)
-
-
 def fail_to_read() -> None:
     """Claim the due messages, and record that they could not be read."""
     work = ReceivedQueueWork()

@@ -34,11 +34,6 @@ def alice(db):
 
 
 @pytest.fixture
-def route(alice, receiving) -> InboundRoute:
-    return make_route(alice.workspace)
-
-
-@pytest.fixture
 def port(alice, receiving):
     with run_receiver() as port:
         yield port
