@@ -14,8 +14,9 @@ from events.recording import NewEvent, record_events
 from events.sequencer import delay_seconds, sequence_events
 from tests.conftest import Account, make_domain
 from tests.emails.builders import accept
-from tests.events.test_sequencer import EVENT, other_connection
+from tests.events.test_sequencer import EVENT
 from tests.events.version_before import read_before, record_before, sequence_before
+from tests.lib.worker.outages import open_connection
 
 pytestmark = pytest.mark.django_db
 
@@ -130,7 +131,7 @@ class TestWayBack:
 
 @pytest.mark.django_db(transaction=True)
 def test_events_of_transactions_that_run_during_the_way_back_are_in_the_feed_once(alice: Account, email: Email):
-    with other_connection() as other:
+    with open_connection() as other:
         ((of_email,), (of_workspace,)) = (other.execute(statement).fetchone() for statement in (EVENT, FAILURE))
         record_deferral(email)
         sequence_events()

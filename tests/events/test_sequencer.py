@@ -2,14 +2,11 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
 
-import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from emails.models import Recipient
 from events import sequencer
@@ -20,6 +17,7 @@ from events.recording import NewEvent, record_events
 from events.sequencer import sequence_events
 from tests.conftest import Account, make_domain
 from tests.emails.builders import accept
+from tests.lib.worker.outages import lose_connection, open_connection
 from tests.threads import own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,12 +36,6 @@ def email(alice: Account) -> Recipient:
     return Recipient.objects.get()
 
 
-@contextmanager
-def other_connection() -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(**{**connection.get_connection_params(), "cursor_factory": psycopg.Cursor}) as other:
-        yield other
-
-
 def feed_numbers(workspace_id: str) -> list[int]:
     return [one.event.number for one in read_feed(workspace_id, after=0, kinds=(), limit=10_000).events]
 
@@ -54,7 +46,7 @@ def gaps() -> str:
 
 
 def test_an_event_that_commits_late_follows_those_that_committed_before(alice, email):
-    with other_connection() as other:
+    with open_connection() as other:
         late = other.execute(EVENT).fetchone()[0]
         record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
         for _ in range(3):
@@ -68,7 +60,7 @@ def test_an_event_that_commits_late_follows_those_that_committed_before(alice, e
 
 
 def test_a_number_that_was_rolled_back_is_given_up(email):
-    with other_connection() as other:
+    with open_connection() as other:
         other.execute(EVENT)
         record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
         for _ in range(3):
@@ -81,7 +73,7 @@ def test_a_number_that_was_rolled_back_is_given_up(email):
 
 
 def test_a_gap_is_kept_while_any_of_its_possible_writers_runs(alice, email):
-    with other_connection() as first, other_connection() as second:
+    with open_connection() as first, open_connection() as second:
         first.execute(EVENT)
         second_number = second.execute(EVENT).fetchone()[0]
         record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
@@ -103,7 +95,7 @@ def test_without_new_events_the_sequencer_asks_one_question(email, django_assert
 
 def test_two_sequencers_do_not_wait_for_each_other(alice, email):
     record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
-    with other_connection() as other:
+    with open_connection() as other:
         other.execute("SELECT FROM events_feedhead FOR UPDATE")
         sequence_events()
         assert len(feed_numbers(alice.workspace.id)) == 1
@@ -171,8 +163,7 @@ def follow(workspace_id: str, seen: list[int], is_done: threading.Event) -> None
 def test_a_lost_connection_is_a_warning_and_the_next_batch_opens_another(alice, email, monkeypatch, caplog):
     monkeypatch.setattr(sequencer, "is_stopping", iter([False, False, True]).__next__)
     record_events([NewEvent(EventKind.DEFERRED, email.email_id)])
-    with other_connection() as other:
-        other.execute("SELECT pg_terminate_backend(%s, 30000)", [connection.connection.info.backend_pid])
+    lose_connection()
     sequencer._run()
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
     assert len(feed_numbers(alice.workspace.id)) == 2
