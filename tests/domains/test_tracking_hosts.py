@@ -8,12 +8,15 @@ import pytest
 import trustme
 from django.db.models.functions import Now
 
+from domains.checks.claims import claim_due_checks, record_check
 from domains.models import Domain, TrackingHost
 from domains.record_checks import tracking_host
+from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, VerificationResult
 from domains.signing_identities import load_identities
 from domains.tasks import expire
 from domains.tracking_hosts import MAX_NEW_NAMES_PER_MINUTE, proofs
-from tests.conftest import Account, Api, code_of, field_codes
+from emails.models import Email
+from tests.conftest import Account, Api, code_of, field_codes, mail
 from tests.domains.conftest import NAME, Owner, Zone
 from tests.domains.proof_server import ProofServer, trusted
 from tests.lib.nameserver import SERVFAIL
@@ -233,9 +236,6 @@ def test_a_check_follows_soon_while_a_host_is_not_active(owner: Owner):
 
 
 def test_a_check_that_began_before_a_change_of_the_host_does_not_count(owner: Owner):
-    from domains.checks.claims import claim_due_checks, record_check
-    from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, VerificationResult
-
     choose(owner)
     former = TrackingHost.objects.get()
     (claim,) = claim_due_checks(10)
@@ -470,9 +470,6 @@ def test_a_host_outlives_its_domain_by_thirty_days(active: Owner):
 
 
 def test_a_domain_decides_what_emails_track(api: Api, alice: Account):
-    from emails.models import Email
-    from tests.conftest import mail
-
     domain = alice.workspace.domains.get()
     assert api.get(f"/domains/{domain.id}").json()["openTracking"] is True
     body = api.patch(f"/domains/{domain.id}", {"openTracking": False, "clickTracking": False}).json()
@@ -485,9 +482,6 @@ def test_a_domain_decides_what_emails_track(api: Api, alice: Account):
 
 
 def test_domain_and_stream_can_both_switch_tracking_off(api: Api, alice: Account):
-    from emails.models import Email
-    from tests.conftest import mail
-
     domain = alice.workspace.domains.get()
     api.patch(f"/domains/{domain.id}", {"openTracking": False})
     stream = {"id": "news", "name": "News", "trackOpens": True, "trackClicks": False}
@@ -499,9 +493,6 @@ def test_domain_and_stream_can_both_switch_tracking_off(api: Api, alice: Account
 
 
 def test_a_batch_follows_its_domain(api: Api, alice: Account):
-    from emails.models import Email
-    from tests.conftest import mail
-
     api.post("/templates", {"name": "T", "alias": "t", "subject": "S", "htmlContent": "<p>x</p>"})
     domain = alice.workspace.domains.get()
     api.patch(f"/domains/{domain.id}", {"clickTracking": False})

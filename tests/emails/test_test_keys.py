@@ -21,6 +21,7 @@ from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template,
 from tests.events.feed import publish_committed
 from tests.rows import each
 from tests.sending_process import relay_to_mail_host, send_everything
+from webhooks.models import WebhookEvent
 from workspaces.key_limits import NO_LIMITS, KeyLimits
 from workspaces.models import ApiKey, Usage
 from workspaces.quota import read_quota
@@ -280,8 +281,6 @@ def test_idempotency_keys_of_test_and_live_emails_are_separate(ci_api, live_api)
 
 
 def test_webhooks_say_that_an_event_is_test_data(account, ci_api, live_api, settings):
-    from webhooks.models import WebhookEvent
-
     hook = {"url": "http://127.0.0.1:9/hook", "events": ["delivered"]}
     settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     assert live_api.post("/webhooks", hook).status_code == 201

@@ -13,6 +13,8 @@ from emails.models import Recipient
 from events.models import Event
 from lib.ids import to_uuid
 from lib.worker.leases import LEASE_SECONDS
+from receiving.arrival.routing import decide_recipient
+from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
 from receiving.reading.queue import ALONE_LEASES, MAX_ATTEMPTS, MAX_READINGS
@@ -288,9 +290,6 @@ def test_deletion_removes_everything_and_frees_the_storage(key, route, webhook):
 
 
 def test_shared_content_is_deleted_with_the_last_of_its_emails(key, alice, receiving):
-    from receiving.arrival.routing import decide_recipient
-    from receiving.arrival.storing import Arrival, store_message
-
     make_route(alice.workspace)
     recipients = [decide_recipient(f"{name}@alice.example", sender="").recipient for name in ("a", "b")]
     store_message(Arrival(PLAIN, envelope_from=""), recipients)

@@ -9,7 +9,9 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from emails.models import Email, Recipient
+from emails.sending.reply_address import reply_address
 from inbound import receiver, routed
+from lib.ids import to_uuid
 from lib.mail.smtp_limits import SessionLimits
 from receiving.arrival import storing
 from receiving.models import InboundRoute, Message, ReceivedContent, ReceivedEmail, ReceivingUsage, SenderBlock
@@ -343,9 +345,6 @@ def test_the_shared_address_receives_without_a_domain(port, alice):
 def test_a_reply_address_needs_no_route(port, alice):
     api = Api(make_key(alice.workspace))
     send(api, replyTracking=True)
-    from emails.sending.reply_address import reply_address
-    from lib.ids import to_uuid
-
     address = reply_address(to_uuid(Recipient.objects.get().id), domain="alice.example")
     assert deliver(port, PLAIN, address.upper())[2].startswith("250")
     assert deliver(port, PLAIN, address.replace("alice", "bob"))[1].startswith("550")

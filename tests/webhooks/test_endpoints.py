@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from cryptography.exceptions import InvalidTag
 
 from events.kinds import WEBHOOK_KINDS, wire_type
 from lib.ids import to_uuid
@@ -16,6 +17,7 @@ from tests.webhooks.conftest import pass_time, publish_event, publish_many
 from tests.webhooks.receiver import Receiver, status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookSecret
 from webhooks.samples import OTHER_SAMPLES
+from webhooks.sending.signing import plain_signature
 from webhooks.services import MAX_WEBHOOKS
 
 pytestmark = pytest.mark.django_db
@@ -55,8 +57,6 @@ class TestCreating:
         assert WebhookSecret.objects.get().secret() == secret
 
     def test_a_sealed_secret_does_not_open_in_another_row(self, api: Api):
-        from cryptography.exceptions import InvalidTag
-
         created(api)
         created(api)
         first, second = WebhookSecret.objects.all()
@@ -220,8 +220,6 @@ class TestDeleting:
 
 class TestRotating:
     def test_both_secrets_sign_for_a_day(self, api: Api, alice, receiver: Receiver, process_queue):
-        from webhooks.sending.signing import plain_signature
-
         webhook = created(api, url=receiver.url())
         rotated = api.post(f"/webhooks/{webhook['id']}/rotate-secret")
         assert rotated.status_code == 200
@@ -245,8 +243,6 @@ class TestRotating:
     def test_a_rotation_whose_response_was_lost_breaks_no_receiver(
         self, api: Api, alice, receiver: Receiver, process_queue
     ):
-        from webhooks.sending.signing import plain_signature
-
         webhook = created(api, url=receiver.url())
         for _ in range(2):
             newest = api.post(f"/webhooks/{webhook['id']}/rotate-secret").json()["secret"]

@@ -4,9 +4,17 @@ import pytest
 from django.db.models.functions import Now
 
 from tests.conftest import Api, make_domain, make_key
-from workspaces.account_status import change_plan, lift_suspension, suspend_workspace
+from workspaces.account_status import (
+    InvalidConfirmationLink,
+    change_plan,
+    confirm_address,
+    confirmation_token,
+    lift_suspension,
+    read_confirmation_token,
+    suspend_workspace,
+)
 from workspaces.audit import AuditAction, record_action
-from workspaces.models import ApiKey, AuditEntry
+from workspaces.models import ApiKey, AuditEntry, Workspace
 from workspaces.services import revoke_api_key
 from workspaces.tasks import expire
 
@@ -131,28 +139,7 @@ def test_entries_are_kept_for_four_hundred_days(alice):
     assert AuditEntry.objects.exists()
 
 
-def test_a_suspended_workspace_cannot_send_until_the_suspension_is_lifted(alice, api):
-    from tests.conftest import mail
-    from workspaces.api import authentication
-
-    suspend_workspace(alice.workspace, reason="Spam.")
-    authentication.cache.clear()
-    assert api.post("/emails/send", mail()).json()["code"] == "workspace_suspended"
-
-    lift_suspension(alice.workspace)
-    authentication.cache.clear()
-    assert api.post("/emails/send", mail()).status_code == 202
-
-
 def test_no_key_of_an_unconfirmed_workspace_works(alice):
-    from workspaces.account_status import (
-        InvalidConfirmationLink,
-        confirm_address,
-        confirmation_token,
-        read_confirmation_token,
-    )
-    from workspaces.models import Workspace
-
     Workspace.objects.filter(id=alice.workspace.id).update(is_proven=False)
     api = Api(make_key(alice.workspace))
     refused = api.get("/me")

@@ -20,7 +20,7 @@ from emails.upkeep import retention
 from events.models import Event
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
-from tests.conftest import Account, Api, mail, make_domain, make_key
+from tests.conftest import Account, Api, mail, make_account, make_domain, make_key
 from tests.emails.builders import BOUNCED, OK, change_workspace, claim_entries, deliver_all, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
@@ -247,8 +247,6 @@ def test_every_table_that_refers_to_emails_is_deleted_with_them():
 @pytest.fixture
 def committed_workspace(transactional_db) -> tuple[Api, Workspace]:
     """Create a workspace in committed rows, visible to other connections."""
-    from tests.conftest import make_account
-
     account = make_account("alice")
     make_domain(account.workspace, "alice.example")
     return Api(make_key(account.workspace)), account.workspace

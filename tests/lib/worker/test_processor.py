@@ -1,5 +1,6 @@
 """The queue processor with a queue in memory: claims, errors of its work, wake-ups and shutdown."""
 
+import asyncio
 import threading
 import time
 from collections import Counter, deque
@@ -12,7 +13,7 @@ from django.db import OperationalError, connection
 from lib.sql import run
 from lib.worker import processor, shutdown, wakeup
 from lib.worker.event_loop import network_loop
-from lib.worker.leases import Lease
+from lib.worker.leases import LEASE_SECONDS, MARGIN_SECONDS, Lease, boot_seconds
 from lib.worker.processor import ClaimResult, QueueProcessor
 from lib.worker.unused_claims import UnusedClaims
 from tests.lib.worker.outages import end_connection
@@ -208,8 +209,6 @@ def test_a_lost_connection_is_one_line_without_a_traceback_and_the_work_continue
 
 
 def test_slow_jobs_do_not_block_free_sessions():
-    import asyncio
-
     release = threading.Event()
 
     async def perform(job, lease):
@@ -229,8 +228,6 @@ def test_slow_jobs_do_not_block_free_sessions():
 
 
 def test_a_second_call_wakes_the_running_processor_and_returns():
-    import asyncio
-
     async def perform(job, lease):
         await asyncio.sleep(0.5 if job.key == 0 else 0)
         return job.key
@@ -257,8 +254,6 @@ def test_a_notification_is_acknowledged_before_the_queue_is_read(monkeypatch):
 
 
 def test_a_notification_during_a_run_is_not_lost(monkeypatch):
-    import asyncio
-
     async def perform(job, lease):
         await asyncio.sleep(0.5 if job.key == 0 else 0)
         return job.key
@@ -295,8 +290,6 @@ def test_a_shutdown_stops_claims_and_finishes_jobs_in_flight():
 
 @pytest.mark.parametrize("is_repeatable", [True, False])
 def test_jobs_in_flight_at_the_end_of_a_shutdown_are_given_back_if_they_may_be_repeated(monkeypatch, is_repeatable):
-    import asyncio
-
     async def perform(job, lease):
         shutdown.stop()
         await asyncio.wait_for(ended.wait(), 30)
@@ -311,8 +304,6 @@ def test_jobs_in_flight_at_the_end_of_a_shutdown_are_given_back_if_they_may_be_r
 
 
 def test_leases_of_jobs_in_flight_are_renewed(monkeypatch):
-    import asyncio
-
     monkeypatch.setattr(processor, "RENEW_EVERY_SECONDS", 0.05)
     renewals = []
 
@@ -330,8 +321,6 @@ def test_leases_of_jobs_in_flight_are_renewed(monkeypatch):
 
 def test_a_lease_that_another_worker_took_over_is_not_renewed(monkeypatch):
     """A database that does not respond for longer than the lease: another worker sends the message meanwhile."""
-    import asyncio
-
     monkeypatch.setattr(processor, "RENEW_EVERY_SECONDS", 0.05)
     renewals = {}
 
@@ -350,7 +339,6 @@ def test_a_lease_that_another_worker_took_over_is_not_renewed(monkeypatch):
 
 def test_a_row_claimed_again_by_the_process_that_lost_its_lease_has_two_jobs_in_flight():
     """After a machine slept, its first claim may return rows whose earlier jobs still wait for a server."""
-    import asyncio
 
     async def perform(job, lease):
         if job.fence == 1:
@@ -370,7 +358,5 @@ def test_a_row_claimed_again_by_the_process_that_lost_its_lease_has_two_jobs_in_
 
 
 def test_a_lease_is_valid_until_its_margin():
-    from lib.worker.leases import LEASE_SECONDS, MARGIN_SECONDS, boot_seconds
-
     assert Lease(boot_seconds() - (LEASE_SECONDS - MARGIN_SECONDS - 5)).is_valid()
     assert not Lease(boot_seconds() - (LEASE_SECONDS - MARGIN_SECONDS + 1)).is_valid()
