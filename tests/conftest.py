@@ -4,6 +4,7 @@ import functools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import hypothesis
@@ -236,6 +237,11 @@ def mail(**fields: Any) -> dict[str, Any]:
         **fields,
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def later(**ahead: float) -> str:
+    """Return a time ahead as requests have it, by default in an hour."""
+    return (datetime.now(UTC) + timedelta(**(ahead or {"hours": 1}))).isoformat()
 
 
 def code_of(response: Any) -> tuple[int, str]:

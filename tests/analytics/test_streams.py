@@ -12,9 +12,8 @@ from counters.slices import Dimension, slice_id
 from streams.counts import PERIOD_DAYS
 from streams.models import MAIN
 from streams.services import create_stream
-from tests.conftest import Api, code_of
+from tests.conftest import Api, code_of, later
 from tests.emails.builders import BOUNCED, OK, deliver, send
-from tests.emails.sending.test_schedule import later
 from tests.rows import each
 from workspaces.api import authentication
 from workspaces.models import Workspace

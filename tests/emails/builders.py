@@ -1,6 +1,7 @@
 """Emails sent, claimed and finished as a client and a worker would, and the rows that result."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from counters import counters
@@ -10,6 +11,7 @@ from emails.accept.services import Draft, send_email
 from emails.models import Acceptance, Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import EmailClaim, WorkspaceShares
+from emails.sending.scheduling import promote_due
 from events.kinds import EventKind
 from events.models import Event
 from lib.email_addresses import parse_address
@@ -28,6 +30,7 @@ UNKNOWN_USER = DeliveryOutcome(
     DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
 )
 FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
+LONG_AGO = "2020-01-01T00:00:00Z"
 WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Acceptance, Content, Attachment, CounterDelta)
 
 
@@ -71,6 +74,18 @@ def deliver(*outcomes: DeliveryOutcome) -> None:
 def deliver_all(outcome: DeliveryOutcome = OK) -> None:
     """Claim all ready entries and record the same outcome for each."""
     record_results([SendResult(claim, outcome) for claim in claim_entries()])
+
+
+def make_due(**emails: Any) -> None:
+    """Move scheduled emails into the past; the entry of the first recipient has the time."""
+    leads = QueueEntry.objects.filter(recipient__position=0, stage=Stage.SCHEDULED)
+    leads.filter(**{f"recipient__email__{name}": value for name, value in emails.items()}).update(due_at=LONG_AGO)
+
+
+def let_time_pass() -> None:
+    """Let waits and leases expire."""
+    QueueEntry.objects.update(due_at=datetime.now(UTC) - timedelta(seconds=1))
+    promote_due()
 
 
 def make_ready() -> None:

@@ -1,6 +1,6 @@
 """`GET /v1/queue/stats`: every recipient of the workspace is counted once."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -12,6 +12,7 @@ from emails import queue_stats
 from emails.models import QueueEntry
 from emails.queue_stats import QueueStats, read_queue_stats
 from emails.sending.scheduling import promote_due
+from tests.conftest import later
 from tests.emails.builders import BOUNCED, FAILED, LATER, OK, SENT, change_workspace, claim_entries, deliver, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
@@ -29,10 +30,6 @@ def get_stats(api):
     assert response.status_code == 200
     assert response.json().keys() == NOTHING.keys()
     return {name: count for name, count in response.json().items() if count}
-
-
-def later(**ahead):
-    return (datetime.now(UTC) + timedelta(**ahead)).isoformat()
 
 
 def test_an_empty_queue_is_all_zeros(api):
@@ -68,7 +65,7 @@ def test_a_retry_is_delayed_until_it_is_due_promoted_or_not(api):
 
 
 def test_a_scheduled_email_is_delayed_and_all_its_recipients_become_due_together(api):
-    send(api, **THREE, scheduledFor=later(hours=1))
+    send(api, **THREE, scheduledFor=later())
     assert get_stats(api) == {"delayed": 3}
     past = timezone.now() - timedelta(seconds=1)
     QueueEntry.objects.update(since=past)
@@ -79,7 +76,7 @@ def test_a_scheduled_email_is_delayed_and_all_its_recipients_become_due_together
 
 
 def test_rescheduling_applies_to_all_recipients(api):
-    email_id = send(api, **THREE, scheduledFor=later(hours=1))
+    email_id = send(api, **THREE, scheduledFor=later())
     assert api.patch(f"/emails/{email_id}", {"scheduledFor": later(hours=2)}).status_code == 200
     assert len(set(QueueEntry.objects.values_list("since"))) == 1
     assert get_stats(api) == {"delayed": 3}
@@ -88,7 +85,7 @@ def test_rescheduling_applies_to_all_recipients(api):
 
 
 def test_cancelled_recipients_are_not_counted(api):
-    email_id = send(api, **THREE, scheduledFor=later(hours=1))
+    email_id = send(api, **THREE, scheduledFor=later())
     for _ in range(2):
         assert api.delete(f"/emails/{email_id}").status_code == 200
     assert get_stats(api) == {}
@@ -104,7 +101,7 @@ def test_recipients_of_a_lost_worker_are_waiting(api):
 
 def test_in_a_suspended_workspace_waiting_and_delayed_recipients_are_paused(api, alice):
     send(api, **THREE)
-    send(api, **THREE, scheduledFor=later(hours=1))
+    send(api, **THREE, scheduledFor=later())
     claim_entries(1)
     change_workspace(alice.workspace, suspended_at=timezone.now())
     assert get_stats(api) == {"paused": 5, "active": 1}

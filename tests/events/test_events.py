@@ -1,7 +1,7 @@
 """`GET /v1/events`: all events of a workspace, in order, from a cursor."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
@@ -16,7 +16,7 @@ from events.api.views import EventStreamView
 from events.models import Event, FeedEntry
 from events.tasks import delete_expired
 from suppressions.services import suppress_address
-from tests.conftest import Api, field_codes
+from tests.conftest import Api, field_codes, later
 from tests.emails.builders import BOUNCED, deliver_all, send
 from tests.events.feed import kinds_of, publish_committed, read_all
 from tests.rows import each
@@ -178,7 +178,7 @@ def test_a_domain_that_is_verified_or_fails_is_an_event_once(api: Api, alice):
 def test_the_new_types_are_published_to_webhooks(api: Api, alice, receiver):
     kinds = ("scheduled", "suppression.added")
     make_endpoint(alice, receiver.url(), events=kinds)
-    send(api, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat())
+    send(api, scheduledFor=later())
     send(api)
     suppress_address(alice.workspace, address="x@example.com", reason="manual")
     events, _ = read_all(api)

@@ -18,9 +18,8 @@ from lib.worker.stages import Stage
 from streams.errors import InvalidStream
 from streams.models import Stream
 from streams.services import pause_stream, resume_stream
-from tests.conftest import Api, make_account, make_domain
-from tests.emails.builders import LATER, accept, claim_entries, deliver, send
-from tests.emails.sending.test_schedule import later, make_due
+from tests.conftest import Api, later, make_account, make_domain
+from tests.emails.builders import LATER, accept, claim_entries, deliver, make_due, send
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db

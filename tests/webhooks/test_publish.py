@@ -1,13 +1,11 @@
 """Publishing: events of the feed are rendered once, and each subscribed endpoint gets a delivery."""
 
 import json
-from datetime import timedelta
 
 import pytest
 from django.contrib.postgres.functions import TransactionNow
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email
@@ -16,7 +14,7 @@ from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
 from events.sequencer import lift_positions, sequence_events
-from tests.conftest import Api
+from tests.conftest import Api, later
 from tests.emails.builders import LATER, OK, claim_entries, deliver_all, send
 from tests.events.feed import publish_committed
 from tests.webhooks.conftest import make_endpoint, pass_time
@@ -79,7 +77,7 @@ def test_each_recipient_gets_a_separate_event(api: Api, alice, receiver):
 
 def test_a_deferral_is_published_and_events_without_a_type_are_not(api: Api, alice, receiver):
     make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS)
-    email_id = send(api, scheduledFor=(timezone.now() + timedelta(hours=1)).isoformat())
+    email_id = send(api, scheduledFor=later())
     api.delete(f"/emails/{email_id}")
     assert bodies().keys() == {"scheduled"}
     send(api)

@@ -6,7 +6,7 @@ import pytest
 
 from emails.models import Email
 from emails.upkeep.retention import delete_expired_emails
-from tests.conftest import Api, mail, make_account, make_domain, make_key
+from tests.conftest import Api, later, mail, make_account, make_domain, make_key
 from tests.rows import each
 from tests.threads import run_concurrently
 from workspaces.api import authentication
@@ -28,12 +28,8 @@ def on_plan(workspace, plan, *, used=0):
     authentication.cache.clear()
 
 
-def time_ahead(**ahead):
-    return (datetime.now(UTC) + timedelta(**ahead)).isoformat()
-
-
 def scheduled(api, **fields):
-    response = api.post("/emails/send", mail(scheduledFor=time_ahead(hours=1), **fields))
+    response = api.post("/emails/send", mail(scheduledFor=later(), **fields))
     assert response.status_code == 202, response.content
     return response.json()["id"]
 

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 import hypothesis
 import pytest
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from emails.listing.export import COLUMNS, MAX_ROWS, PAGE_ROWS, export_lines
 from emails.models import Email
 from lib.ids import to_uuid
-from tests.conftest import Api, mail
+from tests.conftest import Api, later, mail
 from tests.emails.builders import send
 from tests.rows import each
 
@@ -82,7 +81,7 @@ class TestFormat:
             subject='Say "hi", 爱丽丝\u00a0😀',
             tags=["a,b", "c"],
             metadata={"é": [1, None, {"x": 'q"'}]},
-            scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat(),
+            scheduledFor=later(),
         )
         email_id = api.post("/emails/send", sent).json()["id"]
         detail = api.get(f"/emails/{email_id}").json()
@@ -155,7 +154,7 @@ class TestFilters:
         email_id = send(api, **wanted)
         send(api, **wanted | {"tags": ["u"]})
         send(api, **wanted | {"subject": "Invoice 7"})
-        send(api, **wanted, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat())
+        send(api, **wanted, scheduledFor=later())
         old = send(api, **wanted)
         Email.objects.filter(id=old).update(created_at="2026-01-01T00:00:00Z")
         today = timezone.now().date().isoformat()

@@ -15,7 +15,7 @@ from emails.states import EmailStatus
 from events.kinds import RARE_KINDS
 from events.models import Event
 from lib.ids import uuid_text
-from tests.conftest import Api
+from tests.conftest import Api, later
 from tests.emails.builders import send
 from tests.rows import each
 
@@ -205,7 +205,7 @@ class TestStatus:
         assert totals() == [10, 2, 3]
 
     def test_totals_follow_status_changes(self, api: Api):
-        time = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        time = later()
         email_id = send(api, scheduledFor=time)
         assert (list_ids(api, status="scheduled"), list_ids(api, status="queued")) == ([email_id], [])
         counters.fold()
@@ -335,7 +335,7 @@ class TestCombinedFilters:
         others = [
             send(api, **wanted | {"tags": ["u"]}),
             send(api, **wanted | {"subject": "Invoice 7"}),
-            send(api, **wanted, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat()),
+            send(api, **wanted, scheduledFor=later()),
             send(api, **wanted),
         ]
         created_at(others[3], NOON - timedelta(days=365))

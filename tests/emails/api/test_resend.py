@@ -1,7 +1,5 @@
 """`POST /v1/emails/:id/resend`: a new email with the same content, checked again."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from django.utils import timezone
 
@@ -12,7 +10,7 @@ from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.states import EmailStatus
 from events.models import Event
 from lib.worker.stages import Stage
-from tests.conftest import Api, code_of, field_codes, mail
+from tests.conftest import Api, code_of, field_codes, later, mail
 from tests.emails.builders import change_workspace, deliver_all, send
 from tests.rows import each
 from workspaces.models import Usage
@@ -93,7 +91,7 @@ def test_an_email_with_any_status_is_resent(api: Api, state):
 
 
 def test_the_copy_of_a_scheduled_email_is_sent_immediately(api: Api):
-    email_id = send(api, scheduledFor=(datetime.now(UTC) + timedelta(hours=1)).isoformat())
+    email_id = send(api, scheduledFor=later())
     copy = resend(api, email_id).json()
     assert copy["status"] == "queued"
     assert api.get(f"/emails/{copy['id']}").json()["scheduledFor"] is None

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from delivery.transports.relay import inbox_transport
 from domains.models import DkimKey
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.emails_work import EmailQueueWork
@@ -16,12 +15,6 @@ from tests.conftest import Api, mail
 from tests.emails.builders import make_ready
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def sending() -> EmailQueueWork:
-    """Return queue work that claims; nothing is sent."""
-    return EmailQueueWork(inbox_transport(port=1, ehlo_name="localhost"), sessions=10)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from tests.emails.builders import (
     claim_entries,
     counter_values,
     deliver_all,
+    let_time_pass,
     make_ready,
 )
 from tests.plans import plan_of, prefer_indexes
@@ -157,8 +158,7 @@ def test_a_deferral_is_retried_later(workspace):
     assert Event.objects.last().kind == "deferred"
     promote_due()
     assert claim_entries() == []
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
+    let_time_pass()
     (second,) = claim_entries()
     assert (second.attempt, second.fence) == (2, 2)
     record_results([SendResult(second, OK)])
@@ -186,8 +186,7 @@ def test_waits_follow_the_documented_schedule():
 def test_an_expired_lease_adds_an_event_and_is_retried_immediately(workspace):
     accept(workspace)
     (lost,) = claim_entries()
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
+    let_time_pass()
     event = Event.objects.last()
     assert (event.kind, event.payload["reason"]) == ("deferred", "worker_lost")
     assert "may have been delivered" in event.payload["message"]
@@ -195,20 +194,15 @@ def test_an_expired_lease_adds_an_event_and_is_retried_immediately(workspace):
     assert again.fence == lost.fence + 1
 
 
-def expire_leases():
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
-
-
 def test_an_email_that_crashes_three_workers_fails(workspace):
     accept(workspace)
     for stage in (Stage.READY, Stage.WAITING):
         assert len(claim_entries()) == 1
-        expire_leases()
+        let_time_pass()
         assert QueueEntry.objects.get().stage == stage
         make_ready()
     assert len(claim_entries()) == 1
-    expire_leases()
+    let_time_pass()
     assert not QueueEntry.objects.exists()
     recipient = Recipient.objects.get()
     assert (recipient.state, recipient.reason) == ("failed", "worker_lost")
@@ -219,7 +213,7 @@ def test_an_outcome_resets_the_count_of_lost_workers(workspace):
     accept(workspace)
     for _ in range(4):
         claim_entries()
-        expire_leases()
+        let_time_pass()
         make_ready()
         deliver_all(LATER)
         make_ready()
@@ -295,8 +289,7 @@ def test_a_bounce_suppresses_by_the_policy(workspace, settings, policy, outcome,
 def test_a_worker_that_lost_its_lease_changes_nothing(workspace):
     accept(workspace)
     (lost,) = claim_entries()
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
+    let_time_pass()
     (again,) = claim_entries()
     record_results([SendResult(lost, BOUNCED)])
     assert Recipient.objects.get().state == "queued"
@@ -314,8 +307,7 @@ def test_a_renewed_lease_does_not_expire_and_a_lost_one_is_not_renewed(workspace
     assert queue.renew([email_claim]) == [email_claim]
     promote_due()
     assert claim_entries() == []
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
+    let_time_pass()
     assert queue.renew([email_claim]) == []
     assert QueueEntry.objects.get().stage == Stage.READY
     (again,) = claim_entries()
@@ -327,8 +319,7 @@ def test_results_of_a_lost_and_a_valid_claim_may_be_recorded_together(workspace,
     """A machine slept for longer than its leases: it claims its own rows again while their jobs still wait."""
     accept(workspace)
     (lost,) = claim_entries()
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
+    let_time_pass()
     (again,) = claim_entries()
     valid = SendResult(again, OK)
     assert record_results([SendResult(lost, LATER), valid][::order]) == [valid]

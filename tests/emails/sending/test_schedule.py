@@ -14,18 +14,13 @@ from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from lib.worker.stages import Stage
-from tests.conftest import Api, code_of, field_codes, mail, make_account, make_domain, make_key
-from tests.emails.builders import claim_entries, counter_values, event_kinds, send
+from tests.conftest import Api, code_of, field_codes, later, mail, make_account, make_domain, make_key
+from tests.emails.builders import LONG_AGO, claim_entries, counter_values, event_kinds, make_due, send
 from tests.rows import each
 from tests.threads import own_connection
 from workspaces.models import Usage
 
 TWO = ["a@example.com", "b@example.com"]
-PAST = "2020-01-01T00:00:00Z"
-
-
-def later(**ahead: float) -> str:
-    return (datetime.now(UTC) + timedelta(**(ahead or {"hours": 1}))).isoformat()
 
 
 def scheduled_mail(**fields) -> dict:
@@ -37,12 +32,6 @@ def schedule(api: Api, **fields) -> str:
     response = api.post("/emails/send", scheduled_mail(**fields))
     assert response.status_code == 202, response.content
     return response.json()["id"]
-
-
-def make_due(**emails) -> None:
-    """Move scheduled emails into the past; the entry of the first recipient has the time."""
-    leads = QueueEntry.objects.filter(recipient__position=0, stage=Stage.SCHEDULED)
-    leads.filter(**{f"recipient__email__{name}": value for name, value in emails.items()}).update(due_at=PAST)
 
 
 def states() -> set[str]:
@@ -159,7 +148,7 @@ class TestPromotion:
     def test_the_age_counts_from_the_scheduled_time(self, api: Api):
         schedule(api)
         just_now = datetime.now(UTC) - timedelta(minutes=1)
-        QueueEntry.objects.update(since=PAST)
+        QueueEntry.objects.update(since=LONG_AGO)
         QueueEntry.objects.filter(recipient__position=0).update(due_at=just_now, since=just_now)
         promote_due()
         assert all(email_claim.since >= just_now for email_claim in claim_entries())
@@ -234,7 +223,7 @@ class TestRescheduling:
     @each(("body", "field", "code"), [
         ({}, "scheduledFor", "required"),
         ({"scheduledFor": "soon"}, "scheduledFor", "invalid"),
-        ({"scheduledFor": PAST}, "scheduledFor", "in_past"),
+        ({"scheduledFor": LONG_AGO}, "scheduledFor", "in_past"),
         ({"scheduledFor": "2999-01-01T00:00:00Z"}, "scheduledFor", "too_far"),
         ({"scheduledFor": None, "subject": "x"}, "subject", "unknown_field"),
     ])  # fmt: skip

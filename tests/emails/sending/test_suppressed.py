@@ -3,7 +3,6 @@
 import pytest
 
 from counters import counters
-from delivery.transports.relay import inbox_transport
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
@@ -11,24 +10,16 @@ from lib.worker.processor import QueueProcessor
 from suppressions.models import Suppression
 from suppressions.notices import SuppressionNotice
 from suppressions.services import suppress_address
-from tests.conftest import Api, mail
+from tests.conftest import Api, later, mail
 from tests.delivery.relaying import relay, run
 from tests.delivery.scripted import ScriptedServer, StubLease
-from tests.emails.builders import nothing_was_written, send
-from tests.emails.sending.test_schedule import later, make_due
+from tests.emails.builders import make_due, nothing_was_written, send
 from tests.rows import each
 from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 
 Reason = Suppression.Reason
-
-
-@pytest.fixture
-def sending(monkeypatch) -> EmailQueueWork:
-    """Return queue work that claims; nothing is sent."""
-    monkeypatch.setattr("emails.sending.emails_work.PROMOTE_EVERY_SECONDS", 0)
-    return EmailQueueWork(inbox_transport(port=1, ehlo_name="localhost"), sessions=10)
 
 
 class TestAcceptance:

@@ -1,18 +1,14 @@
 """Claims of queue entries that were never performed: no attempt, no event, no crash that counts."""
 
-from datetime import timedelta
-
 import pytest
-from django.utils import timezone
 
 from emails.models import QueueEntry
 from emails.sending import emails_work, queue
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
-from emails.sending.scheduling import promote_due
 from events.models import Event
 from lib.worker.stages import Stage
-from tests.emails.builders import LATER, accept, claim_entries
+from tests.emails.builders import LATER, accept, claim_entries, let_time_pass
 from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.rows import each
 
@@ -21,11 +17,6 @@ pytestmark = pytest.mark.django_db
 
 def entries() -> list[tuple]:
     return [*QueueEntry.objects.values_list("stage", "attempts", "lost", "handed_to")]
-
-
-def expire_leases() -> None:
-    QueueEntry.objects.update(due_at=timezone.now() - timedelta(seconds=1))
-    promote_due()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -39,7 +30,7 @@ def test_an_outage_while_send_jobs_are_loaded_leaves_no_note_and_uses_no_attempt
                 work.claim(8)
             work.unused.give_back()
             assert entries() == [(Stage.READY, 0, 0, None)] * 3
-    expire_leases()
+    let_time_pass()
     assert {*Event.objects.values_list("kind", flat=True)} == {"queued"}
     assert len(work.claim(8).jobs) == 3
 
@@ -47,7 +38,7 @@ def test_an_outage_while_send_jobs_are_loaded_leaves_no_note_and_uses_no_attempt
 def test_a_claim_that_is_given_back_after_another_one_changes_only_the_count_of_lost_claims(workspace):
     accept(workspace)
     (first,) = claim_entries()
-    expire_leases()
+    let_time_pass()
     (second,) = claim_entries()
     queue.give_back([first])
     assert entries() == [(Stage.LEASED, 2, 0, "default")]
@@ -60,7 +51,7 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_is_no_crash(worksp
     accept(workspace)
     work = EmailQueueWork(None, sessions=8)
     (job,) = work.claim(8).jobs
-    expire_leases()
+    let_time_pass()
     if is_claimed_again:
         claim_entries()
     work.record([SendResult(job.claim, LATER)])
