@@ -10,24 +10,12 @@ from counters import counters
 from counters.models import CounterDelta
 from lib.datetimes import format_datetime
 from lib.ids import new_id
+from tests.analytics.conftest import DAY, HOUR, NOON, get_analytics
 from tests.rows import each
-from workspaces.api import authentication
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 
-NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 NOTHING = {"delivered": 0, "bounced": 0, "opened": 0, "clicked": 0}
-
-
-@pytest.fixture
-def workspace(alice):
-    """Return a workspace that is older than all counted emails."""
-    Workspace.objects.update(created_at=NOON - timedelta(days=1000))
-    authentication.cache.clear()
-    alice.workspace.refresh_from_db()
-    return alice.workspace
 
 
 @pytest.fixture(params=["folded", "unfolded", "half"])
@@ -41,12 +29,6 @@ def count(request, workspace):
             counters.fold()
 
     return add
-
-
-def get_analytics(api, **query):
-    response = api.get("/analytics", {name.rstrip("_"): value for name, value in query.items()})
-    assert response.status_code == 200, response.content
-    return response.json()
 
 
 def test_an_empty_workspace_has_zeros_and_rates_of_zero(api):
@@ -173,9 +155,7 @@ def test_a_range_that_ends_before_it_begins_is_422(api):
 
 
 def daily(api, **query):
-    response = api.get("/analytics/daily", query)
-    assert response.status_code == 200, response.content
-    return response.json()["data"]
+    return get_analytics(api, "/analytics/daily", **query)["data"]
 
 
 @each(("query", "days"), [({}, 14), ({"days": 1}, 1), ({"days": "90"}, 90)])

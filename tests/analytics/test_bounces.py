@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -21,6 +22,7 @@ from emails.upkeep.erasure import erase_emails
 from events.kinds import EventKind
 from events.models import Event
 from streams.services import create_stream
+from tests.analytics.conftest import NOON, get_analytics
 from tests.conftest import Api, code_of, field_codes
 from tests.emails.builders import OK, deliver, make_ready, send
 from tests.plans import plan_of, prefer_indexes
@@ -37,13 +39,9 @@ SPAM = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(554, "5.7.1 This looks like
 GREY = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 Greylisted"), FailureReason.GREYLISTED)
 BUSY = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(421, "4.3.2 Busy"), FailureReason.HOST_TROUBLE)
 EXPIRED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "Timed out"), FailureReason.NETWORK)
-NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 
 
-def get_causes(api: Api, **query) -> dict:
-    response = api.get("/analytics/bounces", {name.rstrip("_"): value for name, value in query.items()})
-    assert response.status_code == 200, response.content
-    return response.json()
+get_causes = partial(get_analytics, path="/analytics/bounces")
 
 
 def bounce(api: Api, to: str, outcome: DeliveryOutcome, **fields) -> str:
@@ -52,7 +50,7 @@ def bounce(api: Api, to: str, outcome: DeliveryOutcome, **fields) -> str:
     return email_id
 
 
-def add_events(workspace, count, *, created_at=NOW, kind="bounced", domain="h{}.example", **fields) -> None:
+def add_events(workspace, count, *, created_at=NOON, kind="bounced", domain="h{}.example", **fields) -> None:
     """Add an email with one bounce of each of a number of recipients, at a domain each."""
     email = Email.objects.create(
         workspace=workspace,
@@ -244,16 +242,16 @@ def test_only_the_newest_events_are_read(api, alice, monkeypatch):
     add_events(alice.workspace, 10)
     complete = get_causes(api, from_="2026-03-15", to="2026-03-15")
     assert (complete["recipients"], complete["countedFrom"]) == (10, "2026-03-15T00:00:00.000Z")
-    add_events(alice.workspace, 2, created_at=NOW + timedelta(hours=1))
+    add_events(alice.workspace, 2, created_at=NOON + timedelta(hours=1))
     cut = get_causes(api, from_="2026-03-15", to="2026-03-15")
     assert (cut["recipients"], cut["countedFrom"]) == (10, "2026-03-15T12:00:02.000Z")
 
 
 def test_one_statement_reads_the_index_of_failures(alice):
     with CaptureQueriesContext(connection) as queries:
-        read_causes(alice.workspace, event=EventKind.BOUNCED, start=NOW, end=NOW)
+        read_causes(alice.workspace, event=EventKind.BOUNCED, start=NOON, end=NOON)
     assert len([one for one in queries if "emails_event" in one["sql"]]) == 1
-    values = {"workspace": UUID(int=0), "start": NOW, "end": NOW, "stream": None, "limit": 10}
+    values = {"workspace": UUID(int=0), "start": NOON, "end": NOON, "stream": None, "limit": 10}
     prefer_indexes()
     plan = plan_of(NEWEST.format(kind="bounced"), values)
     assert "Index Scan Backward using event_failure" in plan

@@ -1,6 +1,6 @@
 """`stream` of analytics, and the counts of streams: `main` has what is in none of the others."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pytest
 from django.db import connection
@@ -12,25 +12,20 @@ from counters.slices import Dimension, slice_id
 from streams.counts import PERIOD_DAYS
 from streams.models import MAIN
 from streams.services import create_stream
+from tests.analytics.conftest import DAY, NOON, get_analytics
 from tests.conftest import Api, code_of, later
 from tests.emails.builders import BOUNCED, OK, deliver, send
 from tests.rows import each
-from workspaces.api import authentication
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
-NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture(autouse=True)
-def workspace(alice) -> Workspace:
-    Workspace.objects.update(created_at=NOON - timedelta(days=1000))
-    authentication.cache.clear()
-    alice.workspace.refresh_from_db()
+def workspace(workspace: Workspace) -> Workspace:
     for slug in ("newsletter", "alerts"):
-        create_stream(alice.workspace, slug=slug, name=slug)
-    return alice.workspace
+        create_stream(workspace, slug=slug, name=slug)
+    return workspace
 
 
 @pytest.fixture(params=["folded", "unfolded", "half"])
@@ -50,13 +45,9 @@ def count(request, workspace):
 
 
 def totals(api: Api, **query: str) -> dict[str, int]:
-    return {stream: _get(api, stream=stream, **query)["total"] for stream in ("", "main", "newsletter", "alerts")}
-
-
-def _get(api: Api, **query: str) -> dict:
-    response = api.get("/analytics", {name.rstrip("_"): value for name, value in query.items()})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return {
+        stream: get_analytics(api, stream=stream, **query)["total"] for stream in ("", "main", "newsletter", "alerts")
+    }
 
 
 def test_each_stream_has_its_emails_and_main_the_rest(api: Api, count):
@@ -64,8 +55,8 @@ def test_each_stream_has_its_emails_and_main_the_rest(api: Api, count):
     count("main", NOON, status_delivered=2, status_bounced=1, reached_delivered=2, reached_bounced=1)
     count("alerts", NOON, status_cancelled=3)
     assert totals(api) == {"": 8, "main": 3, "newsletter": 5, "alerts": 0}
-    assert _get(api, stream="main")["breakdown"] == {"delivered": 2, "bounced": 1, "opened": 0, "clicked": 0}
-    assert _get(api, stream="newsletter")["rates"]["deliveryRate"] == 1
+    assert get_analytics(api, stream="main")["breakdown"] == {"delivered": 2, "bounced": 1, "opened": 0, "clicked": 0}
+    assert get_analytics(api, stream="newsletter")["rates"]["deliveryRate"] == 1
 
 
 def test_a_range_of_a_stream_is_of_whole_days(api: Api, count):
@@ -74,7 +65,7 @@ def test_a_range_of_a_stream_is_of_whole_days(api: Api, count):
             count(stream, time, status_delivered=1)
     inside = {"from_": "2026-03-15T10:30:00Z", "to": "2026-03-15T13:00:00Z"}
     assert totals(api, **inside) == {"": 2, "main": 1, "newsletter": 1, "alerts": 0}
-    body = _get(api, stream="newsletter", **inside)
+    body = get_analytics(api, stream="newsletter", **inside)
     assert (body["from"], body["to"]) == ("2026-03-15T00:00:00.000Z", "2026-03-16T00:00:00.000Z")
     assert totals(api, from_="2026-03-15", to="2026-03-16") == {"": 4, "main": 2, "newsletter": 2, "alerts": 0}
     assert totals(api, to="2026-03-14")["newsletter"] == 1
