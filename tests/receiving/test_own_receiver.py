@@ -17,11 +17,6 @@ from tests.sending_process import send_everything
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def alice(db):
-    return make_account("alice")
-
-
 def test_an_email_to_a_received_domain_arrives_and_its_answer_too(alice, receiving, settings):
     bob = make_account("bob")
     receive_for(make_domain(bob.workspace, "bob.example"))

@@ -31,11 +31,6 @@ TO = "support@alice.example"
 
 
 @pytest.fixture
-def alice(db):
-    return make_account("alice")
-
-
-@pytest.fixture
 def port(alice, receiving):
     with run_receiver() as port:
         yield port
