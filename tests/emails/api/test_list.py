@@ -15,7 +15,7 @@ from emails.states import EmailStatus
 from events.kinds import RARE_KINDS
 from events.models import Event
 from lib.ids import uuid_text
-from tests.conftest import Api, later
+from tests.conftest import Api, field_codes, later
 from tests.emails.builders import send
 from tests.rows import each
 
@@ -35,12 +35,6 @@ def list_ids(api: Api, **query) -> list[str]:
     assert response.status_code == 200, body
     assert body["total"] == len(body["data"])
     return [email["id"] for email in body["data"]]
-
-
-def error_of(api: Api, **query) -> tuple[int, str, str]:
-    response = api.get("/emails", query)
-    (error,) = response.json()["errors"]
-    return response.status_code, error["field"], error["code"]
 
 
 @pytest.fixture
@@ -164,7 +158,7 @@ class TestPages:
     @each("name", ["page", "limit"])
     @each("value", ["0", "-1", "x", "1.5", "", "1e3", "٣", "9" * 30])
     def test_an_invalid_page_or_limit_is_422(self, api: Api, name, value):
-        assert error_of(api, **{name: value})[:2] == (422, name)
+        assert field_codes(api.get("/emails", {name: value})).keys() == {name}
 
     def test_a_list_takes_a_fixed_number_of_statements(self, api: Api, django_assert_max_num_queries):
         for _ in range(20):
@@ -189,7 +183,7 @@ class TestStatus:
 
     @each("status", ["unknown", "QUEUED", "queued,", ",", "queued;sent", "queued,unknown", "%"])
     def test_an_unknown_status_is_422(self, api: Api, status):
-        assert error_of(api, status=status) == (422, "status", "unknown")
+        assert field_codes(api.get("/emails", {"status": status})) == {"status": "unknown"}
 
     def test_totals_are_exact_whether_the_counters_are_folded_or_not(self, api: Api, one_of_each):
         def totals():
@@ -240,7 +234,7 @@ class TestSearch:
         email_id = send(api, to=["bob@example.com", "ada@example.com"], subject="Hello")
         assert list_ids(api, search="ada@") == list_ids(api, search="bob@") == [email_id]
         assert list_ids(api, search="com hello") == list_ids(api, search="comhello") == []
-        assert error_of(api, search="a\0")[:2] == (422, "search")
+        assert field_codes(api.get("/emails", {"search": "a\0"})).keys() == {"search"}
 
     def test_a_rendered_subject_is_found(self, api: Api):
         template = {"name": "t", "subject": "Order {{number}}", "htmlContent": "<p>"}
@@ -252,7 +246,7 @@ class TestSearch:
     def test_200_characters_pass_and_201_do_not(self, api: Api, character):
         email_id = send(api, subject=character * 250)
         assert list_ids(api, search=character * 200) == [email_id]
-        assert error_of(api, search=character * 201) == (422, "search", "max_length")
+        assert field_codes(api.get("/emails", {"search": character * 201})) == {"search": "max_length"}
 
     @given(st.text(min_size=1, max_size=40), st.data())
     def test_every_substring_of_a_subject_is_in_the_search_text(self, subject, data):
@@ -271,7 +265,7 @@ class TestTag:
     def test_255_characters_pass_and_256_do_not(self, api: Api):
         email_id = send(api, tags=["t" * 255])
         assert list_ids(api, tag="t" * 255) == [email_id]
-        assert error_of(api, tag="t" * 256) == (422, "tag", "max_length")
+        assert field_codes(api.get("/emails", {"tag": "t" * 256})) == {"tag": "max_length"}
 
 
 class TestRange:
@@ -316,8 +310,7 @@ class TestRange:
         ("2026-03-15T12:00:00-01:00", "2026-03-15T12:00:00Z"),
     ])  # fmt: skip
     def test_a_range_that_ends_before_it_begins_is_422(self, api: Api, start, end):
-        status, field, _ = error_of(api, **{"from": start, "to": end})
-        assert (status, field) == (422, "from")
+        assert field_codes(api.get("/emails", {"from": start, "to": end})).keys() == {"from"}
 
     @each("name", ["from", "to"])
     @each("value", [
@@ -325,7 +318,7 @@ class TestRange:
         "1773576000", "\0", "2026-03",
     ])  # fmt: skip
     def test_an_invalid_date_is_422(self, api: Api, name, value):
-        assert error_of(api, **{name: value})[:2] == (422, name)
+        assert field_codes(api.get("/emails", {name: value})).keys() == {name}
 
 
 class TestCombinedFilters:

@@ -23,15 +23,9 @@ from workspaces.models import Usage
 TWO = ["a@example.com", "b@example.com"]
 
 
-def scheduled_mail(**fields) -> dict:
-    """Return an email with three recipients, scheduled in an hour."""
-    return mail(**{"to": TWO, "bcc": ["c@example.com"], "scheduledFor": later(), **fields})
-
-
 def schedule(api: Api, **fields) -> str:
-    response = api.post("/emails/send", scheduled_mail(**fields))
-    assert response.status_code == 202, response.content
-    return response.json()["id"]
+    """Send an email to three recipients, scheduled in an hour."""
+    return send(api, **{"to": TWO, "bcc": ["c@example.com"], "scheduledFor": later(), **fields})
 
 
 def states() -> set[str]:
