@@ -23,6 +23,14 @@ SHORT = Timeouts(
 MESSAGE = outgoing_message()
 
 
+class FakeClock:
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Bytes(OutgoingMessage):
     """An outgoing message with the given bytes."""
 

@@ -12,19 +12,11 @@ from delivery.transports.destinations import Destination, DestinationBusy, Desti
 from delivery.transports.expiring_set import ExpiringSet
 from delivery.transports.relay import RelayTransport
 from delivery.transports.smtp.mail_host import Timeouts
-from tests.delivery.relaying import MESSAGE, awaited, relay
+from tests.delivery.relaying import MESSAGE, FakeClock, awaited, relay
 from tests.delivery.scripted import ScriptedServer, StubLease, after, disconnect, silence
 
 LEASE = StubLease()
 PATIENT = Timeouts()
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def together(transport: RelayTransport, count: int) -> list[DeliveryOutcome]:
@@ -94,12 +86,16 @@ class TestLimits:
             pass
 
 
+def breaker_after(failures: int) -> tuple[CircuitBreaker, FakeClock]:
+    """Return a breaker that opens for 30 s at first after a number of failures, and its clock."""
+    policy = BreakerPolicy(failure_threshold=failures, initial_open_seconds=30, max_open_seconds=100)
+    clock = FakeClock()
+    return CircuitBreaker(policy, clock=clock), clock
+
+
 class TestCircuitBreaker:
     def test_failures_in_a_row_double_the_open_time(self):
-        clock = FakeClock()
-        breaker = CircuitBreaker(
-            BreakerPolicy(failure_threshold=3, initial_open_seconds=30, max_open_seconds=100), clock=clock
-        )
+        breaker, clock = breaker_after(3)
         for _ in range(2):
             breaker.record_failure()
             assert not breaker.is_open
@@ -113,10 +109,7 @@ class TestCircuitBreaker:
         assert waits == [30, 60, 100, 100]
 
     def test_one_probe_at_a_time_decides(self):
-        clock = FakeClock()
-        breaker = CircuitBreaker(
-            BreakerPolicy(failure_threshold=1, initial_open_seconds=30, max_open_seconds=100), clock=clock
-        )
+        breaker, clock = breaker_after(1)
         breaker.record_failure()
         clock.now += 31
         assert not breaker.is_open
@@ -129,17 +122,14 @@ class TestCircuitBreaker:
         assert not breaker.is_tripped
 
     def test_calls_under_way_when_the_breaker_opens_do_not_count(self):
-        clock = FakeClock()
-        breaker = CircuitBreaker(
-            BreakerPolicy(failure_threshold=3, initial_open_seconds=30, max_open_seconds=1000), clock=clock
-        )
+        breaker, clock = breaker_after(3)
         for _ in range(20):
             breaker.record_failure()
         clock.now += 31
         assert not breaker.is_open
 
     def test_a_success_resets_the_failure_count(self):
-        breaker = CircuitBreaker(BreakerPolicy(failure_threshold=2), clock=FakeClock())
+        breaker, _ = breaker_after(2)
         breaker.record_failure()
         breaker.record_success()
         breaker.record_failure()

@@ -14,9 +14,8 @@ from delivery.transports.destinations import SPREAD_SECONDS, Destination, Destin
 from delivery.transports.direct import DIRECT_LIMITS
 from delivery.transports.relay import INBOX_LIMITS
 from delivery.transports.smtp.errors import LISTING_WAIT
-from tests.delivery.relaying import MESSAGE, SHORT, awaited, relay
+from tests.delivery.relaying import MESSAGE, SHORT, FakeClock, awaited, relay
 from tests.delivery.scripted import ScriptedServer, StubLease, then_disconnect
-from tests.delivery.transports.test_destinations import FakeClock
 from tests.delivery.transports.test_direct import FIRST, SECOND, mail, transport_for, zones
 from tests.rows import each
 

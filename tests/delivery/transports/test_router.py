@@ -18,7 +18,7 @@ from delivery.transports.smtp.smtp_url import RelayUrl
 from delivery.transports.smtp.tls import TlsMode
 from delivery.transports.transports_file import FailoverKind, RouteSpec, Transports, TransportSpec, single_transport
 from tests.delivery.fault_proxy import FaultProxy
-from tests.delivery.relaying import SHORT, awaited, run
+from tests.delivery.relaying import SHORT, FakeClock, awaited, run
 from tests.delivery.scripted import ScriptedServer, disconnect, outgoing_message, reset, silence
 from tests.rows import each
 
@@ -47,14 +47,6 @@ class Permit:
         return True
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
 def transports(*, route=ROUTE, kinds=None, **routes):
     names = dict.fromkeys(name for one in (route, *routes.values()) for name in one.use)
     specs = {name: TransportSpec(name=name, kind=(kinds or {}).get(name, "smtp")) for name in names}
@@ -70,9 +62,9 @@ def relay_to(port):
 class Relays:
     """A router with two relays, own and relay, each with a scripted server."""
 
-    def __init__(self, own=None, relay=None, *, route=ROUTE, clock=None, **options):
+    def __init__(self, own=None, relay=None, *, route=ROUTE, **options):
         self.scripts = {"own": own, "relay": relay}
-        self.transports, self.clock = transports(route=route, **options), clock or Clock()
+        self.transports, self.clock = transports(route=route, **options), FakeClock()
 
     async def __aenter__(self):
         self.stack = AsyncExitStack()

@@ -4,20 +4,14 @@ import pytest
 
 from delivery.transports.transport_breaker import TransportBreaker
 from delivery.transports.transports_file import FailoverKind
+from tests.delivery.relaying import FakeClock
 
 LOGIN, UNREACHABLE = FailoverKind.LOGIN, FailoverKind.UNREACHABLE
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return FakeClock(0.0)
 
 
 def fail(breaker, kind, *subjects):
