@@ -227,7 +227,7 @@ def test_slow_jobs_do_not_block_free_sessions():
     assert len(work.recorded) == 60
 
 
-def test_a_second_call_wakes_the_running_processor_and_returns():
+def start_with_a_slow_job() -> tuple[NumberWork, QueueProcessor, threading.Thread]:
     async def perform(job, lease):
         await asyncio.sleep(0.5 if job.key == 0 else 0)
         return job.key
@@ -236,6 +236,11 @@ def test_a_second_call_wakes_the_running_processor_and_returns():
     running = QueueProcessor(work)
     thread = threading.Thread(target=running.run)
     thread.start()
+    return work, running, thread
+
+
+def test_a_second_call_wakes_the_running_processor_and_returns():
+    work, running, thread = start_with_a_slow_job()
     wait_for(lambda: work.claims, seconds=5, what="the first claim")
     work.waiting.append(7)
     started = time.monotonic()
@@ -254,14 +259,7 @@ def test_a_notification_is_acknowledged_before_the_queue_is_read(monkeypatch):
 
 
 def test_a_notification_during_a_run_is_not_lost(monkeypatch):
-    async def perform(job, lease):
-        await asyncio.sleep(0.5 if job.key == 0 else 0)
-        return job.key
-
-    work = NumberWork(1, perform=perform)
-    running = QueueProcessor(work)
-    thread = threading.Thread(target=running.run)
-    thread.start()
+    work, running, thread = start_with_a_slow_job()
     wait_for(lambda: len(work.claims) >= 2, seconds=5, what="a claim of an empty queue")
     monkeypatch.setattr(wakeup, "acknowledge", lambda _: work.waiting.append(7))
     running.run_notified()
