@@ -107,10 +107,7 @@ def test_a_live_email_leaves_with_the_same_host(live_api, settings):
 
 @each(("to", "status", "events"), [
     ("ada@example.com", "delivered", ["queued", "sent", "delivered"]),
-    ("delivered@example.com", "delivered", ["queued", "sent", "delivered"]),
-    ("bounced@example.com", "bounced", ["queued", "bounced"]),
     ("bounced+label@example.com", "bounced", ["queued", "bounced"]),
-    ("failed@example.com", "failed", ["queued", "failed"]),
     ("complained+a@example.com", "delivered", ["queued", "sent", "delivered", "complained"]),
     ("clicked@example.com", "clicked", ["queued", "sent", "delivered", "opened", "clicked"]),
     ("unsubscribed+a@example.com", "delivered", ["queued", "sent", "delivered", "unsubscribed"]),
@@ -201,12 +198,15 @@ class TestCounts:
 
 class TestReading:
     def test_a_test_key_finds_test_emails_only(self, ci_api, live_api):
-        test_id, live_id = send(ci_api), send(live_api)
+        test_id, live_id = send(ci_api), send(live_api, attachments=[{"filename": "a.txt", "content": "QQ=="}])
+        (file,) = live_api.get(f"/emails/{live_id}/attachments").json()["data"]
         page = ci_api.get("/emails").json()
         assert ([one["id"] for one in page["data"]], page["total"]) == ([test_id], 1)
         exported = b"".join(ci_api.get("/emails/export").streaming_content).decode()
         assert (test_id in exported, live_id in exported) == (True, False)
-        for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/resend"), ("DELETE", ""), ("PATCH", "")):
+        reading = ("", "/events", "/attachments", f"/attachments/{file['id']}")
+        changing = [("POST", "/resend"), ("DELETE", ""), ("PATCH", "")]
+        for method, path in [*(("GET", path) for path in reading), *changing]:
             response = ci_api.raw(method, f"/emails/{live_id}{path}", b'{"scheduledFor": null}')
             assert code_of(response) == (404, "not_found"), (method, path)
 

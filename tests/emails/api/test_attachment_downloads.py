@@ -10,7 +10,6 @@ from emails.listing.attachments import attachment_url, list_attachments
 from emails.models import Content, Email
 from tests.compat.conftest import Dialect
 from tests.conftest import Api, mail, make_domain, make_key
-from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
 
@@ -69,20 +68,6 @@ def test_without_content_there_are_no_files(api, email_id):
     Content.objects.all().delete()
     assert api.get(f"/emails/{email_id}/attachments").json() == {"data": []}
     assert fetch(url)[0].status_code == 404
-
-
-def test_only_keys_that_read_the_email_see_its_files(api, email_id, alice, bob):
-    (file, _) = api.get(f"/emails/{email_id}/attachments").json()["data"]
-    callers = [
-        Api(make_key(bob.workspace)),
-        Api(make_key(alice.workspace, "sending_access", limits=read_limits(is_test=True))),
-    ]
-    for caller in callers:
-        assert caller.get(f"/emails/{email_id}/attachments").status_code == 404
-        assert caller.get(f"/emails/{email_id}/attachments/{file['id']}").status_code == 404
-    sender = Api(make_key(alice.workspace, "sending_only"))
-    assert sender.get(f"/emails/{email_id}/attachments").status_code == 403
-    assert Api("pr_x").get(f"/emails/{email_id}/attachments").status_code == 401
 
 
 def test_resends_api_has_download_urls(alice):
