@@ -26,6 +26,7 @@ from tests.dashboard.conftest import signed_in
 from tests.emails.builders import UNKNOWN_USER, fold
 from tests.inbound.fixtures import sent_recipient as send_one
 from tests.plans import plan_of, prefer_indexes
+from tests.reputation.conftest import count, is_suspended
 from tests.rows import each
 from workspaces.account_status import lift_suspension, suspend_workspace
 from workspaces.models import AuditEntry, Membership, User, Workspace
@@ -44,23 +45,9 @@ def _limits(settings):
     settings.BOUNCE_WARN_PERCENT, settings.BOUNCE_PAUSE_PERCENT = Decimal(5), Decimal(10)
 
 
-def count(workspace, *, sent=0, complained=0, bounced=0, sent_at=None):
-    """Add to the reputation counters without sending emails."""
-    counts = {ReputationCounter.SENT: sent, COMPLAINED: complained, BOUNCED: bounced}
-    time_sent = sent_at or timezone.now()
-    counters.add(
-        (counters.CounterKey(workspace.id, time_sent, counter.value), number) for counter, number in counts.items()
-    )
-
-
 def audit_actions(workspace):
     entries = AuditEntry.objects.filter(workspace=workspace).exclude(act="workspace_created")
     return list(entries.order_by("id").values_list("act", flat=True))
-
-
-def is_suspended(workspace):
-    workspace.refresh_from_db()
-    return workspace.is_suspended
 
 
 def reputation(workspace):

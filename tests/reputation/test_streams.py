@@ -7,26 +7,24 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from counters import counters
-from counters.slices import Dimension, slice_id
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Recipient
 from events.kinds import EventKind
 from reputation import services
 from reputation.counting import ReputationCounter
 from reputation.rates import read_rates, read_stream_rates
-from streams.models import MAIN, Stream
+from streams.models import Stream
 from streams.services import pause_stream, resume_stream
 from system_mail.models import SystemMail
 from system_mail.tasks import check_workspaces
 from tests.conftest import Api, mail
 from tests.emails.builders import OK, UNKNOWN_USER, deliver, fold, send
+from tests.reputation.conftest import count, is_suspended
 from tests.rows import each
 from workspaces.account_status import lift_suspension, suspend_workspace
 from workspaces.models import AuditEntry, Workspace
 
 pytestmark = pytest.mark.django_db
-TODAY = timedelta(0)
 
 
 @pytest.fixture(autouse=True)
@@ -40,24 +38,9 @@ def newsletter(alice) -> Stream:
     return Stream.objects.create(workspace=alice.workspace, slug="newsletter", number=1, name="News", kind="bulk")
 
 
-def count(workspace: Workspace, stream: str = MAIN, *, age: timedelta = TODAY, **counts: int) -> None:
-    """Add to the reputation counters of a stream without sending emails."""
-    slices = () if stream == MAIN else (slice_id(workspace.id, Dimension.STREAM, stream),)
-    sent_at = timezone.now() - age
-    counters.add(
-        (counters.CounterKey(workspace.id, sent_at, ReputationCounter[name.upper()].value, slices), number)
-        for name, number in counts.items()
-    )
-
-
 def is_paused(stream: Stream) -> bool:
     stream.refresh_from_db()
     return stream.paused_at is not None
-
-
-def is_suspended(workspace: Workspace) -> bool:
-    workspace.refresh_from_db()
-    return workspace.is_suspended
 
 
 @each("folded", [True, False])
@@ -197,7 +180,7 @@ def test_with_a_paused_stream_a_workspace_is_judged_from_the_day_after_its_suspe
 
 
 def test_streams_of_a_suspended_workspace_and_old_emails_are_not_judged(alice, newsletter):
-    count(alice.workspace, "newsletter", sent=10_000, complained=100, age=timedelta(days=8))
+    count(alice.workspace, "newsletter", sent=10_000, complained=100, sent_at=timezone.now() - timedelta(days=8))
     assert read_stream_rates() == []
     count(alice.workspace, "newsletter", sent=10_000, complained=100)
     assert len(read_stream_rates()) == 1
