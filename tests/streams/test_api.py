@@ -125,11 +125,6 @@ def test_an_archived_stream_accepts_nothing(api: Api, newsletter):
     assert api.post("/emails/send", mail(stream="newsletter")).status_code == 202
 
 
-def test_a_paused_stream_accepts_nothing(api: Api, newsletter):
-    Stream.objects.update(paused_at="2026-11-01T00:00:00Z", paused_reason="0.6 % complaints.")
-    assert code_of(api.post("/emails/send", mail(stream="newsletter"))) == (403, "stream_paused")
-
-
 def test_a_key_can_be_limited_to_streams(api: Api, alice: Account, newsletter):
     api.post("/streams", {"id": "receipts", "name": "Receipts"})
     one = Api(make_key(alice.workspace, "sending_access", limits=read_limits(streams=["newsletter"])))

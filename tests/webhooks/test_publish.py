@@ -9,13 +9,12 @@ from django.test.utils import CaptureQueriesContext
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email
-from emails.sending.outcomes import SendResult, record_results
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
 from events.sequencer import lift_positions, sequence_events
 from tests.conftest import Api, later
-from tests.emails.builders import LATER, OK, claim_entries, deliver_all, send
+from tests.emails.builders import LATER, deliver_all, send
 from tests.events.feed import publish_committed
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
@@ -149,7 +148,7 @@ def test_a_batch_is_published_in_a_fixed_number_of_statements(api: Api, alice, r
     make_endpoint(alice, receiver.url("/2"), events=WEBHOOK_KINDS)
     for _ in range(30):
         send(api)
-    record_results([SendResult(claimed, OK) for claimed in claim_entries(1000)])
+    deliver_all()
     Webhook.objects.update(created_at=TransactionNow())
     sequence_events()
     # Tests that commit leave a database without it.

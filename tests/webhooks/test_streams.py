@@ -5,13 +5,12 @@ import json
 import pytest
 
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from emails.sending.outcomes import SendResult, record_results
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.recording import NewEvent, record_events
 from streams.models import Stream
 from suppressions.services import suppress_address
 from tests.conftest import Api, make_domain
-from tests.emails.builders import OK, claim_entries, deliver, send
+from tests.emails.builders import OK, deliver, deliver_all, send
 from tests.events.feed import publish_committed
 from tests.rows import each
 from tests.webhooks.conftest import make_endpoint
@@ -90,7 +89,7 @@ def test_a_suppressed_recipient_names_its_stream(api: Api, alice, stream, expect
 
     webhook, other = subscribe(alice, stream), subscribe(alice, "alerts")
     send(api, stream=stream)
-    record_results([SendResult(claim, SUPPRESSED) for claim in claim_entries()])
+    deliver_all(SUPPRESSED)
     assert sorted(delivered(webhook)) == [("failed", expected), ("suppressed", expected)]
     assert delivered(other) == []
 

@@ -1,6 +1,6 @@
 import json
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -88,11 +88,6 @@ def test_only_the_correct_secret_reveals_that_a_key_was_revoked(alice):
     assert code_of(Api(other_secret(text)).get("/me")) == (401, "invalid_api_key")
 
 
-def test_an_expired_key_is_401(alice):
-    text = make_key(alice.workspace, expires_at=datetime.now(UTC) - timedelta(seconds=1))
-    assert code_of(Api(text).get("/me")) == (401, "expired_api_key")
-
-
 def test_last_use_is_recorded_at_most_once_a_minute(alice):
     api = Api(make_key(alice.workspace))
     api.get("/me")
@@ -101,22 +96,6 @@ def test_last_use_is_recorded_at_most_once_a_minute(alice):
     api.get("/me")
     assert first is not None
     assert ApiKey.objects.get().last_used_at == first
-
-
-@each(
-    ("scope", "method", "path", "needed"),
-    [
-        ("read_only", "post", "/emails/send", "sending_only"),
-        ("sending_only", "get", "/emails", "sending_access"),
-        ("read_only", "patch", "/emails/x", "sending_access"),
-        ("read_only", "post", "/domains", "full_access"),
-        ("sending_access", "post", "/domains", "full_access"),
-    ],
-)
-def test_an_insufficient_scope_is_403_with_the_required_scope(alice, scope, method, path, needed):
-    response = getattr(Api(make_key(alice.workspace, scope)), method)(path, {})
-    assert code_of(response) == (403, "insufficient_scope")
-    assert response.json()["requiredScope"] == needed
 
 
 def test_a_workspace_has_100_keys_and_no_more(alice):

@@ -3,7 +3,6 @@
 import pytest
 from django.utils import timezone
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from domains.services import sending_domain_cache
 from emails.models import Attachment, Content, Email, QueueEntry, Recipient
@@ -11,7 +10,7 @@ from emails.states import EmailStatus
 from events.models import Event
 from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, later, mail
-from tests.emails.builders import change_workspace, deliver_all, send
+from tests.emails.builders import BOUNCED, change_workspace, deliver_all, send
 from tests.rows import each
 from workspaces.models import Usage
 
@@ -34,12 +33,6 @@ OWN = {"id", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt", "er
 
 def resend(api: Api, email_id: str, body=None, **headers):
     return api.post(f"/emails/{email_id}/resend", body, **headers)
-
-
-def end_with(verdict: DeliveryStatus) -> None:
-    reason = "" if verdict in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED} else "rejected"
-    outcome = DeliveryOutcome(verdict, Reply(550, "5.1.1 as it is"), reason)
-    deliver_all(outcome)
 
 
 @each("given", [None, {}, {"idempotencyKey": None}])
@@ -72,7 +65,7 @@ def test_the_copy_has_the_same_content_and_recipients(api: Api):
 
 def test_the_copy_starts_with_a_fresh_status(api: Api):
     email_id = send(api)
-    end_with(DeliveryStatus.BOUNCED)
+    deliver_all(BOUNCED)
     before = api.get(f"/emails/{email_id}").json()
     copy = api.get(f"/emails/{resend(api, email_id).json()['id']}").json()
     assert (copy["status"], copy["errorMessage"], copy["sentAt"], copy["retryCount"]) == ("queued", None, None, 0)

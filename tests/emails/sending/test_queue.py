@@ -25,10 +25,12 @@ from tests.emails.builders import (
     BOUNCED,
     LATER,
     OK,
+    PARKED,
     UNKNOWN_USER,
     accept,
     claim_entries,
     counter_values,
+    deliver,
     deliver_all,
     let_time_pass,
     make_ready,
@@ -40,7 +42,6 @@ pytestmark = pytest.mark.django_db
 
 SHARES = queue.WorkspaceShares(cap=1000, in_flight={})
 BLOCKED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(554, "5.7.1 listed"), "blocklisted")
-PARKED = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "All connections are in use."), "destination_full")
 BUILD_ERROR = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, "An error of this service."), "internal_error")
 
 DELIVERED = {"status.delivered": 1, "reached.delivered": 1, "rated.sent": 1}
@@ -333,9 +334,7 @@ def test_results_of_a_lost_and_a_valid_claim_may_be_recorded_together(workspace,
 ])  # fmt: skip
 def test_the_status_of_an_email_is_rolled_up_from_its_recipients(workspace, outcomes, status, error):
     accept(workspace, "a@example.com", "b@example.com")
-    record_results(
-        [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim_entries(), outcomes, strict=True)]
-    )
+    deliver(*outcomes)
     email = Email.objects.get()
     assert (email.status, email.error_message is not None) == (status, error is not None)
 

@@ -8,14 +8,25 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from counters import counters
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending import queue
-from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, later, mail, make_account, make_domain, make_key
-from tests.emails.builders import LONG_AGO, claim_entries, counter_values, event_kinds, make_due, send
+from tests.emails.builders import (
+    BOUNCED,
+    FAILED,
+    LATER,
+    LONG_AGO,
+    OK,
+    SENT,
+    claim_entries,
+    counter_values,
+    deliver,
+    event_kinds,
+    make_due,
+    send,
+)
 from tests.rows import each
 from tests.threads import own_connection
 from workspaces.models import Usage
@@ -278,26 +289,19 @@ class TestCancelling:
         assert states() == {"queued"}
         assert len(claim_entries()) == 3 + 1
 
-    @each(("verdicts", "code"), [
-        ([DeliveryStatus.DELIVERED] * 3, "email_already_sent"),
-        ([DeliveryStatus.SENT] * 3, "email_already_sent"),
-        ([DeliveryStatus.SENT, DeliveryStatus.DEFERRED, DeliveryStatus.BOUNCED], "email_already_sent"),
-        ([DeliveryStatus.BOUNCED] * 3, "email_not_cancellable"),
-        ([DeliveryStatus.FAILED] * 3, "email_not_cancellable"),
-        ([DeliveryStatus.DEFERRED] * 3, "email_not_cancellable"),
-        ([DeliveryStatus.DEFERRED, DeliveryStatus.FAILED, DeliveryStatus.BOUNCED], "email_not_cancellable"),
+    @each(("outcomes", "code"), [
+        ([OK, OK, OK], "email_already_sent"),
+        ([SENT, SENT, SENT], "email_already_sent"),
+        ([SENT, LATER, BOUNCED], "email_already_sent"),
+        ([BOUNCED, BOUNCED, BOUNCED], "email_not_cancellable"),
+        ([FAILED, FAILED, FAILED], "email_not_cancellable"),
+        ([LATER, LATER, LATER], "email_not_cancellable"),
+        ([LATER, FAILED, BOUNCED], "email_not_cancellable"),
     ])  # fmt: skip
-    def test_a_sent_email_is_already_sent_and_others_are_not_cancellable(self, api: Api, verdicts, code):
+    def test_a_sent_email_is_already_sent_and_others_are_not_cancellable(self, api: Api, outcomes, code):
         email_id = schedule(api)
         api.patch(f"/emails/{email_id}", {"scheduledFor": None})
-        reply = Reply(250, "as it is")
-        outcomes = [
-            DeliveryOutcome(verdict, reply, "" if verdict.value in {"sent", "delivered"} else "r")
-            for verdict in verdicts
-        ]
-        record_results(
-            [SendResult(email_claim, outcome) for email_claim, outcome in zip(claim_entries(), outcomes, strict=True)]
-        )
+        deliver(*outcomes)
         before = event_kinds(email_id)
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, code)
         assert event_kinds(email_id) == before
@@ -305,8 +309,7 @@ class TestCancelling:
 
     def test_an_opened_email_is_already_sent(self, api: Api):
         email_id = send(api)
-        outcome = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "ok"))
-        record_results([SendResult(email_claim, outcome) for email_claim in claim_entries()])
+        deliver(SENT)
         Email.objects.update(status="opened")
         assert code_of(api.delete(f"/emails/{email_id}")) == (409, "email_already_sent")
 

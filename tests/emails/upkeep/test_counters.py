@@ -24,7 +24,7 @@ from analytics.services import read_days, read_range
 from api.errors import NotFound
 from counters import counters
 from counters.reconcile import find_wrong_days
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from delivery.bounces.replies import DeliveryStatus
 from emails.accept.drafts import BulkDraft, BulkRecipientDraft, Draft
 from emails.accept.services import resend_email, send_bulk, send_email
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
@@ -44,19 +44,12 @@ from lib.ids import to_uuid
 from lib.worker.stages import Stage
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_account, make_domain
-from tests.emails.builders import claim_entries
+from tests.emails.builders import BOUNCED, FAILED, LATER, OK, PARKED, SENT, claim_entries
 from tests.threads import own_connection
 from workspaces.key_limits import NO_LIMITS
 from workspaces.models import Workspace
 
-OUTCOMES = {
-    DeliveryStatus.SENT: DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok")),
-    DeliveryStatus.DELIVERED: DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok")),
-    DeliveryStatus.DEFERRED: DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 later"), "temporary"),
-    DeliveryStatus.BOUNCED: DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 nobody"), "rejected"),
-    DeliveryStatus.FAILED: DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "too long"), "expired"),
-    DeliveryStatus.PARKED: DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "no room"), "destination_full"),
-}
+OUTCOMES = {outcome.status: outcome for outcome in (OK, SENT, LATER, BOUNCED, FAILED, PARKED)}
 VERDICTS = st.sampled_from(DeliveryStatus)
 # Not st.randoms(): the candidates differ between runs, and the draws must not depend on them.
 CHOICES = st.integers(0, 10_000).map(random.Random)

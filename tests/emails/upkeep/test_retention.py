@@ -11,7 +11,6 @@ from django.db.models import F
 from django.utils import timezone
 
 from api.errors import NotFound
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email
@@ -21,7 +20,7 @@ from events.models import Event
 from suppressions.models import Suppression
 from templates_app.models import TemplateVersion
 from tests.conftest import Account, Api, mail, make_account, make_domain, make_key
-from tests.emails.builders import BOUNCED, OK, change_workspace, claim_entries, deliver_all, send
+from tests.emails.builders import BOUNCED, LATER, OK, change_workspace, claim_entries, deliver, deliver_all, send
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
 from tests.threads import own_connection
@@ -118,18 +117,17 @@ class TestKeptRows:
     def test_an_unfinished_email_stays_at_any_age(self, api: Api, state):
         scheduled_for = (timezone.now() + timedelta(days=1)).isoformat()
         email_id = send(api, **({"scheduledFor": scheduled_for} if state == "scheduled" else {}))
-        if state in {"claimed", "waiting"}:
-            email_claims = claim_entries()
+        if state == "claimed":
+            claim_entries()
         if state == "waiting":
-            deferred = DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "later"), "temporary")
-            record_results([SendResult(one, deferred) for one in email_claims])
+            deliver_all(LATER)
         age(LONG_AGO)
         expire()
         assert api.get(f"/emails/{email_id}").status_code == 200
 
     def test_one_unfinished_recipient_keeps_the_email(self, api: Api):
         send(api, to=["a@example.com", "b@example.com"])
-        record_results([SendResult(claim_entries(1)[0], OK)])
+        deliver(OK)
         age(LONG_AGO)
         # Simulates a wrong finished_at: the queue decides.
         Email.objects.update(finished_at=timezone.now() - LONG_AGO)
