@@ -11,6 +11,7 @@ from counters.models import CounterDelta
 from lib.datetimes import format_datetime
 from lib.ids import new_id
 from tests.analytics.conftest import DAY, HOUR, NOON, get_analytics
+from tests.conftest import field_codes
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
@@ -145,13 +146,12 @@ def test_ranges_beyond_all_emails_are_empty(api, query, echoed):
 @each("name", ["from", "to"])
 @each("value", ["yesterday", "2026-13-01", "1773576000", "2026-03-15T25:00Z", "\x00"])
 def test_an_invalid_time_is_422(api, name, value):
-    response = api.get("/analytics", {name: value})
-    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, name)
+    assert field_codes(api.get("/analytics", {name: value})).keys() == {name}
 
 
 def test_a_range_that_ends_before_it_begins_is_422(api):
-    response = api.get("/analytics", {"from": "2026-03-15T12:00:00.001Z", "to": "2026-03-15T12:00:00Z"})
-    assert (response.status_code, response.json()["errors"][0]["code"]) == (422, "invalid_range")
+    query = {"from": "2026-03-15T12:00:00.001Z", "to": "2026-03-15T12:00:00Z"}
+    assert field_codes(api.get("/analytics", query)) == {"from": "invalid_range"}
 
 
 def daily(api, **query):
@@ -168,8 +168,7 @@ def test_daily_has_each_day_oldest_first_with_zeros(api, query, days):
 
 @each("days", ["0", "91", "-1", "x", "", "1.5", "1e1", "9" * 400])
 def test_days_outside_of_1_to_90_are_422(api, days):
-    response = api.get("/analytics/daily", {"days": days})
-    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "days")
+    assert field_codes(api.get("/analytics/daily", {"days": days})).keys() == {"days"}
 
 
 def test_a_day_begins_at_midnight_utc(api, count):

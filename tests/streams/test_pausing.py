@@ -19,7 +19,7 @@ from streams.errors import InvalidStream
 from streams.models import Stream
 from streams.services import pause_stream, resume_stream
 from tests.conftest import Api, later, make_account, make_domain
-from tests.emails.builders import LATER, accept, claim_entries, deliver, make_due, send
+from tests.emails.builders import LATER, accept, deliver, make_due, send
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -156,11 +156,6 @@ def test_a_held_email_can_be_cancelled_while_all_sending_is_paused(api: Api, ali
     assert api.delete(f"/emails/{email_id}").status_code == 200
     assert queue_stats(api) == {"waiting": 0, "active": 0, "delayed": 0, "paused": 0}
     assert find_differences(alice.workspace.id) == []
-
-
-def test_without_held_emails_nothing_is_released(alice, sending):
-    assert claim_entries() == []
-    promote_due()
 
 
 def test_pausing_and_resuming_are_recorded_once(api: Api, alice):

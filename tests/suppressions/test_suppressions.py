@@ -172,12 +172,11 @@ class TestListing:
         assert field_codes(api.get("/suppressions", {"search": "é" * 201})) == {"search": "max_length"}
 
     def test_a_nul_in_a_search_is_422(self, api: Api):
-        response = api.get("/suppressions", {"search": "a\0"})
-        assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "search")
+        assert field_codes(api.get("/suppressions", {"search": "a\0"})).keys() == {"search"}
 
     def test_all_invalid_filters_are_reported_at_once(self, api: Api):
-        errors = api.get("/suppressions", {"search": "x" * 201, "reason": "bored"}).json()["errors"]
-        assert {error["field"] for error in errors} == {"search", "reason"}
+        refused = api.get("/suppressions", {"search": "x" * 201, "reason": "bored"})
+        assert field_codes(refused).keys() == {"search", "reason"}
 
     def test_retrieving_one_ignores_the_filters_of_the_list(self, api: Api):
         created = api.post("/suppressions", {"email": "ada@example.com"}).json()

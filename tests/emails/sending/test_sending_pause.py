@@ -12,7 +12,7 @@ from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import is_sending_paused
 from events.models import Event
 from lib.worker.lease_queue import Stage
-from tests.conftest import later, mail
+from tests.conftest import later
 from tests.dashboard.conftest import signed_in
 from tests.emails.builders import LATER, LONG_AGO, accept, claim_entries, counter_values, deliver, event_kinds, send
 from workspaces.models import Usage
@@ -34,12 +34,6 @@ def test_pausing_and_resuming_are_idempotent(api, alice):
     for command in ("hold", "hold", "release", "release"):
         call_command(command)
     assert not is_sending_paused()
-
-
-def test_emails_are_accepted_and_cancelled_while_sending_is_paused(api):
-    call_command("hold")
-    assert api.post("/emails/send", mail()).status_code == 202
-    assert api.delete(f"/emails/{send(api, scheduledFor=later(days=1))}").status_code == 200
 
 
 def test_readiness_reports_the_pause(api, alice, settings):
