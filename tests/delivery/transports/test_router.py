@@ -208,13 +208,12 @@ async def test_a_transport_that_never_answers_the_last_byte_is_paused_and_keeps_
     # The other transport may have TLS with the host.
     (b"530 5.7.0 Must issue a STARTTLS command first\r\n", "relay", "open"),
 ])  # fmt: skip
-def test_a_recipients_host_that_demands_a_login_does_not_pause_a_direct_transport(reply, transport, state):
-    async def work():
-        async with Relays({"mail": reply}, kinds={"own": "direct"}) as relays:
-            used = [(await relays.deliver()).transport for _ in range(4)]
-            return used, relays.router.reports()[0].state
-
-    assert run(work()) == ([transport] * 4, state)
+@awaited
+async def test_a_recipients_host_that_demands_a_login_does_not_pause_a_direct_transport(reply, transport, state):
+    async with Relays({"mail": reply}, kinds={"own": "direct"}) as relays:
+        used = [(await relays.deliver()).transport for _ in range(4)]
+        (own, _) = relays.router.reports()
+    assert (used, own.state) == ([transport] * 4, state)
 
 
 def test_a_pinned_message_goes_to_no_other_transport_whatever_its_state():
@@ -260,14 +259,12 @@ def test_each_transport_is_tried_at_most_once_in_an_attempt():
     assert copies == {"own": 0, "relay": 0}
 
 
-def test_a_lost_lease_sends_nothing_by_the_next_transport():
-    async def work():
-        async with Relays({"banner": reset}) as relays:
-            with pytest.raises(LeaseLost):
-                await relays.deliver(permit=Permit(lost_at="relay"))
-            return relays.copies()
-
-    assert run(work()) == {"own": 0, "relay": 0}
+@awaited
+async def test_a_lost_lease_sends_nothing_by_the_next_transport():
+    async with Relays({"banner": reset}) as relays:
+        with pytest.raises(LeaseLost):
+            await relays.deliver(permit=Permit(lost_at="relay"))
+        assert relays.copies() == {"own": 0, "relay": 0}
 
 
 @awaited
@@ -364,19 +361,15 @@ ANSWERS = {
 
 
 @each("answer", ANSWERS.values())
-def test_an_answer_between_refused_logins_starts_the_count_again(answer):
-    async def work():
-        own = Answers(REFUSED_LOGIN, REFUSED_LOGIN, answer, REFUSED_LOGIN, REFUSED_LOGIN, REFUSED_LOGIN)
-        router = TransportRouter(
-            transports(route=RouteSpec("default", ("own",)), kinds={"own": "anymail"}), {"own": own}
-        )
-        states = []
-        for _ in range(6):
-            await router.deliver(MESSAGE, lease=Permit())
-            states.append(router.reports()[0].state)
-        return states
-
-    assert run(work()) == ["open"] * 5 + ["paused"]
+@awaited
+async def test_an_answer_between_refused_logins_starts_the_count_again(answer):
+    own = Answers(REFUSED_LOGIN, REFUSED_LOGIN, answer, REFUSED_LOGIN, REFUSED_LOGIN, REFUSED_LOGIN)
+    router = TransportRouter(transports(route=RouteSpec("default", ("own",)), kinds={"own": "anymail"}), {"own": own})
+    states = []
+    for _ in range(6):
+        await router.deliver(MESSAGE, lease=Permit())
+        states.append(router.reports()[0].state)
+    assert states == ["open"] * 5 + ["paused"]
 
 
 @each("is_exhausted", [False, True])
@@ -397,23 +390,22 @@ async def test_a_message_that_every_transport_parks_is_parked_and_pauses_nothing
     assert states == ["open", "open"]
 
 
-def test_one_of_many_messages_probes_a_paused_transport():
+@awaited
+async def test_one_of_many_messages_probes_a_paused_transport():
     class SlowPermit(Permit):
         async def assign(self, transport):
             await asyncio.sleep(0.01)
             return await super().assign(transport)
 
-    async def work():
-        async with Relays({"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
-            for _ in range(3):
-                await relays.deliver()
-            relays.clock.now += 31
-            # Claimed while the transport was paused, and delivered when a probe is due.
-            deliveries = [relays.deliver(permit=SlowPermit(), transport="relay") for _ in range(10)]
-            outcomes = await asyncio.gather(*deliveries)
-            return [outcome.transport for outcome in outcomes], len(relays.servers["own"].said("MAIL"))
-
-    assert run(work()) == (["relay"] * 10, 4)
+    async with Relays({"mail": b"530 5.7.0 Authentication required\r\n"}) as relays:
+        for _ in range(3):
+            await relays.deliver()
+        relays.clock.now += 31
+        # Claimed while the transport was paused, and delivered when a probe is due.
+        deliveries = [relays.deliver(permit=SlowPermit(), transport="relay") for _ in range(10)]
+        outcomes = await asyncio.gather(*deliveries)
+        assert [outcome.transport for outcome in outcomes] == ["relay"] * 10
+        assert len(relays.servers["own"].said("MAIL")) == 4
 
 
 @awaited
@@ -429,14 +421,13 @@ async def test_a_route_without_a_working_transport_is_trouble_and_its_messages_w
     assert outcome.status is DeliveryStatus.PARKED
 
 
-def test_one_unreachable_transport_is_no_trouble():
-    async def work():
-        async with Relays({"banner": reset}) as relays:
-            for number in range(6):
-                await relays.deliver(message_id=f"<{number}@example.org>")
-            return relays.router.trouble, [one.state for one in relays.router.reports()]
-
-    assert run(work()) == (None, ["paused", "open"])
+@awaited
+async def test_one_unreachable_transport_is_no_trouble():
+    async with Relays({"banner": reset}) as relays:
+        for number in range(6):
+            await relays.deliver(message_id=f"<{number}@example.org>")
+        assert relays.router.trouble is None
+        assert [one.state for one in relays.router.reports()] == ["paused", "open"]
 
 
 @awaited

@@ -16,7 +16,7 @@ from delivery.transports.relay import inbox_transport
 from delivery.transports.smtp.commands import dot_stuffed
 from delivery.transports.smtp.mail_host import Timeouts
 from tests.conftest import examples
-from tests.delivery.relaying import MESSAGE, SHORT, Bytes, awaited, deliver, relay, run
+from tests.delivery.relaying import MESSAGE, SHORT, Bytes, awaited, deliver, relay
 from tests.delivery.scripted import GOOD, ScriptedServer, StubLease, after, disconnect, outgoing_message, silence
 from tests.rows import each
 
@@ -183,7 +183,8 @@ class TestPipelining:
 
 
 class TestGreylisting:
-    def test_the_second_try_has_the_same_envelope_and_passes(self):
+    @awaited
+    async def test_the_second_try_has_the_same_envelope_and_passes(self):
         seen: dict[tuple[str, str], int] = {}
 
         async def greylist(visit):
@@ -192,19 +193,14 @@ class TestGreylisting:
             first = seen[key] == 1
             await visit.say(b"451 4.7.1 Greylisted, try again in 5 minutes\r\n" if first else b"250 Ok\r\n")
 
-        async def work() -> None:
-            nonlocal server
-            async with ScriptedServer({"rcpt": greylist}) as server:
-                transport = relay(server)
-                outcomes = [await transport.deliver(MESSAGE, lease=LEASE) for _ in range(2)]
-                assert [(one.status, one.reason) for one in outcomes] == [
-                    (DeliveryStatus.DEFERRED, FailureReason.GREYLISTED),
-                    (DeliveryStatus.SENT, ""),
-                ]
-                assert len(seen) == 1
-
-        server = ScriptedServer()
-        run(work())
+        async with ScriptedServer({"rcpt": greylist}) as server:
+            transport = relay(server)
+            outcomes = [await transport.deliver(MESSAGE, lease=LEASE) for _ in range(2)]
+            assert [(one.status, one.reason) for one in outcomes] == [
+                (DeliveryStatus.DEFERRED, FailureReason.GREYLISTED),
+                (DeliveryStatus.SENT, ""),
+            ]
+            assert len(seen) == 1
 
 
 class TestBody:
@@ -320,22 +316,19 @@ class TestParameters:
         assert (outcome.status, outcome.success_dsn_requested) == (DeliveryStatus.DELIVERED, False)
 
     @each("extensions", [("SMTPUTF8",), ()])
-    def test_a_non_ascii_address_requires_smtputf8(self, extensions):
+    @awaited
+    async def test_a_non_ascii_address_requires_smtputf8(self, extensions):
         message = outgoing_message(return_path="b@example.org", recipient="jörg@example.com")
-
-        async def work() -> None:
-            async with ScriptedServer(extensions=extensions) as server:
-                outcome = await relay(server).deliver(message, lease=LEASE)
-                if extensions:
-                    assert outcome.status is DeliveryStatus.SENT
-                    assert server.said("MAIL")[0].endswith(" SMTPUTF8 BODY=8BITMIME")
-                    return
-                assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.SMTPUTF8_REQUIRED)
-                assert outcome.reply.enhanced_code == "5.6.7"
-                assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
-                assert server.said("MAIL") == []
-
-        run(work())
+        async with ScriptedServer(extensions=extensions) as server:
+            outcome = await relay(server).deliver(message, lease=LEASE)
+            if extensions:
+                assert outcome.status is DeliveryStatus.SENT
+                assert server.said("MAIL")[0].endswith(" SMTPUTF8 BODY=8BITMIME")
+                return
+            assert (outcome.status, outcome.reason) == (DeliveryStatus.BOUNCED, FailureReason.SMTPUTF8_REQUIRED)
+            assert outcome.reply.enhanced_code == "5.6.7"
+            assert not outcome.suppresses(SuppressOn.EVERY_BOUNCE)
+            assert server.said("MAIL") == []
 
     @each("address", ["a@b>\r\nDATA", "a b@c", "<a@b", "a@b\n", "a\0@b"])
     @awaited

@@ -190,33 +190,31 @@ class TestLogin:
         outcome = deliver(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
         assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
 
-    def test_three_refusals_in_a_row_pause_the_transport(self, authority):
-        async def work() -> None:
-            refusal = b"535 5.7.8 Wrong password\r\n"
-            script = {"auth": [refusal, refusal, refusal, after_all]}
-            async with ScriptedServer(
-                script, tls=certificate("good", authority), secure_extensions=("AUTH PLAIN",)
-            ) as server:
-                transport = relay(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
-                for number in range(3):
-                    assert transport.trouble is None, number
-                    outcome = await transport.deliver(MESSAGE, lease=LEASE)
-                    assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
-                assert transport.trouble
-                parked = await transport.deliver(MESSAGE, lease=LEASE)
-                wanted = DeliveryStatus.PARKED, FailureReason.LOGIN_REFUSED, 3
-                assert (parked.status, parked.reason, server.connections) == wanted
-                transport._credentials._open_until = 0.0
-                transport._destination.breaker.record_success()
-                assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
-                assert transport.trouble is None
-
+    @awaited
+    async def test_three_refusals_in_a_row_pause_the_transport(self, authority):
         async def after_all(visit):
             await visit.say(b"334 \r\n")
             await visit.reader.readline()
             await visit.say(b"235 Welcome\r\n")
 
-        run(work())
+        refusal = b"535 5.7.8 Wrong password\r\n"
+        script = {"auth": [refusal, refusal, refusal, after_all]}
+        async with ScriptedServer(
+            script, tls=certificate("good", authority), secure_extensions=("AUTH PLAIN",)
+        ) as server:
+            transport = relay(server, tls=TlsMode.REQUIRED, context=authority.trusting, login=LOGIN)
+            for number in range(3):
+                assert transport.trouble is None, number
+                outcome = await transport.deliver(MESSAGE, lease=LEASE)
+                assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED)
+            assert transport.trouble
+            parked = await transport.deliver(MESSAGE, lease=LEASE)
+            wanted = DeliveryStatus.PARKED, FailureReason.LOGIN_REFUSED, 3
+            assert (parked.status, parked.reason, server.connections) == wanted
+            transport._credentials._open_until = 0.0
+            transport._destination.breaker.record_success()
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            assert transport.trouble is None
 
     @each(("reply", "reason"), [
         ("530 5.7.0 Must issue a STARTTLS command first", FailureReason.TLS),
