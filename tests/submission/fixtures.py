@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from lib.mail.smtp_limits import SessionLimits
 from submission.server import open_listeners, serve
 from tests.inbound.fixtures import ReceiverPort
-from tests.stack.stack import free_port
+from tests.stack.limits import PATIENT_SECONDS
+from tests.stack.stack import Stack, free_port
 
 MESSAGE = b"From: Alice <hi@alice.example>\r\nTo: ada@example.com\r\nSubject: Hello\r\n\r\nHello Ada\r\n"
 
@@ -39,6 +40,29 @@ class SubmissionPort(ReceiverPort):
                     return code, text.decode()
             code, text = client.data(source)
             return code, text.decode()
+
+
+@contextlib.contextmanager
+def connected(stack: Stack) -> Iterator[smtplib.SMTP]:
+    """Yield a client of a running stack that has signed in."""
+    with smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=PATIENT_SECONDS) as client:
+        client.login("x", stack.key)
+        yield client
+
+
+def submit(stack: Stack, source: bytes) -> tuple[int, str]:
+    """Send one message to a running stack; return the code and the text of the last reply."""
+    with connected(stack) as client:
+        client.mail("a@b.example")
+        client.rcpt("ada@example.com")
+        code, text = client.data(source)
+    return code, text.decode()
+
+
+def begin_message(client: smtplib.SMTP) -> None:
+    client.mail("a@b.example")
+    client.rcpt("ada@example.com")
+    assert client.docmd("DATA")[0] == 354
 
 
 def write_certificate(settings, authority):

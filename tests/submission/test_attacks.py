@@ -1,14 +1,14 @@
 """Each attack on the real submission process, beside an ordinary sender."""
 
 import base64
-import smtplib
 import time
 
 import pytest
 
 from benchmarks.attacks.smtp import ATTACKS
-from tests.stack.limits import PATIENT_SECONDS, limited
+from tests.stack.limits import limited
 from tests.stack.stack import running_stack
+from tests.submission.fixtures import submit
 
 pytestmark = pytest.mark.stack
 
@@ -23,7 +23,7 @@ FILE = (
 def stack(tmp_path_factory):
     with running_stack(tmp_path_factory.mktemp("attacks"), SUBMISSION_SESSIONS="100") as stack:
         stack.start("submission")
-        submit(stack, MESSAGE)
+        assert submit(stack, MESSAGE)[0] == 250
         yield stack
 
 
@@ -35,11 +35,5 @@ def test_an_ordinary_sender_works_beside_an_attacker(stack, attack, limit):
         time.sleep(2)
         for source in (MESSAGE, FILE) * 5:
             started = time.monotonic()
-            submit(stack, source)
+            assert submit(stack, source)[0] == 250
             assert time.monotonic() - started < limit
-
-
-def submit(stack, source: bytes) -> None:
-    with smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=PATIENT_SECONDS) as client:
-        client.login("x", stack.key)
-        assert client.sendmail("hello@demo.example", ["ada@example.com"], source) == {}

@@ -122,12 +122,6 @@ def test_signing_in_comes_after_ehlo_and_once(port):
         assert replay(session, dialogue, port.key) == dialogue
 
 
-def test_plain_comes_first_since_programs_use_the_first_mechanism_they_know(port):
-    with port.open_session(greeted=False) as session:
-        lines = session.exchange(b"EHLO app.example\r\n").splitlines()
-    assert [line[4:] for line in lines if "AUTH" in line] == ["AUTH PLAIN LOGIN"]
-
-
 def test_the_auth_parameter_of_mail_may_have_500_characters(port):
     with port.open_session() as session, port.open_session():
         replay(session, DIALOGUES["PLAIN"], port.key)

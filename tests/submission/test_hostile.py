@@ -9,6 +9,7 @@ import pytest
 
 from tests.rows import each
 from tests.stack.stack import running_stack, wait_for
+from tests.submission.fixtures import begin_message, connected, submit
 
 pytestmark = pytest.mark.stack
 
@@ -22,21 +23,8 @@ HEAD = b"From: hello@demo.example\r\nTo: ada@example.com\r\nSubject: Hello\r\n"
 def stack(tmp_path_factory):
     with running_stack(tmp_path_factory.mktemp("hostile"), SUBMISSION_SESSIONS="5000") as stack:
         stack.start("submission")
-        assert submit(stack, HEAD + b"\r\nHello\r\n") == 250
+        assert submit(stack, HEAD + b"\r\nHello\r\n")[0] == 250
         yield stack
-
-
-def connect(stack) -> smtplib.SMTP:
-    client = smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=60)
-    client.login("x", stack.key)
-    return client
-
-
-def submit(stack, source: bytes) -> int:
-    with connect(stack) as client:
-        client.mail("a@b.example")
-        client.rcpt("ada@example.com")
-        return client.data(source)[0]
 
 
 def serving_process(stack) -> int:
@@ -80,52 +68,49 @@ MESSAGES = {
 
 @each("name", MESSAGES)
 def test_a_hostile_message_is_answered_in_bounded_memory(stack, name):
-    with connect(stack) as other:
+    with connected(stack) as other:
         with contextlib.suppress(OSError, smtplib.SMTPException):
-            assert submit(stack, MESSAGES[name]) in {250, 421, 550, 552, 554}
+            assert submit(stack, MESSAGES[name])[0] in {250, 421, 550, 552, 554}
         assert other.noop()[0] == 250
-    assert submit(stack, HEAD + b"\r\nHello\r\n") == 250
+    assert submit(stack, HEAD + b"\r\nHello\r\n")[0] == 250
     assert megabytes(stack) < MAX_MEGABYTES
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(again, marks=pytest.mark.long) for again in (1, 2))])
 def test_twenty_large_messages_at_once_stay_in_memory(stack, attempt):
-    clients = [connect(stack) for _ in range(20)]
-    for client in clients:
-        client.mail("a@b.example")
-        client.rcpt("ada@example.com")
-        client.docmd("DATA")
-        client.sock.settimeout(2)
     line = b"x" * 998 + b"\r\n"
-    for client in clients:
-        with contextlib.suppress(OSError):
-            client.sock.sendall(HEAD + b"\r\n" + line * 5_000)
-    assert submit(stack, HEAD + b"\r\nHello\r\n") in {250, 421}
-    for client in clients:
-        client.close()
-    wait_for(lambda: submit(stack, HEAD + b"\r\nHello\r\n") == 250, seconds=30, what="the memory is free again")
+    with contextlib.ExitStack() as opened:
+        clients = [opened.enter_context(connected(stack)) for _ in range(20)]
+        for client in clients:
+            begin_message(client)
+            client.sock.settimeout(2)
+        for client in clients:
+            with contextlib.suppress(OSError):
+                client.sock.sendall(HEAD + b"\r\n" + line * 5_000)
+        assert submit(stack, HEAD + b"\r\nHello\r\n")[0] in {250, 421}
+        for client in clients:
+            client.close()
+    wait_for(lambda: submit(stack, HEAD + b"\r\nHello\r\n")[0] == 250, seconds=30, what="the memory is free again")
     assert megabytes(stack) < MAX_MEGABYTES
 
 
 def test_ten_thousand_recipients_end_the_session(stack):
-    with connect(stack) as client:
+    with connected(stack) as client:
         client.mail("a@b.example")
         with contextlib.suppress(OSError, smtplib.SMTPException):
             client.sock.sendall(b"RCPT TO:<root>\r\n" * 10_000)
         with contextlib.suppress(OSError):
             replies = client.sock.makefile("rb").read().splitlines()
             assert len(replies) < 2_000
-    assert submit(stack, HEAD + b"\r\nHello\r\n") == 250
+    assert submit(stack, HEAD + b"\r\nHello\r\n")[0] == 250
 
 
 def test_endless_lines_end_the_session(stack):
-    with connect(stack) as client:
-        client.mail("a@b.example")
-        client.rcpt("ada@example.com")
-        client.docmd("DATA")
+    with connected(stack) as client:
+        begin_message(client)
         with pytest.raises(OSError):
             client.sock.sendall(b"x" * 128 * 1024 * 1024)
-    assert submit(stack, HEAD + b"\r\nHello\r\n") == 250
+    assert submit(stack, HEAD + b"\r\nHello\r\n")[0] == 250
     assert megabytes(stack) < MAX_MEGABYTES
 
 
@@ -139,4 +124,4 @@ def test_a_thousand_idle_sessions_cost_little_memory(stack):
             session = idle.enter_context(socket.create_connection(address, timeout=60, source_address=source))
             assert session.recv(100).startswith(b"220")
         assert megabytes(stack, "VmRSS") - before < MAX_IDLE_MEGABYTES
-        assert submit(stack, HEAD + b"\r\nHello\r\n") == 250
+        assert submit(stack, HEAD + b"\r\nHello\r\n")[0] == 250

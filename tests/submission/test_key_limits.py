@@ -40,15 +40,6 @@ def test_a_key_sends_with_its_templates_only(port, workspace):
         assert (code, "with these templates only: welcome" in text) == (550, True)
 
 
-def test_keys_with_other_limits_are_not_accepted_in_one_group(port, workspace):
-    make_domain(workspace, "blog.example")
-    both = [(make_key(workspace, limits=read_limits()), OTHER, 250)]
-    both.append((make_key(workspace, "sending_access", limits=read_limits(domains=["alice.example"])), OTHER, 550))
-    for key, source, code in both * 3:
-        port.key = key
-        assert port.submit(source)[0] == code
-
-
 def test_a_network_limit_refuses_the_sign_in_and_a_later_message(port, workspace):
     limited(port, workspace, networks=["203.0.113.0/24"])
     with pytest.raises(smtplib.SMTPAuthenticationError, match=r"can be used from 203.0.113.0/24 only"):

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.stack.stack import running_stack, wait_for
+from tests.submission.fixtures import submit
 
 pytestmark = pytest.mark.stack
 
@@ -36,15 +37,6 @@ def stack(running):
     running.execute("TRUNCATE emails_email, emails_acceptance CASCADE")
     yield running
     running.stop(running.processes.keys() & {"submission"})
-
-
-def submit(stack, source: bytes) -> tuple[int, str]:
-    with smtplib.SMTP("127.0.0.1", int(stack.environment["SUBMISSION_PORTS"]), timeout=30) as client:
-        client.login("x", stack.key)
-        client.mail("a@b.example")
-        client.rcpt("ada@example.com")
-        code, text = client.data(source)
-    return code, text.decode()
 
 
 def count(stack) -> int:

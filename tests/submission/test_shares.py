@@ -16,7 +16,7 @@ from tests.conftest import make_account, make_domain, make_key
 from tests.inbound.fixtures import RawSession
 from tests.rows import each
 from tests.stack.stack import wait_for
-from tests.submission.fixtures import MESSAGE, run_submission
+from tests.submission.fixtures import MESSAGE, begin_message, run_submission
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,12 +39,6 @@ def sign_in(opened: ExitStack, port, key: str, *, address: str = "127.0.0.1") ->
     credentials = base64.b64encode(f"\0x\0{key}".encode()).decode()
     client.auth_reply = client.docmd("AUTH", f"PLAIN {credentials}")
     return client
-
-
-def begin_message(client: smtplib.SMTP) -> None:
-    client.mail("a@b.example")
-    client.rcpt("ada@example.com")
-    assert client.docmd("DATA")[0] == 354
 
 
 def raw_session(opened: ExitStack, port, *, address: str = "127.0.0.1") -> RawSession:

@@ -12,7 +12,7 @@ from submission import metrics
 from submission.metrics import read_reply_counts
 from tests.conftest import make_key
 from tests.stack.stack import wait_for
-from tests.submission.fixtures import MESSAGE, run_submission
+from tests.submission.fixtures import MESSAGE, begin_message, run_submission
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,9 +37,7 @@ def test_the_use_of_shares_is_in_the_metrics_of_web(workspace, settings, monkeyp
     with run_submission(settings, key=make_key(workspace)) as port, port.client() as client:
         with pytest.raises(smtplib.SMTPException), port.client(), port.client():
             pass
-        client.mail("a@b.example")
-        client.rcpt("ada@example.com")
-        client.docmd("DATA")
+        begin_message(client)
         client.send(b"x" * 20_000 + b"\r\n" + b"x" * 20_000)
         names = (
             "session_seconds_total",
