@@ -1,4 +1,4 @@
-"""DSNs with given fields; independent of Django, so that the chaos run can send them too."""
+"""DSNs and complaints with given fields; independent of Django, so that the chaos run can send them too."""
 
 
 def dsn(
@@ -33,3 +33,25 @@ Subject: Hello
 --b1--
 """
     return lines.replace("\n", "\r\n").encode()
+
+
+def complaint(message: bytes, *, fields: str = "") -> bytes:
+    """Return a complaint of RFC 5965 about a message."""
+    head = f"""From: fbl@provider.example
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=feedback-report; boundary="b"
+
+--b
+
+This is an email abuse report.
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: abuse
+{fields}User-Agent: Provider/1
+
+--b
+Content-Type: message/rfc822
+
+"""
+    return head.replace("\n", "\r\n").encode() + message + b"\r\n--b--\r\n"

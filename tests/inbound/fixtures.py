@@ -5,8 +5,9 @@ import contextlib
 import smtplib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from emails.models import Recipient
 from emails.sending.outcomes import SendResult, record_results
@@ -95,20 +96,27 @@ class RawSession:
 
 @contextlib.contextmanager
 def run_receiver(limits: SessionLimits | None = None) -> Iterator[ReceiverPort]:
-    """Run a receiver in a thread."""
-    sockets, loop = open_sockets("127.0.0.1", 0, setting="INBOUND_PORT"), asyncio.new_event_loop()
+    sockets = open_sockets("127.0.0.1", 0, setting="INBOUND_PORT")
     port = sockets[0].getsockname()[1]
+    with run_in_thread(serve(sockets, limits=limits)):
+        wait_for(lambda: is_open(port), seconds=60, what="the receiver listens")
+        yield ReceiverPort(port)
+
+
+@contextlib.contextmanager
+def run_in_thread(serving: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """Run a server in an event loop of another thread until the context ends."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(serving)
 
     def run():
         with contextlib.suppress(asyncio.CancelledError):
             loop.run_until_complete(task)
 
-    task = loop.create_task(serve(sockets, limits=limits))
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        wait_for(lambda: is_open(port), seconds=60, what="the receiver listens")
-        yield ReceiverPort(port)
+        yield
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()

@@ -13,28 +13,11 @@ from inbound.models import MailReport
 from inbound.processing import process_reports
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
+from tests.inbound.dsns import complaint
 from tests.inbound.fixtures import return_path_of, sent_recipient
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
-
-HEAD = """From: fbl@provider.example
-MIME-Version: 1.0
-Content-Type: multipart/report; report-type=feedback-report; boundary="b"
-
---b
-
-This is an email abuse report.
---b
-Content-Type: message/feedback-report
-
-Feedback-Type: abuse
-{fields}User-Agent: Provider/1
-
---b
-Content-Type: message/rfc822
-
-"""
 
 
 def message_of(recipient) -> bytes:
@@ -47,10 +30,6 @@ def signed(message: bytes, domain) -> bytes:
     private = load_pem_private_key(row.private_key(), None)
     assert isinstance(private, RSAPrivateKey)
     return dkim.sign(message, key=dkim.SigningKey(domain.name, row.selector, private))
-
-
-def complaint(message: bytes, *, fields: str = "") -> bytes:
-    return HEAD.format(fields=fields).replace("\n", "\r\n").encode() + message + b"\r\n--b--\r\n"
 
 
 def verdict_of(source: bytes) -> str:

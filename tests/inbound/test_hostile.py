@@ -61,23 +61,6 @@ def test_a_false_end_of_message_in_single_bytes_is_rejected(port, path, end):
     assert not MailReport.objects.exists()
 
 
-def test_a_cr_and_an_lf_in_two_chunks_are_a_line_end(port, path):
-    with port.open_session() as session:
-        start_data(session, path)
-        for piece in (b"Subject: x\r", b"\n\r\nHello\r\n.\r", b"\n"):
-            session.connection.sendall(piece)
-            time.sleep(0.01)
-        assert session.read().startswith("250")
-    assert bytes(MailReport.objects.get().source) == b"Subject: x\r\n\r\nHello\r\n"
-
-
-def test_leading_dots_are_unstuffed_once(port, path):
-    with port.open_session() as session:
-        start_data(session, path)
-        assert session.exchange(b"..one\r\n...two\r\n.\r\n").startswith("250")
-    assert bytes(MailReport.objects.get().source) == b".one\r\n..two\r\n"
-
-
 def test_commands_must_end_with_crlf(port):
     with port.open_session(greeted=False) as session:
         assert session.exchange(b"EHLO mx.example.com\n").startswith("521")

@@ -31,17 +31,25 @@ def stored(recipient, source=None, **fields) -> MailReport:
     )
 
 
+def processed(recipient, source=None) -> MailReport:
+    """Store a report, process it, and return it."""
+    row = stored(recipient, source)
+    process_reports()
+    row.refresh_from_db()
+    return row
+
+
 def due_again():
     MailReport.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
 def test_a_report_that_the_receiver_left_unprocessed_is_processed(workspace):
-    row = stored(sent_recipient(workspace))
-    process_reports()
-    row.refresh_from_db()
+    recipient = sent_recipient(workspace)
+    row = processed(recipient)
     assert (row.verdict, row.attempts) == ("recorded", 1)
     assert row.processed_at is not None
     process_reports()
+    assert processed(recipient).verdict == "repeated"
     assert Event.objects.filter(kind="bounced").count() == 1
 
 
@@ -108,14 +116,13 @@ def test_a_recipient_that_retention_deleted_leaves_only_the_row(workspace):
     (dsn(action="delivered", status="2.1.5", code="250"), "recorded", "delivered"),
     (dsn(action="failed", status="4.4.7", code="451", text="message expired"), "recorded", "failed"),
     (dsn("grace@example.com"), "somebody_else", "sent"),
+    (dsn("ada@new-home.example", extra="Original-Recipient: rfc822;Ada@Example.com\n"), "recorded", "bounced"),
     (b"Subject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n", "says_nothing", "sent"),
     (b"Subject: Re: Hello\r\nFrom: ada@example.com\r\n\r\nThanks!\r\n", "says_nothing", "sent"),
     (b"", "says_nothing", "sent"),
 ])  # fmt: skip
 def test_the_kind_of_a_message_decides_its_outcome(workspace, source, verdict, state):
-    row = stored(sent_recipient(workspace), source)
-    process_reports()
-    row.refresh_from_db()
+    row = processed(sent_recipient(workspace), source)
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
 
@@ -140,9 +147,7 @@ To: ada@example.com
     ("", "somebody_else", "sent"),
 ])  # fmt: skip
 def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(workspace, origin, verdict, state):
-    row = stored(sent_recipient(workspace), FORWARDED.format(origin=origin).encode())
-    process_reports()
-    row.refresh_from_db()
+    row = processed(sent_recipient(workspace), FORWARDED.format(origin=origin).encode())
     assert (row.verdict, Recipient.objects.get().state) == (verdict, state)
 
 
@@ -161,8 +166,7 @@ def test_a_forwarders_report_is_recorded_when_it_names_the_original_address(work
 )
 def test_a_report_that_names_the_sender_does_not_suppress(workspace, settings, address, text, reason):
     settings.EHLO_NAME = "mx9.host.example"
-    stored(sent_recipient(workspace, address), dsn(address, text=text))
-    process_reports()
+    processed(sent_recipient(workspace, address), dsn(address, text=text))
     assert Event.objects.get(kind="bounced").payload["reason"] == reason
     assert Suppression.objects.exists() is (reason == "unknown_user")
 
@@ -172,23 +176,21 @@ def test_a_line_of_the_notice_that_names_the_sender_does_not_suppress(workspace)
     line = "hi@alice.example: unknown user"
     source = dsn(status="5.0.0").replace(b"Diagnostic-Code: smtp; 550 5.0.0 <ada@example.com>: No such user\r\n", b"")
     assert b"Diagnostic-Code" not in source
-    stored(sent_recipient(workspace), source.replace(b"This is the mail system at host mx.example.com.", line.encode()))
-    process_reports()
+    source = source.replace(b"This is the mail system at host mx.example.com.", line.encode())
+    processed(sent_recipient(workspace), source)
     assert Event.objects.get(kind="bounced").payload["message"] == line
     assert not Suppression.objects.exists()
 
 
 def test_a_delay_is_recorded_without_changing_the_email(workspace):
-    stored(sent_recipient(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
-    process_reports()
+    processed(sent_recipient(workspace), dsn(action="delayed", status="4.4.1", code="451", text="Connection timed out"))
     event = Event.objects.exclude(email=None).last()
     assert (event.kind, event.payload["enhancedCode"], event.payload["reason"]) == ("deferred", "4.4.1", "network")
     assert Email.objects.get().error_message is None
 
 
 def test_a_hostile_diagnostic_text_is_escaped_and_cut(workspace):
-    stored(sent_recipient(workspace), dsn(text="a\0b\x1b[31m<script>" + "x" * 5_000))
-    process_reports()
+    processed(sent_recipient(workspace), dsn(text="a\0b\x1b[31m<script>" + "x" * 5_000))
     message = Event.objects.exclude(email=None).last().payload["message"]
     assert "\0" not in message
     assert "\x1b" not in message

@@ -1,7 +1,6 @@
 """Provider webhooks through django-anymail's views: stored first, matched later, idempotent."""
 
 import base64
-import itertools
 import json
 
 import pytest
@@ -46,6 +45,13 @@ def post(body, *, secret=SECRET, provider="postmark"):
     return client.post(f"/anymail/{provider}/tracking/", json.dumps(body), "application/json", headers=headers)
 
 
+def last_payload(body, *, provider="postmark"):
+    """Call the webhook, process its event, and return the payload of what was recorded."""
+    assert post(body, provider=provider).status_code == 200
+    process_reports()
+    return Event.objects.exclude(email=None).last().payload
+
+
 def event(record_type, **fields):
     return {"RecordType": record_type, "MessageID": MESSAGE_ID, "Recipient": "ada@example.com", **fields}
 
@@ -84,24 +90,19 @@ def test_each_event_is_recorded_as_its_kind(recipient, body, kinds, state, reaso
 
 
 def test_details_come_from_the_reply_of_the_remote_host(recipient):
-    post(HARD)
-    process_reports()
-    payload = Event.objects.exclude(email=None).last().payload
+    payload = last_payload(HARD)
     assert (payload["code"], payload["enhancedCode"], payload["reason"]) == (550, "5.1.1", "unknown_user")
     assert "does not exist" in payload["message"]
 
 
 def test_a_refusal_that_names_the_sender_does_not_suppress(recipient):
-    post({**HARD, "Details": "smtp;550 5.1.1 <hi@alice.example>: User unknown"})
-    process_reports()
-    assert Event.objects.exclude(email=None).last().payload["reason"] == "policy"
+    refusal = {**HARD, "Details": "smtp;550 5.1.1 <hi@alice.example>: User unknown"}
+    assert last_payload(refusal)["reason"] == "policy"
     assert not Suppression.objects.exists()
 
 
 def test_a_click_records_its_url(recipient):
-    post(CLICK)
-    process_reports()
-    assert Event.objects.exclude(email=None).last().payload["url"] == "https://alice.example/a?b=c"
+    assert last_payload(CLICK)["url"] == "https://alice.example/a?b=c"
 
 
 def test_an_event_is_stored_before_the_response_and_processed_afterwards(recipient):
@@ -132,9 +133,8 @@ def test_an_event_with_an_unknown_message_id_is_given_up_after_a_day(workspace):
     assert ProviderReport.objects.get().verdict == "not_ours"
 
 
-@each("order", list(itertools.permutations([DELIVERY, HARD, SPAM])))
-def test_repeated_and_reordered_events_have_the_same_result(recipient, order):
-    for body in (*order, *order):
+def test_a_repeated_event_is_stored_once(recipient):
+    for body in (DELIVERY, HARD, SPAM) * 2:
         assert post(body).status_code == 200
         process_reports()
     recipient.refresh_from_db()
@@ -171,9 +171,7 @@ def test_an_invalid_body_stores_nothing(recipient, body):
 
 
 def test_the_text_of_a_provider_is_escaped_and_cut(recipient):
-    post({**HARD, "Details": "550 5.1.1 \0\x1b[31m<script>" + "x" * 10_000, "MessageID": MESSAGE_ID})
-    process_reports()
-    message = Event.objects.exclude(email=None).last().payload["message"]
+    message = last_payload({**HARD, "Details": "550 5.1.1 \0\x1b[31m<script>" + "x" * 10_000})["message"]
     assert "\0" not in message
     assert len(message) < 1_100
 
@@ -185,10 +183,8 @@ def test_an_address_that_the_provider_calls_invalid_is_suppressed(recipient):
         "message-id": MESSAGE_ID,
         "ts_epoch": 1_763_640_000_000,
     }
-    assert post(body, provider="brevo").status_code == 200
-    process_reports()
+    assert last_payload(body, provider="brevo")["reason"] == "bad_address"
     assert event_kinds()[2:] == ["bounced"]
-    assert Event.objects.exclude(email=None).last().payload["reason"] == "bad_address"
     assert Suppression.objects.get().reason == "bounce"
 
 

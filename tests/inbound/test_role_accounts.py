@@ -8,31 +8,11 @@ from django.db.models.functions import Now
 from inbound import role_accounts
 from inbound.models import MailReport
 from inbound.role_accounts import DailyLimit, is_acceptable, network_of
+from tests.inbound import dsns
 from tests.inbound.fixtures import DOMAIN, return_path_of, sent_recipient
 from tests.rows import each
 
 FLOOD, HOST = "198.51.100.7", "203.0.113.9"
-COMPLAINT = """From: fbl@provider.example
-MIME-Version: 1.0
-Content-Type: multipart/report; report-type=feedback-report; boundary=b
-
---b
-Content-Type: message/feedback-report
-
-Feedback-Type: abuse
-User-Agent: Provider/1
-Version: 1
-
---b
-Content-Type: message/rfc822
-
-Return-Path: <{path}>
-Subject: Hello
-
-Hi
---b--
-"""
-
 pytestmark = pytest.mark.django_db
 
 
@@ -52,7 +32,8 @@ def store(*peers: str, **fields) -> None:
 
 @pytest.fixture
 def complaint(workspace) -> str:
-    return COMPLAINT.format(path=return_path_of(sent_recipient(workspace))).replace("\n", "\r\n")
+    path = return_path_of(sent_recipient(workspace))
+    return dsns.complaint(f"Return-Path: <{path}>\r\nSubject: Hello\r\n\r\nHi".encode()).decode()
 
 
 def test_one_network_uses_only_its_limit():

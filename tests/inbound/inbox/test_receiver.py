@@ -1,10 +1,7 @@
 """The inbox over real SMTP: accepts every message, stores it before its 250, and assigns it to a workspace."""
 
-import asyncio
-import contextlib
 import smtplib
 import socket
-import threading
 
 import pytest
 
@@ -13,6 +10,7 @@ from inbound.inbox.models import CaughtMail
 from inbound.inbox.receiver import serve
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import accept
+from tests.inbound.fixtures import is_open, run_in_thread
 from tests.rows import each
 from tests.stack.stack import free_port, wait_for
 
@@ -21,26 +19,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def port():
-    port, loop = free_port(), asyncio.new_event_loop()
-
-    def run():
-        with contextlib.suppress(asyncio.CancelledError):
-            loop.run_until_complete(task)
-
-    task = loop.create_task(serve(port))
-    thread = threading.Thread(target=run)
-    thread.start()
-    wait_for(lambda: is_open(port), seconds=60, what="the inbox listens")
-    yield port
-    loop.call_soon_threadsafe(task.cancel)
-    thread.join()
-    loop.close()
-
-
-def is_open(port) -> bool:
-    with contextlib.suppress(OSError), smtplib.SMTP("127.0.0.1", port):
-        return True
-    return False
+    number = free_port()
+    with run_in_thread(serve(number)):
+        wait_for(lambda: is_open(number), seconds=60, what="the inbox listens")
+        yield number
 
 
 def send(port, source, *recipients, sender="a@b.example"):
