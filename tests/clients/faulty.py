@@ -121,9 +121,9 @@ def _forward(url: str, handler: BaseHTTPRequestHandler, body: bytes | None) -> A
 class Relay:
     """Relays connections to the service byte by byte, and cuts them on demand."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, port: int) -> None:
         self.target = (str(urlsplit(target).hostname), int(urlsplit(target).port or 0))
-        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server = socket.create_server(("127.0.0.1", port))
         self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}"
         self.accepted = 0
         self.ended = 0
@@ -167,8 +167,9 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 @contextmanager
-def relay(target: str) -> Iterator[Relay]:
-    running = Relay(target)
+def relay(target: str, *, port: int = 0) -> Iterator[Relay]:
+    """Relay connections to the host and port of a URL. port: where it listens; by default any."""
+    running = Relay(target, port)
     try:
         yield running
     finally:

@@ -23,6 +23,7 @@ from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
 from lib.network import guarded_http
 from suppressions.models import Suppression
+from tests.clients.faulty import relay
 from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.domains.conftest import Owner, Zone
 from tests.emails.builders import claim_entries
@@ -31,7 +32,7 @@ from tests.stack import caddy
 from tests.stack.caddy import Authority, acme_server
 from tests.stack.limits import limited
 from tests.stack.stack import free_port, wait_for
-from tests.tracking.test_without_database import call, database_url, relay, web
+from tests.tracking.test_without_database import call, database_url, web
 from tracking.hosts import RENEW_SECONDS
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
@@ -94,7 +95,7 @@ def running_service(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator
         dns = running.enter_context(NameServer({SERVICE: {"A": ["127.0.0.1"]}}))
         settings.DNS_SERVERS = [dns.address]
         authority = running.enter_context(acme_server(tmp_path))
-        database.enter_context(relay(database_port))
+        database.enter_context(relay(database_url(), port=database_port))
         url = running.enter_context(web(tmp_path, database_url(database_port)))
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.root))
         guarded_http.verified_tls.cache_clear()

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.db import connection
 from django.db.models.functions import Now
 
 from domains.models import TrackingHost
@@ -53,11 +52,10 @@ class Server:
 
 @pytest.fixture
 def server(tmp_path: Path, settings: Any, monkeypatch: Any) -> Iterator[Server]:
-    database = database_url(int(connection.settings_dict["PORT"] or 5432))
     with running_service(tmp_path, settings, monkeypatch) as (service, authority):
         upstream = service.url.removeprefix("http://")
         with nginx.proxy(
-            tmp_path, authority, public_url=settings.PUBLIC_URL, upstream=upstream, database_url=database
+            tmp_path, authority, public_url=settings.PUBLIC_URL, upstream=upstream, database_url=database_url()
         ) as running:
             yield Server(service, running, authority.http_port)
 

@@ -115,18 +115,6 @@ def tokens_by_path(reader: Reader) -> dict[str, str]:
     return {path[: path.rindex("/") + 1]: token_of(path) for path in paths}
 
 
-def test_a_token_with_any_bit_flipped_is_invalid():
-    tokens = {
-        read_open: open_url(RECIPIENT),
-        read_click: click_url(RECIPIENT, workspace_id=WORKSPACE, target=TARGET),
-        read_unsubscribe: unsubscribe_url(RECIPIENT, workspace_id=WORKSPACE, address=ADDRESS),
-    }
-    for read, url in tokens.items():
-        for other in flipped(token_of(url)):
-            with pytest.raises(InvalidToken):
-                read(other)
-
-
 def test_a_changed_token_does_nothing_and_does_not_redirect(reader: Reader, tokens_by_path, visitor: Client):
     before, state = tracking_rows(), reader.recipient.state
     for path, token in tokens_by_path.items():
@@ -150,12 +138,6 @@ def test_a_token_of_another_purpose_does_nothing_and_does_not_redirect(reader: R
                 assert "Location" not in response
     recorder.flush()
     assert tracking_rows() == before
-
-
-def test_a_token_of_another_installation_is_invalid(tokens_by_path, visitor: Client, settings):
-    settings.APP_KEYS = [(settings.APP_KEYS[0][0] + "x", b"another key of 32 bytes, not ours")]
-    assert visitor.get(f"/t/c/{tokens_by_path['/t/c/']}").status_code == 404
-    assert visitor.post(f"/u/{tokens_by_path['/u/']}").status_code == 404
 
 
 def test_a_token_works_only_in_its_workspace(reader: Reader, bob, visitor: Client):

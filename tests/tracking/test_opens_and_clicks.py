@@ -2,7 +2,6 @@
 
 import functools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,9 +16,11 @@ from emails.models import Email, HitCount, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from events.models import Event
 from lib.ids import new_id
+from tests.compat.test_concurrent_changes import blocked_connections
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import claim_entries
 from tests.rows import each
+from tests.stack.stack import wait_for
 from tests.tracking.conftest import TARGET, Reader, make_reader
 from workspaces.models import Workspace
 
@@ -30,6 +31,7 @@ AFTER_AN_OPEN = {
     "scheduled": "scheduled", "bounced": "bounced", "failed": "failed", "cancelled": "cancelled",
 }  # fmt: skip
 AFTER_A_CLICK = {**AFTER_AN_OPEN, **dict.fromkeys(("queued", "sent", "delivered", "opened", "clicked"), "clicked")}
+PAYLOAD = {"to": "ada@example.com", "machine": False, "first": True}
 UNDELIVERED = ("bounced", "failed", "cancelled")
 
 
@@ -38,9 +40,7 @@ def test_an_open_changes_the_state_as_the_transitions_allow(reader_in, state, af
     reader = reader_in(state)
     reader.loads_the_pixel()
     assert (reader.recipient.state, reader.email.status) == (after, after)
-    assert reader.events() == [
-        ("opened", {"emailId": reader.email.id, "to": "ada@example.com", "machine": False, "first": True})
-    ]
+    assert reader.events() == [("opened", {**PAYLOAD, "emailId": reader.email.id})]
 
 
 @each(("state", "after"), AFTER_A_CLICK.items())
@@ -48,8 +48,7 @@ def test_a_click_changes_the_state_as_the_transitions_allow(reader_in, state, af
     reader = reader_in(state)
     reader.clicks()
     assert (reader.recipient.state, reader.email.status) == (after, after)
-    payload = {"emailId": reader.email.id, "to": "ada@example.com", "url": TARGET, "machine": False, "first": True}
-    assert reader.events() == [("clicked", payload)]
+    assert reader.events() == [("clicked", {**PAYLOAD, "emailId": reader.email.id, "url": TARGET})]
 
 
 @each("state", ["queued", "sent"])
@@ -204,23 +203,6 @@ def run_concurrently(*actions: Callable[[], None]) -> Iterator[None]:
     assert not errors
 
 
-def wait_for_blocked_connection() -> None:
-    deadline = time.monotonic() + 4
-    while not is_connection_blocked():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def is_connection_blocked() -> bool:
-    with connection.cursor() as cursor:
-        # Within a transaction, the view keeps its first snapshot.
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return cursor.fetchone() == (1,)
-
-
 @pytest.mark.django_db(transaction=True)
 def test_hits_lock_the_queue_entry_before_the_recipient(alice: Account):
     """Recording outcomes locks these rows first; another order could deadlock."""
@@ -234,7 +216,7 @@ def test_hits_lock_the_queue_entry_before_the_recipient(alice: Account):
     with run_concurrently(action), transaction.atomic():
         assert len(QueueEntry.objects.select_for_update()) == 3
         is_locked.set()
-        wait_for_blocked_connection()
+        wait_for(lambda: blocked_connections() == 1, seconds=60, what="the hits wait for a lock")
         assert len(Recipient.objects.select_for_update(nowait=True)) == 3
     assert Event.objects.filter(kind="opened").count() == 3
 

@@ -11,6 +11,7 @@ from emails.feedback.opens_and_clicks import Hit
 from lib.ids import new_id
 from lib.worker import write_buffer
 from lib.worker.write_buffer import WriteBuffer
+from tests.stack.stack import wait_for
 from tests.tracking.conftest import Reader, make_reader
 from tracking import recorder as module
 from tracking.recorder import BATCH_SIZE, CAPACITY, HitRecorder
@@ -117,16 +118,12 @@ def test_the_thread_records_hits_soon(alice, monkeypatch):
     recorder = HitRecorder()
     for _ in range(2):
         recorder.add(Hit(reader.recipient.id))
-        deadline = time.monotonic() + 10
-        while recorder._rows or recorder._flush_lock.locked():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        is_idle = lambda: not recorder._rows and not recorder._flush_lock.locked()  # noqa: E731
+        wait_for(is_idle, seconds=10, what="the hit is recorded")
     assert reader.kinds() == ["opened", "opened"]
     assert [thread.name for thread in threads] == ["hits"]
     # The idle thread closes its connection; an open one would prevent dropping the test database.
-    while other_connections():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not other_connections(), seconds=10, what="the connection is closed")
 
 
 def other_connections() -> int:

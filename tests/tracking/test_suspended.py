@@ -1,7 +1,6 @@
 """Links of a suspended workspace: a page before the target; unsubscribing works as before."""
 
 import pytest
-from django.db import connection
 
 from emails.links import OLD_CLICK
 from lib.ids import to_uuid
@@ -70,7 +69,7 @@ def test_links_of_older_versions_redirect(suspended: Reader):
 def test_a_web_process_notices_suspensions_within_seconds(tmp_path):
     reader = make_reader(make_account("alice").workspace)
     suspend_workspace(reader.workspace, reason="complaints")
-    with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
+    with web(tmp_path, database_url()) as url:
         status, _, page, seconds = call(url + reader.click_path())
         assert (status, b"This sender is suspended" in page) == (200, True)
         assert seconds < 1

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.db import connection
 
+from tests.clients.faulty import relay
 from tests.conftest import make_account
 from tests.stack.limits import limited
 from tests.stack.servers import running_server
@@ -57,39 +57,11 @@ def is_alive(url: str) -> bool:
     return False
 
 
-@contextmanager
-def relay(port: int) -> Iterator[None]:
-    """Forward connections on a port to the test's database."""
+def database_url(port: int = 0) -> str:
+    """Return the URL of the test's database, at another port if one is given."""
     settings = connection.settings_dict
-    target = (settings["HOST"], int(settings["PORT"] or 5432))
-    server = socket.create_server(("127.0.0.1", port))
-    threading.Thread(target=accept, args=[server, target], daemon=True).start()
-    try:
-        yield
-    finally:
-        server.shutdown(socket.SHUT_RDWR)
-        server.close()
-
-
-def accept(server: socket.socket, target: tuple[str, int]) -> None:
-    with suppress(OSError):
-        while True:
-            inside, outside = server.accept()[0], socket.create_connection(target)
-            for source, sink in ((inside, outside), (outside, inside)):
-                threading.Thread(target=pump, args=[source, sink], daemon=True).start()
-
-
-def pump(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError), source:
-        while data := source.recv(65_536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_RDWR)
-
-
-def database_url(port: int) -> str:
-    user = connection.settings_dict["USER"]
-    password = connection.settings_dict["PASSWORD"]
-    return f"postgres://{user}:{password}@127.0.0.1:{port}/{connection.settings_dict['NAME']}"
+    address = f"127.0.0.1:{port or settings['PORT'] or 5432}"
+    return f"postgres://{settings['USER']}:{settings['PASSWORD']}@{address}/{settings['NAME']}"
 
 
 @limited(1)
@@ -114,7 +86,7 @@ def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp
         assert (status, headers["Retry-After"], b"Please try again" in page) == (503, "60", True)
         assert reader.kinds() == []
 
-        with relay(port):
+        with relay(database_url(), port=port):
             wait_for(lambda: len(reader.kinds()) == 2, seconds=60, what="the hits are recorded")
             assert reader.kinds() == ["clicked", "opened"]
             assert call(url + reader.unsubscribe_path, method="POST", data=b"")[0] == 200
@@ -123,7 +95,7 @@ def test_links_work_without_a_database_and_hits_are_recorded_when_it_is_back(tmp
 
 def test_a_stopping_web_process_records_its_hits_but_no_head_request(tmp_path):
     reader = make_reader(make_account("alice").workspace)
-    with web(tmp_path, database_url(int(connection.settings_dict["PORT"] or 5432))) as url:
+    with web(tmp_path, database_url()) as url:
         for path in (reader.pixel_path, reader.unsubscribe_path):
             host = urlsplit(url)
             with socket.create_connection((host.hostname, host.port), timeout=60) as wire:
