@@ -117,17 +117,6 @@ class TestRequests:
         assert time.process_time() - started < 1
         assert api.raw("POST", path, listed(b"[]", ITEMS)).json()["code"] == "invalid_json"
 
-    def test_a_batch_of_five_hundred_with_large_data_is_accepted(self, api: Api):
-        rows = [{"sku": f"s{number}", "name": "A chair, in oak: 2", "price": 12.5} for number in range(60)]
-        recipients = [
-            {"to": f"a{number}@example.com", "templateData": {"rows": rows, "note": "é" * 12_000}}
-            for number in range(500)
-        ]
-        batch = {"from": "hi@alice.example", "templateId": self.template(api), "recipients": recipients}
-        body = json.dumps(batch, ensure_ascii=False).encode()
-        assert len(body) > 10 * 1024 * 1024
-        assert api.raw("POST", "/emails/batch", body).status_code == 202
-
     @each(
         ("method", "path", "limit"),
         [

@@ -22,6 +22,15 @@ def is_problem(response, status: int, code: str) -> bool:
     return (response.status_code, body["status"], body["code"]) == (status, status, code)
 
 
+def raising(error: Exception):
+    """Return a function that raises an error whatever it is called with."""
+
+    def explode(*args, **kwargs):
+        raise error
+
+    return explode
+
+
 def test_an_unknown_path_is_404(api: Api):
     assert is_problem(api.get("/nothing"), 404, "not_found")
     assert is_problem(api.client.get("/v1/"), 404, "not_found")
@@ -61,10 +70,7 @@ def test_an_unavailable_format_is_406(api: Api):
 
 
 def test_an_internal_error_is_500_without_its_text(api: Api, monkeypatch, caplog):
-    def explode(*args, **kwargs):
-        raise RuntimeError("the password is hunter2")
-
-    monkeypatch.setattr(EmailViewSet, "valid", explode)
+    monkeypatch.setattr(EmailViewSet, "valid", raising(RuntimeError("the password is hunter2")))
     response = api.post("/emails/send", mail())
     assert is_problem(response, 500, "internal_error")
     assert "hunter2" not in response.content.decode()
@@ -72,18 +78,12 @@ def test_an_internal_error_is_500_without_its_text(api: Api, monkeypatch, caplog
 
 
 def test_an_error_outside_of_a_view_is_a_problem_too(api: Api, monkeypatch):
-    def explode(*args, **kwargs):
-        raise RuntimeError("no")
-
-    monkeypatch.setattr(EmailViewSet, "dispatch", explode)
+    monkeypatch.setattr(EmailViewSet, "dispatch", raising(RuntimeError("no")))
     assert is_problem(api.post("/emails/send", mail()), 500, "internal_error")
 
 
 def test_an_unavailable_database_is_503_with_retry_after(api: Api, monkeypatch):
-    def explode(*args, **kwargs):
-        raise OperationalError("no route to host")
-
-    monkeypatch.setattr(EmailViewSet, "valid", explode)
+    monkeypatch.setattr(EmailViewSet, "valid", raising(OperationalError("no route to host")))
     response = api.post("/emails/send", mail())
     assert is_problem(response, 503, "service_unavailable")
     assert int(response["Retry-After"]) > 0

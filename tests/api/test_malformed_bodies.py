@@ -100,14 +100,6 @@ def test_the_media_type_is_checked_before_the_key():
     assert response.status_code == 415
 
 
-def test_a_body_of_20_mib_is_accepted_and_one_byte_more_is_not(api: Api):
-    limit = 20 * 1024 * 1024
-    body = b'{"x": "' + b"a" * (limit - 9) + b'"}'
-    assert len(body) == limit
-    assert api.raw("POST", "/emails/send", body).json()["code"] == "validation_error"
-    assert api.raw("POST", "/emails/send", body + b" ").status_code == 413
-
-
 @given(st.binary(max_size=200))
 @settings(max_examples=examples(500))
 def test_the_parser_raises_invalid_json_only(body: bytes):
