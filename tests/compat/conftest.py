@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from templates_app.models import Template
+from templates_app.services import TemplateContent, create_template
 from tests.conftest import Account, make_domain, make_key
 
 HEADERS = {
@@ -39,6 +41,12 @@ class Dialect:
 def key(alice: Account) -> str:
     make_domain(alice.workspace, "alice.example")
     return make_key(alice.workspace)
+
+
+@pytest.fixture
+def template(alice: Account, key: str) -> Template:
+    content = TemplateContent("Hi {{name}}", "<p>{{name}}</p>")
+    return create_template(alice.workspace, name="T", content=content, alias="hello", strict_variables=False)
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import pytest
 from emails.models import Attachment, Content, Email, Recipient
 from emails.states import EmailStatus
 from suppressions.services import suppress_addresses
-from templates_app.services import TemplateContent, create_template
-from tests.compat.test_postmark import error
+from tests.compat.test_postmark import error, mail
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
@@ -59,9 +58,7 @@ def test_a_model_fills_subject_and_bodies_of_its_message(postmark):
     ]
 
 
-def test_a_template_is_rendered_with_each_model(postmark, alice):
-    content = TemplateContent("Hi {{name}}", "<p>{{name}}</p>")
-    create_template(alice.workspace, name="T", content=content, alias="hello", strict_variables=False)
+def test_a_template_is_rendered_with_each_model(postmark, template):
     messages = [to("ada", TemplateModel={"name": "Ada"}), to("bob", TemplateModel={"name": "Bob"})]
     assert postmark.post("/email/bulk", {**bulk(*messages), "TemplateAlias": "hello"}).status_code == 200
     assert set(Email.objects.values_list("subject", flat=True)) == {"Hi Ada", "Hi Bob"}
@@ -114,10 +111,13 @@ def test_inactive_recipients_are_accepted(postmark, alice):
     assert set(Recipient.objects.values_list("state", flat=True)) == {EmailStatus.QUEUED}
 
 
-def test_a_repeated_idempotency_key_returns_the_first_response(postmark):
-    first = postmark.post("/email/bulk", bulk(), idempotency_key="k").json()
-    assert postmark.post("/email/bulk", bulk(), idempotency_key="k").json() == first
-    assert Email.objects.count() == 2
+@each(("path", "body", "count"), [
+    ("/email", mail(), 1), ("/email/batch", [mail(), mail(To="nobody")], 1), ("/email/bulk", bulk(), 2),
+])  # fmt: skip
+def test_a_repeated_idempotency_key_returns_the_first_response(postmark, path, body, count):
+    first = postmark.post(path, body, idempotency_key="k").json()
+    assert postmark.post(path, body, idempotency_key="k").json() == first
+    assert Email.objects.count() == count
 
 
 def test_an_idempotency_key_of_another_endpoint_is_refused(postmark):

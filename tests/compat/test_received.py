@@ -30,10 +30,7 @@ def _receiving(settings, alice):
     settings.RECEIVING_DOMAIN = "in.demo.example"
     settings.RECEIVING_MX = ["mx.demo.example"]
     active_cache.clear()
-    domain = alice.workspace.domains.filter(name="alice.example").first() or make_domain(
-        alice.workspace, "alice.example"
-    )
-    receive_for(domain)
+    receive_for(make_domain(alice.workspace, "alice.example"))
 
 
 @pytest.fixture

@@ -8,18 +8,13 @@ from emails.models import Email
 from streams.models import Stream
 from suppressions.services import suppress_address
 from tests.compat.conftest import Dialect
+from tests.compat.test_resend import error
 from tests.conftest import Account, Api, make_domain, make_key
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 NEWS = {"name": "Weekly News", "default_subscription": "opt_in", "description": "Once a week"}
 MAIL = {"from": "hi@alice.example", "to": "ada@example.com", "subject": "Hi", "text": "Hi"}
-
-
-def error(response) -> tuple[int, str]:
-    body = response.json()
-    assert body.keys() == {"statusCode", "name", "message"}
-    return response.status_code, body["name"]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 
 from emails.models import Attachment, Content, Email
 from suppressions.services import suppress_addresses
-from templates_app.services import TemplateContent, create_template
 from tests.compat.conftest import Dialect
 from tests.conftest import make_key
 from tests.emails.api.test_attachments import messages_by_address, parse_message, shape
@@ -77,9 +76,7 @@ class TestSend:
         assert (Email.objects.count(), Content.objects.count()) == (1000, 1)
         assert error(sendgrid.post("/v3/mail/send", mail(*addresses, "one@example.com"))) == (400, "personalizations")
 
-    def test_a_template_has_the_prefix_d(self, sendgrid, alice):
-        content = TemplateContent("Hi {{name}}", "<p>{{name}}</p>")
-        create_template(alice.workspace, name="T", content=content, alias="hello", strict_variables=False)
+    def test_a_template_has_the_prefix_d(self, sendgrid, template):
         (listed,) = sendgrid.get("/v3/templates?generations=dynamic").json()["templates"]
         for template_id in ("d-hello", listed["id"]):
             to = {"to": [{"email": "ada@example.com"}], "dynamic_template_data": {"name": "Ada"}}
@@ -190,18 +187,6 @@ class TestErrors:
         response = sendgrid.get("/v3/marketing/contacts")
         assert error(response) == (501, None)
         assert "/docs/migrate/sendgrid." in response.json()["errors"][0]["message"]
-
-
-def test_suppressions_are_listed_by_reason_and_deleted(sendgrid, alice):
-    suppress_addresses(alice.workspace, addresses=["gone@example.com"], reason="bounce")
-    suppress_addresses(alice.workspace, addresses=["angry@example.com"], reason="complaint")
-    (bounce,) = sendgrid.get("/v3/suppression/bounces").json()
-    assert (bounce["email"], type(bounce["created"])) == ("gone@example.com", int)
-    assert [one["email"] for one in sendgrid.get("/v3/suppression/spam_reports").json()] == ["angry@example.com"]
-    assert sendgrid.get("/v3/suppression/blocks").json() == []
-    assert len(sendgrid.get("/v3/suppression/bounces/gone@example.com").json()) == 1
-    assert sendgrid.call("DELETE", "/v3/suppression/bounces/gone@example.com").status_code == 204
-    assert error(sendgrid.call("DELETE", "/v3/suppression/bounces/gone@example.com")) == (404, None)
 
 
 def test_scopes_are_those_of_the_key(sendgrid, alice):
