@@ -1,6 +1,23 @@
-"""Messages that tests of the clients receive, and the webhooks that get them."""
+"""Emails that tests of the clients send and receive, and the webhooks that get them."""
+
+from uuid import uuid4
 
 from postrider_client import Postrider
+
+
+def someone() -> str:
+    """Return an address that no other test uses."""
+    return f"ada-{uuid4()}@example.com"
+
+
+def send_email(client: Postrider, **fields: str) -> str:
+    """Send an email to someone and return its id."""
+    defaults = {"from_": "hello@demo.example", "to": someone(), "subject": "Hi", "text": "Hi"}
+    return client.emails.send(**defaults | fields).id
+
+
+def latest_cursor(client: Postrider) -> str:
+    return client.events.list(after="latest").fetch().cursor
 
 
 def received_message(*, subject: str = "Where is it?", to: str = "support@in.demo.example") -> str:

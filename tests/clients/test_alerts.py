@@ -1,7 +1,6 @@
 """Alerts in the Python library, on the command line, in files of `postrider apply` and for assistants."""
 
 import pytest
-import yaml
 from postrider_client import AlertExists
 
 from tests.clients.test_cli_apply import Shop, shop  # noqa: F401 - a fixture
@@ -88,9 +87,7 @@ def test_alerts_follow_the_file_and_the_initial_file_has_them(shop: Shop):  # no
     assert {(one.metric, one.threshold, one.email_owners) for one in shop.client.alerts.list()} == {
         ("bounce_rate", 4, True), ("quota_used", 80, False)
     }  # fmt: skip
-    shop.path.unlink()
-    shop.apply("--init")
-    assert yaml.safe_load(shop.path.read_text())["alerts"] == [
+    assert shop.initial()["alerts"] == [
         {"metric": "quota_used", "threshold": 80.0, "emailOwners": False},
         {"metric": "bounce_rate", "stream": "newsletter", "threshold": 4.0},
     ]

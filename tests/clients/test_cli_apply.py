@@ -60,6 +60,12 @@ class Shop:
             self.path.write_text(text)
         return self.cli.run("apply", *arguments, **{"HOOK_TOKEN": TOKEN, **variables})
 
+    def initial(self) -> Any:
+        """Replace the file by the one of --init, and return its content."""
+        self.path.unlink()
+        assert self.apply("--init").code == 0
+        return yaml.safe_load(self.path.read_text())
+
     def plan(self, *arguments: str, text: str = "") -> list[tuple[str, str, str]]:
         """Return action, kind and name of each change that a dry run shows."""
         result = self.apply("--dry-run", *arguments, text=text)
@@ -157,9 +163,7 @@ def test_tracking_of_a_domain_follows_the_file(shop):
     (domain,) = shop.client.domains.list()
     assert (domain.tracking.host, domain.open_tracking, domain.click_tracking) == (f"links.{name}", True, False)
     assert shop.plan(text=text) == []
-    shop.path.unlink()
-    assert shop.apply("--init").code == 0
-    assert yaml.safe_load(shop.path.read_text())["domains"] == [
+    assert shop.initial()["domains"] == [
         {"name": name, "tls": "opportunistic", "clickTracking": False, "tracking": {"subdomain": "links"}}
     ]
     changed = text.replace("links", "click")
@@ -254,9 +258,7 @@ def test_a_webhook_gets_the_events_of_its_streams(shop):
     shop.apply("--yes", text=STREAMS + hook.replace("[newsletter]", "[]"))
     assert shop.client.webhooks.get(webhook.id).streams is None
     shop.client.webhooks.update(webhook.id, streams=["main"])
-    shop.path.unlink()
-    shop.apply("--init")
-    assert yaml.safe_load(shop.path.read_text())["webhooks"][0]["streams"] == ["main"]
+    assert shop.initial()["webhooks"][0]["streams"] == ["main"]
 
 
 def test_the_headers_of_a_webhook_are_compared_by_name_and_never_shown(shop):
@@ -332,9 +334,7 @@ def test_routes_and_blocked_senders_follow_the_file_and_the_initial_file_has_the
     assert shop.plan("--prune") == []
     assert client.inbound.routes.get(support.id).webhook_ids == [webhook.id]
     assert [one.sender for one in client.inbound.blocks.list()] == ["eve@example.com", "xn--bcher-kva.example"]
-    shop.path.unlink()
-    shop.apply("--init")
-    written = yaml.safe_load(shop.path.read_text())
+    written = shop.initial()
     assert [one["match"] for one in written["routes"]] == ["*+support", "*"]
     assert written["routes"][0]["webhooks"] == ["https://example.com/inbound"]
     assert [one["sender"] for one in written["blocks"]] == ["xn--bcher-kva.example", "eve@example.com"]
@@ -358,14 +358,10 @@ def test_receiving_of_a_domain_follows_the_file(shop):
 
 
 def test_the_initial_file_has_the_streams_of_a_workspace_that_uses_them(shop):
-    shop.path.unlink()
-    shop.apply("--init")
-    assert "streams" not in yaml.safe_load(shop.path.read_text())
+    assert "streams" not in shop.initial()
     shop.client.streams.create(id="alerts", name="Alerts", unsubscribe="none")
     shop.client.streams.archive("alerts")
-    shop.path.unlink()
-    shop.apply("--init")
-    (stream,) = yaml.safe_load(shop.path.read_text())["streams"]
+    (stream,) = shop.initial()["streams"]
     assert (stream["id"], stream["unsubscribe"], stream["archived"]) == ("alerts", "none", True)
     assert shop.plan("--prune") == []
 

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.clients.messages import someone
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -80,7 +81,7 @@ def test_suppressions_are_imported_and_exported_as_csv(cli, tmp_path):
 
 
 def test_suppressions_of_a_stream_are_imported_and_exported(cli, client):
-    stream, address = f"s-{uuid4().hex[:8]}", f"ada-{uuid4()}@example.com"
+    stream, address = f"s-{uuid4().hex[:8]}", someone()
     client.streams.create(id=stream, name="News", kind="bulk")
     assert cli.run("suppressions", "import", "--stream", stream, stdin=address).json["imported"] == 1
     assert cli.run("suppressions", "import", stdin=address).json["imported"] == 1
@@ -91,7 +92,7 @@ def test_suppressions_of_a_stream_are_imported_and_exported(cli, client):
 
 
 def test_invalid_addresses_are_listed_with_their_lines_and_the_others_suppressed(cli):
-    valid = f"ada-{uuid4()}@example.com"
+    valid = someone()
     result = cli.run("suppressions", "import", stdin=f"no address\n\n{valid}\nalso@@wrong\n")
     assert (result.code, '"imported": 1' in result.output) == (5, True)
     assert "line 1: no address: " in result.errors

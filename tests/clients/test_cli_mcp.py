@@ -12,6 +12,7 @@ from postrider_client.cli.mcp_server.bounce_reasons import REASONS
 from postrider_client.cli.mcp_server.tools import make_server
 
 from tests.clients.cli import PROGRAM
+from tests.clients.messages import send_email, someone
 from tests.stack.stack import REPOSITORY, wait_for
 
 pytestmark = pytest.mark.stack
@@ -44,12 +45,8 @@ async def result_of(assistant, tool, arguments):
     return text if result.is_error else json.loads(text)
 
 
-def send(client, to, subject="Hi"):
-    return client.emails.send(from_="hello@demo.example", to=to, subject=subject, text="Hi").id
-
-
 def test_only_tools_that_read_are_offered_unless_sending_is_allowed(cli, client):
-    to = f"ada-{uuid4()}@example.com"
+    to = someone()
     email = {"from_address": "hello@demo.example", "to": [to], "subject": "Hi", "text": "Hello"}
 
     async def run(*options):
@@ -75,8 +72,8 @@ def test_only_tools_that_read_are_offered_unless_sending_is_allowed(cli, client)
 
 
 def test_emails_are_found(server, client):
-    to = f"ada-{uuid4()}@example.com"
-    ids = [send(client, to, f"Order {number}") for number in range(3)]
+    to = someone()
+    ids = [send_email(client, to=to, subject=f"Order {number}") for number in range(3)]
     found = call(server, "search_emails", {"search": to, "limit": 2})
     assert [email["id"] for email in found["emails"]] == ids[:0:-1]
 
@@ -102,7 +99,7 @@ def test_unknown_and_invalid_arguments_are_refused_by_name(server):
 
 
 def test_streams_are_listed_and_used(server, client):
-    stream, to = f"s-{uuid4().hex[:8]}", f"ada-{uuid4()}@example.com"
+    stream, to = f"s-{uuid4().hex[:8]}", someone()
     client.streams.create(id=stream, name="News", kind="bulk")
     listed = call(server, "list_streams")["streams"]
     assert {"main", stream} <= {one["id"] for one in listed}
@@ -136,7 +133,7 @@ def test_received_text_is_marked_as_that_of_others(server, client, test_client):
 
 
 def test_a_bounce_and_the_causes_of_bounces_are_explained(server, client):
-    email_id = send(client, "bounced@simulator.test")
+    email_id = send_email(client, to="bounced@simulator.test")
     wait_for(lambda: client.emails.get(email_id).status == "bounced", seconds=60, what="the bounce")
     explained = call(server, "explain_bounce", {"email_id": email_id})
     (recipient,) = explained["recipients"]

@@ -12,6 +12,7 @@ import pytest
 
 from tests.clients.cli import PROGRAM
 from tests.clients.faulty import Answer, proxy
+from tests.clients.messages import someone
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def address():
-    return f"ada-{uuid4()}@example.com"
+    return someone()
 
 
 def sender(to, subject="Hello"):

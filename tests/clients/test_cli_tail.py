@@ -1,23 +1,14 @@
 """`postrider tail`."""
 
 from functools import partial
-from uuid import uuid4
 
 import pytest
 
 from tests.clients.faulty import relay
+from tests.clients.messages import latest_cursor, send_email
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
-
-
-def send(client):
-    to = f"ada-{uuid4()}@example.com"
-    return client.emails.send(from_="hello@demo.example", to=to, subject="Hi", text="Hi").id
-
-
-def cursor_of(client):
-    return client.events.list(after="latest").fetch().cursor
 
 
 def kinds_of(process, email_id):
@@ -25,8 +16,8 @@ def kinds_of(process, email_id):
 
 
 def test_events_are_printed_when_they_occur_as_lines_of_json(cli, client):
-    with cli.started("tail", "--after", cursor_of(client), "--type", "queued", "--type", "delivered") as process:
-        email_id = send(client)
+    with cli.started("tail", "--after", latest_cursor(client), "--type", "queued", "--type", "delivered") as process:
+        email_id = send_email(client)
         is_complete = lambda: kinds_of(process, email_id) == ["queued", "delivered"]  # noqa: E731
         wait_for(is_complete, seconds=60, what="the events")
         process.interrupt()
@@ -36,13 +27,13 @@ def test_no_event_is_missed_or_repeated_over_lost_connections(cli, client, servi
     sent = []
     with (
         relay(service.stack.url) as server,
-        cli.started("tail", "--after", cursor_of(client), POSTRIDER_URL=server.url) as process,
+        cli.started("tail", "--after", latest_cursor(client), POSTRIDER_URL=server.url) as process,
     ):
         for number in range(3):
             wait_for(lambda number=number: server.accepted > number, seconds=60, what="a connection")
             # Two are sent while the program is connected or connects again.
             server.cut()
-            sent += [send(client), send(client)]
+            sent += [send_email(client), send_email(client)]
             wait_for(partial(kinds_of, process, sent[-1]), seconds=60, what="the last event")
         process.interrupt()
     queued = [event["data"]["emailId"] for event in process.lines if event["event"] == "queued"]
@@ -57,8 +48,8 @@ def test_an_invalid_cursor_or_key_ends_the_program(cli):
 
 
 def test_a_terminal_shows_one_line_for_each_event(cli, client):
-    with cli.terminal("tail", "--after", cursor_of(client)) as terminal:
-        email = client.emails.get(send(client))
+    with cli.terminal("tail", "--after", latest_cursor(client)) as terminal:
+        email = client.emails.get(send_email(client))
         terminal.wait_for("delivered")
         assert terminal.text.count(email.to) >= 2
         assert terminal.colour_of("delivered") == "green"

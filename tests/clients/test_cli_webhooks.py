@@ -3,31 +3,22 @@
 import json
 import re
 import socket
-from uuid import uuid4
 
 import pytest
 from postrider_client import WebhookVerificationError, new_webhook_secret, verify_webhook
 from standardwebhooks import Webhook
 
+from tests.clients.messages import latest_cursor, send_email
 from tests.clients.receiver import wait_for_request
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 
 
-def send(client):
-    to = f"ada-{uuid4()}@example.com"
-    return client.emails.send(from_="hello@demo.example", to=to, subject="Grüße", text="Hi").id
-
-
-def cursor_of(client):
-    return client.events.list(after="latest").fetch().cursor
-
-
 def test_requests_are_verified_with_the_printed_secret_and_are_those_of_webhooks(cli, client, receiver):
     webhook = client.webhooks.create(url=receiver.url, events=["delivered"])
-    after = cursor_of(client)
-    email_id = send(client)
+    after = latest_cursor(client)
+    email_id = send_email(client, subject="Grüße")
     theirs = wait_for_request(receiver, email_id)
     receiver.received.clear()
     with cli.started(
@@ -90,31 +81,31 @@ def test_failed_requests_are_shown_and_do_not_end_the_program(cli, client, recei
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{unused.getsockname()[1]}/"
-        arguments = ("--type", "queued", "--after", cursor_of(client), "--secret", secret)
+        arguments = ("--type", "queued", "--after", latest_cursor(client), "--secret", secret)
         with cli.started("webhooks", "listen", "--forward-to", closed, *arguments) as run:
-            send(client)
-            send(client)
+            send_email(client)
+            send_email(client)
             wait_for(lambda: len(run.lines) >= 2, seconds=60, what="two failures")
             run.interrupt()
     assert {line["statusCode"] for line in run.lines} == {None}
     assert "refused" in run.lines[0]["error"]
     assert secret in run.errors
 
-    arguments = ("--type", "queued", "--after", cursor_of(client))
+    arguments = ("--type", "queued", "--after", latest_cursor(client))
     with cli.started("webhooks", "listen", "--forward-to", receiver.url, *arguments) as run:
         for number, status in enumerate((500, 302), start=1):
             receiver.status = status
-            send(client)
+            send_email(client)
             wait_for(lambda number=number: len(run.lines) == number, seconds=60, what="the response")
         run.interrupt()
     assert [line["statusCode"] for line in run.lines] == [500, 302]
 
 
 def test_a_terminal_shows_the_secret_and_each_response(cli, client, receiver):
-    arguments = ("--forward-to", receiver.url, "--type", "queued", "--after", cursor_of(client))
+    arguments = ("--forward-to", receiver.url, "--type", "queued", "--after", latest_cursor(client))
     with cli.terminal("webhooks", "listen", *arguments) as terminal:
         terminal.wait_for("Forwarding events")
-        wait_for_request(receiver, send(client))
+        wait_for_request(receiver, send_email(client))
         screen = terminal.wait_for(" ms")
         assert terminal.colour_of("200") == "green"
     assert "Webhook secret: whsec_" in screen
@@ -122,8 +113,8 @@ def test_a_terminal_shows_the_secret_and_each_response(cli, client, receiver):
 
 
 def test_events_that_webhooks_do_not_post_are_forwarded_only_on_request(cli, client, receiver):
-    with cli.started("webhooks", "listen", "--forward-to", receiver.url, "--after", cursor_of(client)) as run:
-        email_id = send(client)
+    with cli.started("webhooks", "listen", "--forward-to", receiver.url, "--after", latest_cursor(client)) as run:
+        email_id = send_email(client)
         wait_for_request(receiver, email_id)
         wait_for(lambda: "email.delivered" in run.output, seconds=60, what="the last event")
         run.interrupt()

@@ -5,12 +5,12 @@ from email import policy
 from email.message import EmailMessage as Parsed
 from email.mime.image import MIMEImage
 from email.mime.text import MIMEText
-from uuid import uuid4
 
 import pytest
 from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection, send_mail
 from postrider_client import ApiError, ConnectionFailed, UnsupportedMessage
 
+from tests.clients.messages import someone
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
@@ -27,10 +27,6 @@ def backend(settings, service):
     settings.POSTRIDER_API_KEY = service.stack.key
     settings.POSTRIDER_URL = service.stack.url
     return settings
-
-
-def someone():
-    return f"ada-{uuid4()}@example.com"
 
 
 def received_message(service, recipient) -> Parsed:

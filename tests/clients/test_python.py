@@ -14,15 +14,12 @@ from postrider_client import Attachment, BatchRecipient, Postrider
 from postrider_client.retries import seconds_after
 
 from tests.clients.faulty import HANG, LOSE, RETRY_CASES, Answer, problem, proxy
+from tests.clients.messages import someone
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 
 FROM = "Demo <hello@demo.example>"
-
-
-def someone():
-    return f"ada-{uuid4()}@example.com"
 
 
 def new_email(**fields):
@@ -121,15 +118,6 @@ def test_all_invalid_fields_are_reported_at_once(client):
     assert str(caught.value).endswith(" 2 more errors.")
     assert (caught.value.status, caught.value.code) == (422, "validation_error")
     assert caught.value.request_id.startswith("req_")
-
-
-def test_a_suppressed_recipient_is_reported(client):
-    to = someone()
-    suppression = client.suppressions.create(to)
-    with pytest.raises(postrider_client.RecipientSuppressed) as caught:
-        client.emails.send(**new_email(to=to))
-    (recipient,) = caught.value.recipients
-    assert (recipient.email, recipient.reason, recipient.suppression_id) == (to, "manual", suppression.id)
 
 
 def test_a_scheduled_email_is_rescheduled_and_cancelled_and_cancelled_again(client):
@@ -260,7 +248,9 @@ def test_an_address_is_suppressed_in_one_stream_only(client):
     assert client.suppressions.list(stream=stream_id).fetch().data == [created]
     with pytest.raises(postrider_client.RecipientSuppressed) as caught:
         client.emails.send(**new_email(to=to, stream=stream_id))
-    assert caught.value.recipients[0].stream == stream_id
+    (recipient,) = caught.value.recipients
+    assert (recipient.email, recipient.reason, recipient.stream) == (to, "manual", stream_id)
+    assert recipient.suppression_id == created.id
     assert client.emails.get(client.emails.send(**new_email(to=to)).id).stream is None
     template = client.templates.create(name="Hi", subject="Hi", html_content="<p>Hi</p>")
     recipients = [BatchRecipient(to), BatchRecipient(someone())]

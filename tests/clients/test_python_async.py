@@ -15,6 +15,7 @@ from postrider_client import AsyncPostrider
 
 from tests.clients.cli import LIBRARY
 from tests.clients.faulty import HANG, LOSE, RETRY_CASES, problem, proxy, relay
+from tests.clients.messages import someone
 
 pytestmark = pytest.mark.stack
 
@@ -41,8 +42,7 @@ def connect(service, url=None, **options):
 
 
 def new_email(**fields):
-    to = f"ada-{uuid4()}@example.com"
-    return {"from_": "hello@demo.example", "to": to, "subject": "Hello", "text": "Hi", **fields}
+    return {"from_": "hello@demo.example", "to": someone(), "subject": "Hello", "text": "Hi", **fields}
 
 
 async def until(condition):

@@ -1,12 +1,12 @@
 """The events of a workspace through the Python library, against the running service."""
 
 import json
-from uuid import uuid4
 
 import pytest
 from postrider_client import Postrider, TimedOut, ValidationError
 
 from tests.clients.faulty import HANG, Answer, proxy
+from tests.clients.messages import latest_cursor, send_email
 
 pytestmark = pytest.mark.stack
 
@@ -20,22 +20,17 @@ EVENT = {
 }
 
 
-def send(client):
-    to = f"ada-{uuid4()}@example.com"
-    return client.emails.send(from_="hello@demo.example", to=to, subject="Hi", text="Hi").id
-
-
 def find(events, email_id):
     return next(event for event in events if event.data["emailId"] == email_id)
 
 
 def test_a_stream_yields_events_while_it_is_open_and_the_list_has_the_same_ones(client):
-    cursor = client.events.list(after="latest").fetch().cursor
+    cursor = latest_cursor(client)
     stream = client.events.stream(after=cursor, types=["queued", "delivered"])
-    first = send(client)
+    first = send_email(client)
     queued = find(stream, first)
     delivered = find(stream, first)
-    second = find(stream, send(client))
+    second = find(stream, send_email(client))
     stream.close()
     assert (queued.event, delivered.type, second.event) == ("queued", "email.delivered", "queued")
     assert delivered.created_at > queued.created_at

@@ -1,13 +1,11 @@
 """`client.inbound` of the Python library: simulated emails, routes and blocks."""
 
-import asyncio
 import re
 from uuid import uuid4
 
 import httpx
 import postrider_client
 import pytest
-from postrider_client import AsyncPostrider
 
 from tests.clients.messages import count_receiving_webhooks, received_message
 from tests.stack.stack import wait_for
@@ -178,16 +176,3 @@ def test_a_domain_receives_and_has_a_record(client):
     assert (receiving.receiving.enabled, receiving.receiving.status) == (True, "pending")
     assert "mx.demo.example" in {record.value for record in receiving.records if record.type == "MX"}
     client.domains.delete(domain.id)
-
-
-def test_the_asynchronous_client_simulates_and_reads(service, address, route):
-    async def simulate():
-        async with AsyncPostrider(service.test_key, base_url=service.stack.url) as client:
-            stored = await client.inbound.emails.simulate(recipient=address, raw=received_message(to=address))
-            while (email := await client.inbound.emails.get(stored.id)).status == "stored":
-                await asyncio.sleep(0.1)
-            return email, await client.inbound.emails.raw(email.id)
-
-    email, source = asyncio.run(asyncio.wait_for(simulate(), 60))
-    assert (email.status, email.route_id) == ("processed", route.id)
-    assert b"Where is my order?" in source

@@ -1,32 +1,26 @@
 """Webhooks in the Python library: requests of the running service are verified by a receiver."""
 
-from uuid import uuid4
-
 import pytest
 from postrider_client import NotFound, WebhookVerificationError, verify_webhook
 
+from tests.clients.messages import send_email
 from tests.clients.receiver import wait_for_request
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 
 
-def send(client):
-    fields = {"from_": "hello@demo.example", "to": f"ada-{uuid4()}@example.com", "subject": "Hi", "text": "Hi"}
-    return client.emails.send(**fields).id
-
-
 def test_requests_of_the_service_are_verified_before_and_after_the_secret_is_rotated(client, receiver):
     webhook = client.webhooks.create(url=receiver.url, events=["delivered"])
     assert webhook.secret not in repr(webhook)
-    email_id = send(client)
+    email_id = send_email(client)
     headers, body = wait_for_request(receiver, email_id)
     event = client.webhooks.verify(body, headers, webhook.secret)
     assert (event.event, event.data["emailId"]) == ("delivered", email_id)
     assert verify_webhook(body, headers["x-service-signature"], webhook.secret) == event
 
     newer = client.webhooks.rotate_secret(webhook.id).secret
-    headers, body = wait_for_request(receiver, send(client))
+    headers, body = wait_for_request(receiver, send_email(client))
     for secret in (newer, webhook.secret):
         assert verify_webhook(body, headers, secret)
     assert verify_webhook(body, headers["x-service-signature"], newer)

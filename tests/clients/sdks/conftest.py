@@ -106,15 +106,12 @@ def assert_everything_arrived(stack: Stack, *, prefix: str) -> None:
             assert text in body.get_content()
 
 
-def unsubscribe_with_one_click(stack: Stack, message: EmailMessage) -> None:
-    """Unsubscribe as a mail program does (RFC 8058)."""
+def unsubscribe_with_one_click(stack: Stack, message: EmailMessage, *, stream: str) -> list[tuple[str, str]]:
+    """Unsubscribe from a stream as a mail program does (RFC 8058); return its suppressed addresses and the reasons."""
+    assert message["List-Id"].strip(" <>").startswith(f"{stream}.")
     path = urlsplit(str(message["List-Unsubscribe"]).strip(" <>")).path
     request = urllib.request.Request(f"{stack.url}{path}", b"List-Unsubscribe=One-Click", method="POST")
     with urllib.request.urlopen(request, timeout=30) as response:
         assert response.status == 200
-
-
-def suppressed_in(stack: Stack, stream: str) -> list[tuple[str, str]]:
-    """Return the addresses and reasons of the suppressions of a stream."""
     rows = stack.call("GET", f"/suppressions?stream={stream}").body["data"]
     return [(row["email"], row["reason"]) for row in rows]
