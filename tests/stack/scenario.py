@@ -12,7 +12,7 @@ import smtplib
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -192,31 +192,26 @@ class Scenario:
     def report_bounce(self, message: ReceivedMessage) -> None:
         """Send a bounce to the receiver until it answers 250, as a mail host would."""
         report = dsn(message.recipient)
-        deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
-        while True:
-            with suppress(OSError, smtplib.SMTPException):
-                code, text = self._submit(report, message.sender)
-                assert code // 100 != 5, f"a report was permanently rejected: {code} {text!r}"
-                if code == 250:
-                    self.ledger.reports.add(message_id_of(message))
-                    return
-            assert time.monotonic() < deadline, "the report was never accepted"
-            time.sleep(0.1)
+        self._until_accepted(lambda: self._submit(report, message.sender), "the report")
+        self.ledger.reports.add(message_id_of(message))
 
     def receive(self, tenant: Tenant) -> None:
         """Send an email to a workspace until the receiver answers 250, as a mail host would."""
         message_id = f"<{next(self.numbers)}@example.com>"
         source = f"From: ada@example.com\r\nSubject: {tenant.marker}\r\nMessage-ID: {message_id}\r\n\r\nHello\r\n"
+        self._until_accepted(lambda: self._submit(source.encode(), tenant.address), "the email")
+        self.ledger.record_received(source.encode(), message_id=message_id, recipients={tenant.address: tenant.id})
+
+    def _until_accepted(self, submit: Callable[[], tuple[int, bytes]], what: str) -> str:
+        """Submit over SMTP until the answer is 250; return its text."""
         deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
         while True:
             with suppress(OSError, smtplib.SMTPException):
-                code, text = self._submit(source.encode(), tenant.address)
-                assert code // 100 != 5, f"an email was permanently refused: {code} {text!r}"
+                code, text = submit()
+                assert code // 100 != 5, f"{what} was permanently refused: {code} {text!r}"
                 if code == 250:
-                    recipients = {tenant.address: tenant.id}
-                    self.ledger.record_received(source.encode(), message_id=message_id, recipients=recipients)
-                    return
-            assert time.monotonic() < deadline, "the email was never accepted"
+                    return text.decode()
+            assert time.monotonic() < deadline, f"{what} was never accepted"
             time.sleep(0.1)
 
     def _submit(self, report: bytes, to: str) -> tuple[int, bytes]:
@@ -231,16 +226,8 @@ class Scenario:
         head = f"From: hello@{tenant.domain}\r\nSubject: About {tenant.marker}\r\n"
         key = f"Idempotency-Key: key-{next(self.numbers)}\r\n"
         source = f"{head}{key}\r\n{tenant.marker}\r\n".encode()
-        deadline = time.monotonic() + CALL_TIMEOUT_SECONDS
-        while True:
-            with suppress(OSError, smtplib.SMTPException):
-                code, text = self._submit_email(tenant, source, addresses)
-                assert code // 100 != 5, f"a message was permanently refused: {code} {text!r}"
-                if code == 250:
-                    email_id = text.decode().split()[3]
-                    return self.ledger.record_accepted(email_id, workspace=tenant.id, addresses=addresses)
-            assert time.monotonic() < deadline, "the message was never accepted"
-            time.sleep(0.1)
+        text = self._until_accepted(lambda: self._submit_email(tenant, source, addresses), "the message")
+        return self.ledger.record_accepted(text.split()[3], workspace=tenant.id, addresses=addresses)
 
     def _submit_email(self, tenant: Tenant, source: bytes, addresses: tuple[str, ...]) -> tuple[int, bytes]:
         with smtplib.SMTP("127.0.0.1", int(self.stack.environment["SUBMISSION_PORTS"]), timeout=20) as client:
@@ -322,7 +309,6 @@ def running_scenario(
         scenario.tenants = [_demo_tenant(scenario), _other_tenant(scenario)]
         for tenant in scenario.tenants:
             _set_up_tenant(scenario, tenant)
-        wait_for(lambda: _listens(int(inbound["INBOUND_PORT"])), seconds=30, what="the receiver of reports")
         yield scenario
 
 
@@ -382,12 +368,6 @@ def _create_template(scenario: Scenario, tenant: Tenant, *, name: str, paragraph
     body = {"name": name, "subject": f"{tenant.marker} for {{{{name}}}}", "htmlContent": html}
     _, template = scenario.call(tenant, "POST", "/templates", body)
     return str(template["id"])
-
-
-def _listens(port: int) -> bool:
-    with suppress(OSError), smtplib.SMTP("127.0.0.1", port, timeout=2):
-        return True
-    return False
 
 
 def recover_after_failpoint(scenario: Scenario, name: str, point: str, *, is_deadly: bool) -> Future[None]:

@@ -2,11 +2,10 @@
 
 import os
 import signal
-import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Self
@@ -14,7 +13,7 @@ from typing import Self
 import pytest
 
 from tests.stack.servers import running_server
-from tests.stack.stack import Stack, free_port, listens, running_stack, wait_for
+from tests.stack.stack import Stack, answers_200, free_port, listens, running_stack, wait_for
 from tests.standards.tools import program
 
 pytestmark = pytest.mark.stack
@@ -151,12 +150,4 @@ def proxy(folder: Path, **ports: int) -> Iterator[None]:
 
 def start(stack: Stack, name: str, port: int) -> None:
     stack.start(name, PORT=str(port))
-    wait_for(lambda: is_ready(port), seconds=60, what="the server is ready")
-
-
-def is_ready(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 2):
-        connection = HTTPConnection("127.0.0.1", port, timeout=5)
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    return False
+    wait_for(lambda: answers_200(f"http://127.0.0.1:{port}/readyz"), seconds=60, what="the server is ready")
