@@ -11,15 +11,13 @@ by the next host returns as a bounce to its return path, also by the routes.
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Self
 
-from tests.stack.stack import free_port
-from tests.standards.tools import DEBIAN, library, program_of_package
+from tests.stack.stack import free_port, wait_for
+from tests.standards.tools import DEBIAN, greets, library, program_of_package
 
 START_SECONDS = 15.0
 PROGRAM = "usr/sbin/exim4"
@@ -114,10 +112,8 @@ class Exim:
     def start(self) -> None:
         """Start Exim and wait until it accepts connections."""
         self._run("-bd", "-q1s")
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
+        log = self._directory / "mainlog"
+        wait_for(lambda: greets(self.port), seconds=START_SECONDS, what="Exim greets clients", log=log)
 
     def log(self) -> str:
         path = self._directory / "mainlog"
@@ -145,13 +141,6 @@ class Exim:
     def _pid(self) -> int | None:
         path = self._directory / "pid"
         return int(path.read_text()) if path.exists() else None
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-                return connection.recv(3) == b"220"
-        except OSError:
-            return False
 
     def _run(self, *arguments: str) -> None:
         line = [str(self._directory / "exim4"), "-C", str(self._directory / "conf"), *arguments]

@@ -11,17 +11,15 @@ import json
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 
-from tests.stack.stack import free_port
-from tests.standards.tools import DEBIAN, program
+from tests.stack.stack import free_port, wait_for
+from tests.standards.tools import DEBIAN, greets, program
 
 START_SECONDS = 15.0
 # The services for relaying and bouncing: name, type, private, unprivileged, chroot, wakeup, processes, command.
@@ -80,10 +78,8 @@ class Postfix:
     def start(self) -> None:
         """Start Postfix, with its earlier queue, and wait until it accepts connections."""
         self._run(self._postfix, "start")
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
+        log = self._directory / "log"
+        wait_for(lambda: greets(self.port), seconds=START_SECONDS, what="Postfix greets clients", log=log)
 
     def stop(self) -> None:
         self._run(self._postfix, "stop")
@@ -92,15 +88,6 @@ class Postfix:
         """Return the queue in the form of postqueue(1): queue_id, queue_name, sender, recipients with delay_reason."""
         listed = self._run("postqueue", "-j").stdout
         return [json.loads(line) for line in listed.splitlines()]
-
-    def flush(self) -> None:
-        """Retry deferred messages at once."""
-        self._run("postqueue", "-f")
-
-    def set(self, name: str, value: str) -> None:
-        """Change a line of main.cf of the running Postfix."""
-        self._run("postconf", "-e", f"{name} = {value}")
-        self._run(self._postfix, "reload")
 
     def log(self) -> str:
         path = self._directory / "log"
@@ -147,13 +134,6 @@ class Postfix:
             "smtpd_tls_security_level": "none",
             "biff": "no",
         }
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-                return connection.recv(3) == b"220"
-        except OSError:
-            return False
 
     def _run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         line = [command, "-c", str(self._configuration), *arguments]

@@ -9,11 +9,10 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Self
 
-from tests.stack.stack import free_port, listens
+from tests.stack.stack import free_port, listens, wait_for
 from tests.standards.tools import DEBIAN, program
 
 START_SECONDS = 60.0
@@ -70,11 +69,10 @@ class Rspamd:
             options |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
         self._process = subprocess.Popen([self._program, "-f", "-c", str(self._directory / "conf")], **options)
         try:
-            deadline = time.monotonic() + START_SECONDS
-            while not all(map(listens, self._ports)):
-                assert time.monotonic() < deadline, self.log()
-                assert self._process.poll() is None, self.log()
-                time.sleep(0.05)
+            wait_for(
+                lambda: all(map(listens, self._ports)), seconds=START_SECONDS, what="rspamd listens",
+                server=self._process, log=self._directory / "log",
+            )  # fmt: skip
         except BaseException:
             self.__exit__()
             raise

@@ -8,6 +8,7 @@ import fcntl
 import functools
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,6 +124,15 @@ def node(script: Path, *arguments: str, given: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def greets(port: int) -> bool:
+    """Return whether an SMTP server on the port on loopback greets its clients."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            return connection.recv(3) == b"220"
+    except OSError:
+        return False
 
 
 def _found(name: str) -> str | None:
