@@ -50,7 +50,7 @@ def test_an_invalid_cursor_or_key_ends_the_program(cli):
 def test_a_terminal_shows_one_line_for_each_event(cli, client):
     with cli.terminal("tail", "--after", latest_cursor(client)) as terminal:
         email = client.emails.get(send_email(client))
-        terminal.wait_for("delivered")
+        terminal.wait_for(f"delivered  {email.to}")
         assert terminal.text.count(email.to) >= 2
         assert terminal.colour_of("delivered") == "green"
         terminal.type("\x03")
