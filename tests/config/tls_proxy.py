@@ -13,6 +13,13 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 FORWARDED = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
 
 
+class Quiet:
+    """Part of a request handler: it writes no line for a request."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 class TlsProxy:
     """forwarded: the headers that the proxy adds. upstream: the port of the server behind it."""
 
@@ -21,7 +28,7 @@ class TlsProxy:
         self.upstream = 0
         proxy = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 connection = http.client.HTTPConnection("127.0.0.1", proxy.upstream, timeout=10)
                 connection.request("GET", self.path, headers={**dict(self.headers), **proxy.forwarded})
@@ -33,20 +40,16 @@ class TlsProxy:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_: object) -> None:
-                pass
-
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_port
 
 
-class SilentHandler(WSGIRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
+class QuietWsgiHandler(Quiet, WSGIRequestHandler):
+    pass
 
 
-class OtherSite(BaseHTTPRequestHandler):
+class OtherSite(Quiet, BaseHTTPRequestHandler):
     """A web server that is not Postrider."""
 
     def do_GET(self) -> None:
@@ -54,14 +57,11 @@ class OtherSite(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"<h1>Welcome to nginx!</h1>")
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @contextmanager
 def serving(server: ThreadingHTTPServer | ThreadedWSGIServer) -> Iterator[int]:
     """Run a server in a thread; yield its port."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield server.server_port
@@ -74,7 +74,7 @@ def serving(server: ThreadingHTTPServer | ThreadedWSGIServer) -> Iterator[int]:
 @contextmanager
 def web_server() -> Iterator[int]:
     """Run the service of this process in a thread, with its settings; yield the port."""
-    server = ThreadedWSGIServer(("127.0.0.1", 0), SilentHandler)
+    server = ThreadedWSGIServer(("127.0.0.1", 0), QuietWsgiHandler)
     server.set_app(WSGIHandler())
     with serving(server) as port:
         yield port

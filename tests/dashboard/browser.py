@@ -1,16 +1,17 @@
 """Debian's Chromium, with a record of console errors and dialogs."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
+from tests.config.tls_proxy import Quiet, serving
 from tests.conftest import IS_FULL_RUN
 from workspaces.models import User
 
@@ -93,8 +94,20 @@ def sign_in(visit: Visit, email: str) -> None:
 
 
 @contextmanager
+def visited(browser: Browser, base_url: str, **options: Any) -> Iterator[Visit]:
+    """Open a page in a context with these options, such as the size of a phone."""
+    context = browser.new_context(**options)
+    yield Visit(context, base_url)
+    context.close()
+
+
+@contextmanager
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
+    if not CHROMIUM.exists():
+        pytest.fail(f"The browser tests need {CHROMIUM}; on Debian, apt-get install chromium brings it.")
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Django refuses the database to a thread with a running event loop, and playwright keeps one.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
             yield browser
@@ -107,7 +120,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
     """Run a third-party server; yield its URL and the list of requested paths."""
     requested: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             requested.append(self.path)
             self.send_error(404)
@@ -115,15 +128,5 @@ def listener() -> Iterator[tuple[str, list[str]]]:
         def do_POST(self) -> None:
             self.do_GET()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", requested
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        yield f"http://127.0.0.1:{port}", requested

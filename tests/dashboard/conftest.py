@@ -1,3 +1,5 @@
+import csv
+import io
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
@@ -6,7 +8,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils.html import strip_tags
 
 import config.urls  # noqa: F401 - registers the pages of both sites
@@ -19,8 +23,8 @@ from inbound.inbox.models import CaughtMail
 from lib.ids import new_id
 from receiving import content
 from receiving.models import Message, ReceivedEmail
-from tests.conftest import Account
-from tests.dashboard.browser import CHROMIUM, LOOKS, Visit, chromium
+from tests.conftest import Account, make_account
+from tests.dashboard.browser import LOOKS, chromium, visited
 from workspaces.models import User, Workspace
 
 
@@ -145,6 +149,17 @@ def make_received(
     return ReceivedEmail.objects.create(workspace=workspace, message=message, size=len(source), **values)
 
 
+def count_queries(call: Callable[[], object]) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        call()
+    return len(queries)
+
+
+def csv_rows(response: Any) -> list[dict[str, str]]:
+    """Return the rows of an export by the names of their columns."""
+    return list(csv.DictReader(io.StringIO(b"".join(response).decode(), newline="")))
+
+
 def shown_text(response: Any) -> str:
     """Return the text of a page without tags and repeated spaces."""
     return " ".join(strip_tags(response.content.decode()).split())
@@ -154,6 +169,12 @@ def signed_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def account(db: None) -> Account:
+    """Alice's workspace with a plan that limits it, for browsers."""
+    return make_account("alice", plan="pro")
 
 
 @pytest.fixture
@@ -180,33 +201,28 @@ def _fresh_throttles(monkeypatch: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _inbox_transport(settings: Any) -> None:
+def _trial_settings(settings: Any) -> None:
     settings.DELIVERY_TRANSPORT = "inbox"
+    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
     settings.SIGNUP = "open"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    if not CHROMIUM.exists():
-        pytest.fail(f"The browser tests need {CHROMIUM}; on Debian, apt-get install chromium brings it.")
-    # Django refuses the database to a thread with a running event loop, and playwright keeps one.
-    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with chromium() as opened:
         yield opened
 
 
 @pytest.fixture
 def visit(browser, live_server):
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    yield Visit(context, live_server.url)
-    context.close()
+    with visited(browser, live_server.url, viewport={"width": 1280, "height": 800}) as visit:
+        yield visit
 
 
 @pytest.fixture
 def phone(browser, live_server):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    yield Visit(context, live_server.url)
-    context.close()
+    with visited(browser, live_server.url, viewport={"width": 390, "height": 844}, color_scheme="dark") as visit:
+        yield visit
 
 
 # One look is enough in most runs: page_problems (axe.py) also measures the width of a phone.
@@ -214,8 +230,6 @@ def phone(browser, live_server):
 def look(request, browser, live_server):
     """A desktop and a phone; `look.name` names the combination with light or dark mode, for screenshots."""
     width, scheme = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    visit = Visit(context, live_server.url)
-    visit.name = f"{width}-{scheme}"
-    yield visit
-    context.close()
+    with visited(browser, live_server.url, viewport={"width": width, "height": 900}, color_scheme=scheme) as visit:
+        visit.name = f"{width}-{scheme}"
+        yield visit

@@ -11,7 +11,7 @@ from emails.models import Attachment, Email, Recipient
 from events.models import Event
 from inbound.inbox.models import CaughtMail
 from suppressions.services import suppress_address
-from tests.conftest import make_account, make_domain
+from tests.conftest import make_domain
 from tests.dashboard.axe import page_problems, violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import make_email
@@ -22,12 +22,6 @@ from tests.emails.builders import accept
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 TALL = "<body style='margin: 0'><h1>Your receipt</h1><div style='height: 1800px'></div><p>The end</p></body>"
-
-
-@pytest.fixture
-def account(settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-    return make_account("alice", plan="pro")
 
 
 def mixed_email(workspace) -> Email:

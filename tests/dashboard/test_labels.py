@@ -211,8 +211,7 @@ class TestPages:
         re.IGNORECASE | re.MULTILINE | re.VERBOSE,
     )
 
-    def test_show_marked_texts_no_english_sentence_in_german_and_known_icons(self, alice, owner, settings, monkeypatch):
-        settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+    def test_show_marked_texts_no_english_sentence_in_german_and_known_icons(self, alice, owner, monkeypatch):
         Workspace.objects.update(plan="pro")
         paths = paths_of(fill_workspace(alice))
         sentences = english_sentences()

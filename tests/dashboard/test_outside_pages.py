@@ -4,7 +4,7 @@ import pytest
 
 from tests.conftest import make_account
 from tests.dashboard.axe import page_problems
-from tests.dashboard.browser import Visit
+from tests.dashboard.browser import Visit, visited
 from tests.dashboard.conftest import signed_in
 from tests.dashboard.guests import PAGES, Guest
 from tests.stack.stack import free_port
@@ -36,11 +36,9 @@ def test_pages_are_accessible(browser, live_server, look):
     """Half of the pages on a desktop, the others on a phone."""
     problems = []
     for name, (open_page, status) in list(PAGES.items())[list(LOOKS).index(look) :: len(LOOKS)]:
-        context = browser.new_context(**LOOKS[look], bypass_csp=True)
-        visit = Visit(context, live_server.url)
-        open_page(Guest(visit, make_account(name)))
-        problems += problems_of(visit, name, status=status)
-        context.close()
+        with visited(browser, live_server.url, **LOOKS[look], bypass_csp=True) as visit:
+            open_page(Guest(visit, make_account(name)))
+            problems += problems_of(visit, name, status=status)
 
     assert not problems, "\n".join(problems)
 
@@ -50,16 +48,16 @@ def test_pages_are_accessible(browser, live_server, look):
 def test_pages_without_a_database_are_accessible(browser, tmp_path, look):
     account = make_account("alice")
     reader, session = make_reader(account.workspace), signed_in(account.owner).cookies["session"].value
-    context = browser.new_context(**LOOKS[look], bypass_csp=True)
-    with web(tmp_path, database_url(free_port())) as url:
-        visit = Visit(context, url)
+    with (
+        web(tmp_path, database_url(free_port())) as url,
+        visited(browser, url, **LOOKS[look], bypass_csp=True) as visit,
+    ):
         visit.go(reader.unsubscribe_path)
         with visit.page.expect_navigation():
             visit.page.get_by_role("button").click()
         problems = problems_of(visit, f"unsubscribe-later-{look}", status=503)
-        context.add_cookies([{"name": "session", "value": session, "url": url}])
+        visit.page.context.add_cookies([{"name": "session", "value": session, "url": url}])
         visit.go("/dashboard/")
         problems += problems_of(visit, f"503-{look}", status=503)
-        context.close()
 
     assert not problems, "\n".join(problems)

@@ -32,8 +32,7 @@ COLORS = """() => [...document.querySelectorAll("canvas[data-chart]")].flatMap((
 
 
 @pytest.fixture
-def account(settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+def account():
     account = make_account("alice", plan="pro")
     fill_workspace(account)
     Workspace.objects.update(created_at=datetime.now(UTC) - timedelta(days=60))

@@ -8,7 +8,7 @@ from django.test.testcases import LiveServerThread
 from playwright.sync_api import Response
 
 from tests.conftest import make_account
-from tests.dashboard.browser import Visit, sign_in
+from tests.dashboard.browser import sign_in, visited
 from tests.dashboard.conftest import make_email
 from tests.dashboard.page_weight import FIRST_VISIT, REPEAT_VISIT, weigh
 from tests.dashboard.routes import PAGES, paths_of
@@ -33,9 +33,8 @@ def server(collected):
 
 @pytest.fixture
 def visit(browser, server):
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    yield Visit(context, server)
-    context.close()
+    with visited(browser, server, viewport={"width": 1280, "height": 800}) as visit:
+        yield visit
 
 
 # Each page with other scripts or styles than the lists and forms.

@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
-from tests.conftest import make_account
 from tests.dashboard.axe import page_problems
 from tests.dashboard.browser import Visit, sign_in, use_session
 from tests.dashboard.conftest import signed_in
@@ -38,12 +37,6 @@ LISTS = [
     "workspaces_membership_changelist",
 ]
 LANGUAGES = ["en", pytest.param("de", marks=pytest.mark.long)]
-
-
-@pytest.fixture
-def account(settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-    return make_account("alice", plan="pro")
 
 
 def walk(visit: Visit, paths: dict[str, str], *, language: str = "en") -> list[str]:

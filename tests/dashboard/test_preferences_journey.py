@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.conftest import make_account
-from tests.dashboard.browser import Visit, sign_in
+from tests.dashboard.browser import sign_in, visited
 from tests.dashboard.conftest import make_email
 from workspaces.models import ApiKey, User
 
@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def nepal(browser, live_server):
     """A browser in Kathmandu."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, timezone_id="Asia/Kathmandu")
-    yield Visit(context, live_server.url)
-    context.close()
+    window = {"width": 1280, "height": 800}
+    with visited(browser, live_server.url, viewport=window, timezone_id="Asia/Kathmandu") as visit:
+        yield visit
 
 
 def test_a_member_accepts_the_time_zone_of_the_browser(nepal):
@@ -40,12 +40,9 @@ def test_a_member_accepts_the_time_zone_of_the_browser(nepal):
 
 
 def test_a_browser_in_utc_gets_no_suggestion(browser, live_server):
-    context = browser.new_context(timezone_id="UTC")
-    visit = Visit(context, live_server.url)
-    sign_in(visit, make_account("alice").owner.email)
-
-    expect(visit.page.locator("[data-time-zone]")).to_be_hidden()
-    context.close()
+    with visited(browser, live_server.url, timezone_id="UTC") as visit:
+        sign_in(visit, make_account("alice").owner.email)
+        expect(visit.page.locator("[data-time-zone]")).to_be_hidden()
 
 
 def test_a_member_chooses_a_zone_and_enters_a_time_in_it(visit):

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from emails.models import Email
-from tests.conftest import make_account, make_domain
+from tests.conftest import make_domain
 from tests.dashboard.axe import violations
 from tests.dashboard.browser import sign_in
 from tests.dashboard.conftest import make_caught, make_email
@@ -15,11 +15,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 # More than a few refreshes on a loaded machine.
 PATIENCE = 60_000
-
-
-@pytest.fixture
-def account():
-    return make_account("alice", plan="pro")
 
 
 def test_an_email_becomes_delivered_while_its_owner_watches(visit, account):

@@ -17,8 +17,7 @@ from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_failing_endpoint_is_understood_and_replayed(visit, settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+def test_a_failing_endpoint_is_understood_and_replayed(visit):
     account = make_account("alice")
     email = make_email(account.workspace, subject="Your receipt")
     sign_in(visit, account.owner.email)

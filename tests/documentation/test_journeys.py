@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from emails.models import Email
 from tests.conftest import make_account, make_domain, make_key
 from tests.dashboard import axe
-from tests.dashboard.browser import LOOKS, Visit, chromium
+from tests.dashboard.browser import LOOKS, chromium, visited
 from tests.documentation.test_pages import PATHS, response_to
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -17,27 +17,23 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture(scope="module")
 def browser():
-    # Django refuses the database to a thread with a running event loop, and playwright keeps one.
-    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with chromium() as opened:
         yield opened
 
 
 @pytest.fixture
 def visit(browser, live_server):
-    with visited(browser, live_server, look=(1440, "light")) as visit:
+    with documentation_in(browser, live_server, look=(1440, "light")) as visit:
         yield visit
 
 
 @contextmanager
-def visited(browser, live_server, *, look):
+def documentation_in(browser, live_server, *, look):
     """Yield a page without complaints in a look: its width and its color scheme."""
     width, scheme = look
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(60_000)
-    visit = Visit(context, live_server.url)
-    yield visit
-    context.close()
+    with visited(browser, live_server.url, viewport={"width": width, "height": 900}, color_scheme=scheme) as visit:
+        visit.page.context.set_default_timeout(60_000)
+        yield visit
     assert visit.complaints == []
 
 
@@ -50,7 +46,7 @@ def longest_pages():
 @pytest.mark.parametrize("pages", [longest_pages, pytest.param(lambda: PATHS, marks=pytest.mark.long, id="all_pages")])
 @pytest.mark.parametrize("look", LOOKS)
 def test_the_pages_are_accessible_and_fit_the_screen(browser, live_server, look, pages):
-    with visited(browser, live_server, look=look) as visit:
+    with documentation_in(browser, live_server, look=look) as visit:
         problems = []
         for path in pages():
             page = visit.go(path)
@@ -62,7 +58,7 @@ def test_the_pages_are_accessible_and_fit_the_screen(browser, live_server, look,
 
 
 def test_the_contents_open_on_a_narrow_screen_and_the_theme_of_the_dashboard_applies(browser, live_server):
-    with visited(browser, live_server, look=(390, "light")) as visit:
+    with documentation_in(browser, live_server, look=(390, "light")) as visit:
         visit.page.context.add_init_script("localStorage.setItem('adminTheme', JSON.stringify('dark'))")
         page = visit.go("/docs/")
         page.get_by_role("button", name="Contents").click()

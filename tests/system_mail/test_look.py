@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.dashboard.axe import violations
-from tests.dashboard.browser import LOOKS, Visit, chromium
+from tests.dashboard.browser import LOOKS, chromium, visited
 from tests.system_mail.test_html import TEXTS, rendered
 
 DEFAULT, BRIGHT, DARK, MIDDLE = "#4f46e5", "#fde047", "#14532d", "#767676"
@@ -15,8 +15,8 @@ DEFAULT, BRIGHT, DARK, MIDDLE = "#4f46e5", "#fde047", "#14532d", "#767676"
 def test_is_accessible_in_every_mode(settings, look):
     width, scheme = look
     problems = []
-    with chromium() as browser:
-        visit = Visit(browser.new_context(viewport={"width": width, "height": 700}, color_scheme=scheme), "")
+    window = {"width": width, "height": 700}
+    with chromium() as browser, visited(browser, "", viewport=window, color_scheme=scheme) as visit:
         for color in (DEFAULT, BRIGHT, DARK, MIDDLE):
             settings.SYSTEM_COLOR = color
             for kind, text in TEXTS if color == DEFAULT else TEXTS[:1]:

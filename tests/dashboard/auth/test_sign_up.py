@@ -62,7 +62,7 @@ class TestOpen:
 @pytest.mark.django_db
 class TestClosed:
     @pytest.fixture(autouse=True)
-    def _closed(self, settings, _inbox_transport):
+    def _closed(self, settings, _trial_settings):
         settings.SIGNUP = "closed"
 
     def test_nothing_is_created_or_offered(self, client):

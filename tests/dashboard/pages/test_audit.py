@@ -1,9 +1,7 @@
-import csv
-import io
-
 from dashboard.pages.audit import CATEGORIES
 from lib.coded_texts import CodedText
 from tests.conftest import PASSWORD, make_key
+from tests.dashboard.conftest import csv_rows
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import AuditEntry
 from workspaces.services import create_workspace
@@ -16,7 +14,7 @@ def acts(owner, query: str = "") -> list[str]:
 
 
 def export(owner, query: str = "") -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(b"".join(owner.get(f"{PAGE}export/{query}")).decode())))
+    return csv_rows(owner.get(f"{PAGE}export/{query}"))
 
 
 def test_every_action_has_one_category():

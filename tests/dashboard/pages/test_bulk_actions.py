@@ -1,4 +1,3 @@
-import csv
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,7 +7,7 @@ from emails.models import Email
 from lib.ids import new_id
 from suppressions.models import Suppression
 from tests.conftest import make_domain
-from tests.dashboard.conftest import make_email, shown_text
+from tests.dashboard.conftest import csv_rows, make_email, shown_text
 from tests.emails.builders import accept
 from workspaces.models import AuditEntry
 
@@ -103,9 +102,8 @@ class TestExport:
         make_email(alice.workspace, subject="Other")
         foreign = make_email(bob.workspace, subject="Foreign")
 
-        response = post(owner, "export", [chosen, foreign])
+        rows = csv_rows(post(owner, "export", [chosen, foreign]))
 
-        rows = list(csv.DictReader(b"".join(response).decode().splitlines()))
         assert [row["subject"] for row in rows] == ["Chosen"]
 
 

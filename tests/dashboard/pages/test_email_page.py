@@ -8,7 +8,7 @@ from dashboard.pages.emails.timeline import read_timeline
 from emails.models import Attachment, Email, Recipient
 from events.models import Event
 from suppressions.services import suppress_address
-from tests.dashboard.conftest import make_email
+from tests.dashboard.conftest import count_queries, make_email
 from tests.dashboard.scenario import failed_email, make_template
 from tests.emails.builders import deliver_all, send
 from tests.events.feed import publish_committed
@@ -17,9 +17,12 @@ from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook, delete_webhook
 
 
-@pytest.fixture(autouse=True)
-def _webhooks_anywhere(settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+def make_events(email: Email, *rows: tuple[float, str, str]) -> None:
+    """Replace the events of an email. rows: the seconds since its acceptance, the kind, and the recipient if any."""
+    email.events.all().delete()
+    for seconds, kind, to in rows:
+        at = email.created_at + timedelta(seconds=seconds)
+        Event.objects.create(email=email, kind=kind, payload={"to": to} if to else {}, created_at=at)
 
 
 class TestMessage:
@@ -163,15 +166,13 @@ class TestSurroundings:
 
     def test_events_are_grouped_by_recipient_with_the_time_since_the_acceptance(self, owner, alice):
         email = make_email(alice.workspace)
-        email.events.all().delete()
-        for second, kind, to in (
+        make_events(
+            email,
             (0, "queued", ""), (0.4, "sent", "ada@example.com"), (1, "sent", "bo@example.com"),
             (3, "delivered", "ada@example.com"), (61, "deferred", "bo@example.com"),
             (7_300, "opened", "ada@example.com"),
             (200_000, "delivered", "bo@example.com"),
-        ):  # fmt: skip
-            at = email.created_at + timedelta(seconds=second)
-            Event.objects.create(email=email, kind=kind, payload={"to": to} if to else {}, created_at=at)
+        )  # fmt: skip
 
         response = owner.get(f"/dashboard/emails/{email.id}/")
 
@@ -188,10 +189,7 @@ class TestSurroundings:
 
     def test_a_single_recipient_has_one_list_in_order(self, owner, alice):
         email = make_email(alice.workspace)
-        email.events.all().delete()
-        for second, kind, to in ((0, "queued", ""), (2, "sent", "ada@example.com"), (5, "cancelled", "")):
-            at = email.created_at + timedelta(seconds=second)
-            Event.objects.create(email=email, kind=kind, payload={"to": to} if to else {}, created_at=at)
+        make_events(email, (0, "queued", ""), (2, "sent", "ada@example.com"), (5, "cancelled", ""))
 
         (group,) = read_timeline(email).groups
 
@@ -210,8 +208,7 @@ class TestSurroundings:
     def test_the_number_of_queries_does_not_grow(self, owner, alice, api):
         create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
         email = Email.objects.get(id=send(api))
-        with CaptureQueriesContext(connection) as before:
-            owner.get(f"/dashboard/emails/{email.id}/")
+        before = count_queries(lambda: owner.get(f"/dashboard/emails/{email.id}/"))
         Recipient.objects.bulk_create(
             Recipient(email=email, kind="to", position=place, address=f"{place}@example.com", state="sent")
             for place in range(1, 50)
@@ -223,7 +220,7 @@ class TestSurroundings:
             page = owner.get(f"/dashboard/emails/{email.id}/")
 
         assert page.context["timeline"].has_more
-        assert len(after) <= len(before) + 1
+        assert len(after) <= before + 1
 
     def test_a_neighbour_is_read_along_the_index(self, owner, alice):
         emails = [make_email(alice.workspace) for _ in range(40)]

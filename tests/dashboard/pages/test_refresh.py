@@ -16,8 +16,7 @@ REFRESHED = (
 
 
 @pytest.fixture
-def objects(alice, settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
+def objects(alice):
     return fill_workspace(alice)
 
 

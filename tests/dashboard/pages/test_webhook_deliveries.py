@@ -14,11 +14,6 @@ from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEv
 from webhooks.services import create_webhook
 
 
-@pytest.fixture(autouse=True)
-def _anywhere(settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-
-
 @pytest.fixture
 def webhook(alice) -> Webhook:
     return create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered", "bounced"])[0]

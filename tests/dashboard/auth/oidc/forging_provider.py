@@ -2,7 +2,6 @@
 
 import functools
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, OctKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
+from tests.config.tls_proxy import Quiet, serving
 from tests.dashboard.auth.oidc.real_provider import CLIENT_ID
 
 ANY = JWSRegistry(algorithms=list(JWSRegistry.algorithms), strict_check_header=False)
@@ -98,7 +98,7 @@ def _keys() -> dict[str, Any]:
 
 @contextmanager
 def forging_provider() -> Iterator[ForgingProvider]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             url = urlsplit(self.path)
@@ -117,22 +117,13 @@ def forging_provider() -> Iterator[ForgingProvider]:
         def date_time_string(self, timestamp: float | None = None) -> str:
             return super().date_time_string(time.time() + provider.clock_ahead_seconds)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     # A hanging response must not delay the end of a test.
     server.block_on_close = False
     provider = ForgingProvider(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with serving(server):
         yield provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def shared_secret(text: str) -> OctKey:
