@@ -4,23 +4,19 @@ import pytest
 from django.db.models.functions import Now
 
 from alerts.models import Alert
-from alerts.services import create_alert
 from domains.models import DkimKey, Domain
-from emails.models import Attachment, Email
+from emails.models import Email
 from inbound.inbox.models import CaughtMail
-from receiving.models import SHARED, InboundRoute, ReceivedEmail, SenderBlock
-from receiving.services import block_sender, create_route
+from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
 from streams.models import Stream
-from streams.services import create_stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 from templates_app.models import Template
-from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain, make_key
 from tests.dashboard.conftest import make_caught, make_email, make_received, signed_in
 from tests.dashboard.routes import NOT_A_PAGE, POST_ONLY, ROUTES
+from tests.dashboard.scenario import fill_workspace_with
 from webhooks.models import Webhook, WebhookDelivery, WebhookSecret
-from webhooks.services import create_webhook, send_test
 from workspaces.deletion import delete_workspace
 from workspaces.models import ApiKey, Membership, Workspace
 from workspaces.services import create_workspace
@@ -29,48 +25,12 @@ WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in r
 
 
 @pytest.fixture
-def bobs(bob, settings):
-    """One object of Bob's workspace for each kind that has pages."""
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-    make_key(bob.workspace)
-    webhook, _ = create_webhook(bob.workspace, url="https://bobs-secret.example/", events=["delivered"])
-    template = create_template(
-        bob.workspace,
-        name="Bob's secret",
-        content=TemplateContent("Bob's secret", "<p>secret</p>"),
-        alias="bobs-secret",
-        strict_variables=False,
-    )
-    email = make_email(bob.workspace, subject="Bob's secret plan")
-    Attachment.objects.create(
-        content=email.content, position=0, filename="secret.txt", content_type="text/plain", size=6, data=b"secret"
-    )
-    suppression, _ = suppress_address(bob.workspace, address="secret@bob.example", reason="manual")
-    return {
-        "templates_app_template": template.id,
-        "webhooks_webhook": webhook.id,
-        "webhooks_webhookdelivery": send_test(webhook).id,
-        "streams_stream": create_stream(bob.workspace, slug="bobs-secret", name="Bob's secret").id,
-        "alerts_alert": create_alert(bob.workspace, metric="bounce_rate", threshold=4).id,
-        "suppressions_suppression": suppression.id,
-        "emails_email": email.id,
-        "inbox_caughtmail": make_caught(bob.workspace, subject="Bob's secret plan").id,
-        "receiving_receivedemail": make_received(
-            bob.workspace,
-            subject="Bob's secret plan",
-            text="secret",
-            html="secret",
-            status="blocked",
-            attachments=[{"filename": "secret.txt", "data": b"secret"}],
-        ).id,
-        "receiving_inboundroute": create_route(
-            bob.workspace, values={"name": "Bob's secret plan", "match": "secret", "domain": SHARED}
-        ).id,
-        "receiving_senderblock": block_sender(bob.workspace, sender="secret@bob.example")[0].id,
-        "domains_domain": make_domain(bob.workspace, "bobs-secret.example").id,
-        "workspaces_apikey": ApiKey.objects.get().id,
-        "workspaces_membership": str(bob.workspace.memberships.get().pk),
-    }
+def bobs(bob):
+    """The id of one object of Bob's workspace for each kind that has pages, with a secret in all texts."""
+    objects = fill_workspace_with(bob, "Bobs-secret-plan")
+    # A preview needs HTML.
+    objects["inbox_caughtmail"] = make_caught(bob.workspace, subject="Bobs-secret-plan")
+    return {kind: str(one.pk) for kind, one in objects.items()}
 
 
 # Other methods than those of browsers are sent to the main page of each kind.
@@ -127,7 +87,7 @@ def test_the_owner_of_an_object_finds_its_pages(bob, bobs):
 def test_no_page_shows_data_of_another_workspace(owner, bobs):
     pages = {name: b"".join(owner.get(route)).decode() for name, route in ROUTES.items() if name not in WITH_OBJECT}
 
-    assert [name for name, page in pages.items() if "secret plan" in page or re.search(r"\bbob", page)] == []
+    assert [name for name, page in pages.items() if "secret-plan" in page or re.search(r"\bbob", page)] == []
 
 
 FOREIGN_PARAMETERS = {
