@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import time
+from functools import partial
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -14,9 +15,19 @@ from django.test import Client
 from joserfc.jwk import RSAKey
 
 from dashboard.auth.oidc.provider import forget_documents
-from tests.dashboard.auth.oidc.forging_provider import forging_provider, shared_secret
+from tests.dashboard.auth.oidc.forging_provider import shared_secret
 from tests.dashboard.auth.oidc.real_provider import CLIENT_ID, CLIENT_SECRET
-from tests.dashboard.auth.oidc.steps import SIGNED_IN, begin, come_back, is_signed_in, sign_in
+from tests.dashboard.auth.oidc.steps import (
+    ENDPOINTS,
+    SIGNED_IN,
+    begin,
+    come_back,
+    is_signed_in,
+    prepare,
+    sign_in,
+    start_or_finish,
+)
+from tests.rows import each
 from workspaces.models import User
 
 
@@ -117,35 +128,23 @@ WRONG_CLAIMS = {
 }
 
 
-def test_a_forged_token_signs_nobody_in(client, forger):
-    accepted = []
-    for name, forgery in FORGERIES.items():
-        forget_documents()
-        asked = begin(client)
-        forger.id_token = forgery(forger, forger.id_claims(asked["nonce"]))
-        response = come_back(client, state=asked["state"], code="a code")
-        if response.status_code != 403 or is_signed_in(client):
-            accepted.append((name, response.status_code))
-
-    assert accepted == []
+@each(("name", "forgery"), FORGERIES.items())
+def test_a_forged_token_signs_nobody_in(client, forger, name, forgery):
+    forget_documents()
+    response = sign_in(client, forger, sign=partial(forgery, forger))
+    assert (response.status_code, is_signed_in(client)) == (403, False)
     assert not User.objects.filter(email="grace@example.com").exists()
 
 
 def test_the_forgeries_differ_from_a_valid_token_in_one_thing(client, forger):
-    asked = begin(client)
-    forger.id_token = signed(forger, forger.id_claims(asked["nonce"]), {"alg": "RS256", "kid": "rsa"})
-
-    assert come_back(client, state=asked["state"], code="a code").url == SIGNED_IN
+    sign = partial(signed, forger, header={"alg": "RS256", "kid": "rsa"})
+    assert sign_in(client, forger, sign=sign).url == SIGNED_IN
 
 
-def test_a_token_with_wrong_claims_signs_nobody_in(client, forger):
-    accepted = []
-    for name, claims in WRONG_CLAIMS.items():
-        response = sign_in(client, forger, **at_this_time(claims))
-        if response.status_code != 403 or is_signed_in(client):
-            accepted.append((name, response.status_code))
-
-    assert accepted == []
+@each(("name", "claims"), WRONG_CLAIMS.items())
+def test_a_token_with_wrong_claims_signs_nobody_in(client, forger, name, claims):
+    response = sign_in(client, forger, **at_this_time(claims))
+    assert (response.status_code, is_signed_in(client)) == (403, False)
     assert not User.objects.filter(email="grace@example.com").exists()
 
 
@@ -159,33 +158,23 @@ RIGHT_CLAIMS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:EdDSA is deprecated")
-def test_a_valid_token_signs_in(forger):
-    refused = []
-    for name, claims in RIGHT_CLAIMS.items():
-        browser = Client()
-        response = sign_in(browser, forger, **at_this_time(claims))
-        if response.status_code != 302 or response.url != SIGNED_IN or not is_signed_in(browser):
-            refused.append((name, response.content))
-    for algorithm in ("RS256", "ES256", "PS256", "EdDSA"):
-        browser = Client()
-        asked = begin(browser)
-        key = forger.keys["RS256"] if algorithm == "PS256" else None
-        forger.id_token = forger.sign(forger.id_claims(asked["nonce"]), algorithm=algorithm, key=key)
-        response = come_back(browser, state=asked["state"], code="a code")
-        if response.status_code != 302 or response.url != SIGNED_IN:
-            refused.append((algorithm, response.content))
+@each(("name", "claims"), RIGHT_CLAIMS.items())
+def test_a_token_with_right_claims_signs_in(client, forger, name, claims):
+    assert sign_in(client, forger, **at_this_time(claims)).url == SIGNED_IN
+    assert is_signed_in(client)
 
-    assert refused == []
+
+@pytest.mark.filterwarnings("ignore:EdDSA is deprecated")
+@each("algorithm", ["RS256", "ES256", "PS256", "EdDSA"])
+def test_a_token_of_another_algorithm_signs_in(client, forger, algorithm):
+    key = forger.keys["RS256"] if algorithm == "PS256" else None
+    assert sign_in(client, forger, sign=partial(forger.sign, algorithm=algorithm, key=key)).url == SIGNED_IN
 
 
 def test_the_algorithms_of_the_discovery_document_add_none(client, forger):
     forger.metadata = {"id_token_signing_alg_values_supported": ["none", "HS256"]}
-    asked = begin(client)
-    claims = forger.id_claims(asked["nonce"])
-    forger.id_token = forger.sign(claims, algorithm="HS256", key=shared_secret(CLIENT_SECRET), kid="rsa")
-
-    assert come_back(client, state=asked["state"], code="a code").status_code == 403
+    sign = partial(forger.sign, algorithm="HS256", key=shared_secret(CLIENT_SECRET), kid="rsa")
+    assert sign_in(client, forger, sign=sign).status_code == 403
 
 
 def test_the_request_has_pkce_state_and_nonce_and_the_exact_redirect(client, forger):
@@ -204,33 +193,25 @@ def test_the_request_has_pkce_state_and_nonce_and_the_exact_redirect(client, for
 
 
 def test_a_response_is_accepted_once_in_a_new_session(client, forger):
-    asked = begin(client)
+    response = prepare(client, forger)
     before = client.session.session_key
-    forger.id_token = forger.sign(forger.id_claims(asked["nonce"]))
-    assert come_back(client, state=asked["state"], code="a code").status_code == 302
+    assert come_back(client, **response).status_code == 302
     assert client.session.session_key != before
     assert client.session.get_expiry_age() <= 12 * 3600
     client.logout()
 
-    assert come_back(client, state=asked["state"], code="a code").status_code == 403
+    assert come_back(client, **response).status_code == 403
     assert forger.requests.count("/token") == 1
 
 
 def test_a_response_of_another_browser_is_refused(client, forger):
     """Login CSRF: the state belongs to the session that began."""
-    asked = begin(Client())
-    forger.id_token = forger.sign(forger.id_claims(asked["nonce"]))
-
-    assert come_back(client, state=asked["state"], code="a code").status_code == 403
+    assert come_back(client, **prepare(Client(), forger)).status_code == 403
     assert "/token" not in forger.requests
 
 
 def test_a_token_of_another_sign_in_is_refused(client, forger):
-    other = begin(Client())
-    asked = begin(client)
-    forger.id_token = forger.sign(forger.id_claims(other["nonce"]))
-
-    assert come_back(client, state=asked["state"], code="a code").status_code == 403
+    assert sign_in(client, forger, nonce=begin(Client())["nonce"]).status_code == 403
 
 
 def test_an_unknown_state_is_refused(client, forger):
@@ -241,19 +222,15 @@ def test_an_unknown_state_is_refused(client, forger):
 
 
 def test_a_sign_in_of_one_site_does_not_end_at_the_other(client, forger):
-    asked = begin(client, site="dashboard")
-    forger.id_token = forger.sign(forger.id_claims(asked["nonce"]))
-
-    assert come_back(client, site="admin", state=asked["state"], code="a code").status_code == 403
+    assert come_back(client, site="admin", **prepare(client, forger, site="dashboard")).status_code == 403
     assert "/token" not in forger.requests
 
 
 def test_a_sign_in_that_took_too_long_is_refused(client, forger, monkeypatch):
-    asked = begin(client)
-    forger.id_token = forger.sign(forger.id_claims(asked["nonce"]))
+    response = prepare(client, forger)
     monkeypatch.setattr("dashboard.auth.oidc.provider.PENDING_SECONDS", 0)
 
-    assert come_back(client, state=asked["state"], code="a code").status_code == 403
+    assert come_back(client, **response).status_code == 403
 
 
 def test_a_session_has_few_sign_ins_at_a_time(client, forger):
@@ -278,29 +255,19 @@ def test_a_cancelled_sign_in_is_a_page(client, forger):
 class TestIssuerOfTheResponse:
     """RFC 9207: a response of one provider must not be taken for one of another."""
 
-    def come_back(self, client, forger, **parameters):
-        asked = begin(client)
-        forger.id_token = forger.sign(forger.id_claims(asked["nonce"]))
-        return come_back(client, state=asked["state"], code="a code", **parameters)
-
     def test_the_right_one_is_accepted(self, client, forger):
         forger.metadata = {"authorization_response_iss_parameter_supported": True}
-        assert self.come_back(client, forger, iss=forger.issuer).url == SIGNED_IN
+        assert come_back(client, **prepare(client, forger), iss=forger.issuer).url == SIGNED_IN
 
     def test_another_one_is_refused_before_the_code_is_sent(self, client, forger):
         """So is a missing one, if the provider says that it sends it."""
         for is_announced in (False, True):
             forget_documents()
             forger.metadata = {"authorization_response_iss_parameter_supported": is_announced}
-            assert self.come_back(client, forger, iss="https://evil.example").status_code == 403, is_announced
-        assert self.come_back(client, forger).status_code == 403
+            response = prepare(client, forger)
+            assert come_back(client, **response, iss="https://evil.example").status_code == 403, is_announced
+        assert sign_in(client, forger).status_code == 403
         assert "/token" not in forger.requests
-
-    def test_a_token_of_another_provider_is_refused(self, client, forger):
-        with forging_provider() as other:
-            asked = begin(client)
-            forger.id_token = other.sign(other.id_claims(asked["nonce"]))
-            assert come_back(client, state=asked["state"], code="a code").status_code == 403
 
     def test_the_document_of_another_issuer_is_refused(self, client, forger):
         forger.metadata = {"issuer": "https://evil.example"}
@@ -330,28 +297,26 @@ def test_members_of_the_discovery_document_do_not_change_the_request(client, for
     assert asked["state"] != "fixed"
 
 
-BODIES = {"a list": [], "a text": "x", "a number": 1, "not JSON": b"<html>", "null": None}
-
-
-def test_any_response_of_the_provider_is_a_page(client, forger):
-    # Without the address, the userinfo endpoint is asked.
-    del forger.claims["email"]
-    bodies = {name: (200, body, (403, 503)) for name, body in BODIES.items()}
-    bodies |= {str(status): (status, b"<html>", (503,)) for status in (500, 502, 503)}
+def test_a_refused_code_is_a_page(client, forger):
     forger.responses["/token"] = 400, {"error": "invalid_grant"}
     assert sign_in(client, forger).status_code == 403
-    wrong = []
-    for path in ("/.well-known/openid-configuration", "/keys", "/token", "/userinfo"):
-        for name, (status, body, expected) in bodies.items():
-            forget_documents()
-            forger.responses = {path: (status, body)}
-            response = client.get("/dashboard/oidc/")
-            if response.status_code == 302:
-                response = sign_in(client, forger)
-            if response.status_code not in expected or b"Request" not in response.content or is_signed_in(client):
-                wrong.append((path, name, response.status_code))
 
-    assert wrong == []
+
+@each("path", ENDPOINTS)
+@each(
+    ("status", "body", "expected"),
+    [
+        *((200, body, {403, 503}) for body in ([], "x", 1, b"<html>", None)),
+        *((status, b"<html>", {503}) for status in (500, 502, 503)),
+    ],
+)
+def test_any_response_of_the_provider_is_a_page(client, forger, path, status, body, expected):
+    forget_documents()
+    forger.responses = {path: (status, body)}
+    response = start_or_finish(client, forger)
+    assert response.status_code in expected
+    assert b"Request" in response.content
+    assert not is_signed_in(client)
 
 
 class TestKeys:
@@ -365,18 +330,12 @@ class TestKeys:
         forger.published = ["RS256"]
         assert sign_in(Client(), forger).url == SIGNED_IN
         forger.published = ["RS256", "ES256"]
-        asked = begin(client)
-        forger.id_token = forger.sign(forger.id_claims(asked["nonce"]), algorithm="ES256")
-
-        assert come_back(client, state=asked["state"], code="a code").url == SIGNED_IN
+        assert sign_in(client, forger, sign=partial(forger.sign, algorithm="ES256")).url == SIGNED_IN
         assert forger.requests.count("/keys") == 2
 
     def test_they_are_fetched_at_most_once_a_minute_for_unknown_ones(self, forger):
         for _ in range(4):
-            client = Client()
-            asked = begin(client)
-            forger.id_token = forger.sign(forger.id_claims(asked["nonce"]), kid="unknown")
-            assert come_back(client, state=asked["state"], code="a code").status_code == 403
+            assert sign_in(Client(), forger, sign=partial(forger.sign, kid="unknown")).status_code == 403
         assert forger.requests.count("/keys") == 2
 
 

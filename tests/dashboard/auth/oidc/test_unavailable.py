@@ -8,11 +8,10 @@ from django.test import Client
 
 from dashboard.auth.oidc.provider import forget_documents
 from lib.network.address_guard import Guard
-from tests.dashboard.auth.oidc.steps import begin, come_back, is_signed_in, sign_in
+from tests.dashboard.auth.oidc.steps import ENDPOINTS, come_back, is_signed_in, prepare, sign_in, start_or_finish
 from tests.dashboard.conftest import shown_text
 from tests.stack.stack import wait_for
 
-PATHS = ["/.well-known/openid-configuration", "/keys", "/token", "/userinfo"]
 SENTENCE = "Example ID does not answer: try again in a minute."
 
 
@@ -41,14 +40,7 @@ def timeout(monkeypatch):
     return 1.0
 
 
-def start_or_finish(client, forger):
-    """Sign in as far as it goes; the userinfo endpoint is asked for the address."""
-    forger.claims.pop("email", None)
-    response = client.get("/dashboard/oidc/")
-    return response if response.status_code != 302 else sign_in(client, forger)
-
-
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", ENDPOINTS)
 def test_a_provider_that_hangs_is_given_up_in_time(client, forger, hang, timeout, path):
     hang(path)
     started = time.monotonic()
@@ -64,13 +56,12 @@ def test_a_provider_that_hangs_is_given_up_in_time(client, forger, hang, timeout
 
 
 def test_all_requests_of_a_page_share_the_time(client, forger, timeout):
-    asked = begin(client)
-    forger.id_token = forger.sign(forger.id_claims(asked["nonce"]))
+    response = prepare(client, forger)
     answers = {"/token": {"access_token": "at", "token_type": "Bearer", "id_token": forger.id_token}, "/keys": {}}
     for path, answer in answers.items():
         forger.responses[path] = lambda answer=answer: (time.sleep(0.6 * timeout), (200, answer))[1]
 
-    assert come_back(client, state=asked["state"], code="a code").status_code == 503
+    assert come_back(client, **response).status_code == 503
     assert {"/token", "/keys"} <= {*forger.requests}
 
 
