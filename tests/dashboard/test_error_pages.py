@@ -52,7 +52,8 @@ def test_a_page_that_does_not_exist_keeps_the_frame_of_the_dashboard(owner):
         assert [text for text in texts if text not in response.text] == [], path
         assert "Content-Security-Policy" in response.headers
     User.objects.update(language="de")
-    assert "Diese Seite gibt es in diesem Arbeitsbereich nicht" in owner.get("/dashboard/nowhere/").text
+    german = owner.get("/dashboard/nowhere/", headers={"Accept-Language": "en"})
+    assert "Diese Seite gibt es in diesem Arbeitsbereich nicht" in german.text
 
 
 def test_the_page_for_an_object_of_another_workspace_is_that_for_an_unknown_one(owner, alice, bob):

@@ -58,11 +58,6 @@ class TestLanguage:
             assert "Seite nicht gefunden" in german.text
             assert "Accept-Language" in german.headers["Vary"]
 
-    def test_error_pages_of_the_dashboard_have_the_language_of_the_member(self, alice):
-        page = prefer(alice, language="de").get("/dashboard/emails/nowhere/nothing", headers={"Accept-Language": "en"})
-
-        assert (page.status_code, language_of_page(page)) == (404, "de")
-
     def test_the_menu_saves_the_language_and_returns_to_the_page(self, client, owner, alice):
         assert owner.post(PREFERENCES, {"language": "xx"}).status_code == 200
         assert User.objects.get(pk=alice.owner.pk).language == ""

@@ -4,15 +4,12 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.db import connection
-from django.db.models.functions import Now
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from system_mail.models import SystemMail
 from tests.conftest import PASSWORD
 from tests.dashboard.auth.test_sign_in import is_signed_in, sign_in
-from tests.dashboard.conftest import signed_in
+from tests.dashboard.conftest import count_queries, signed_in
 from webhooks.services import create_webhook
 from workspaces.models import Invitation, Membership, User, Workspace
 from workspaces.services import issue_api_key
@@ -53,7 +50,8 @@ class TestInvitation:
         user = User.objects.get(email="new@example.com")
         assert user.memberships.get().role == "member"
         assert client.get("/dashboard/").context["workspace"] == alice.workspace
-        assert client.post(path, {"password": PASSWORD}).status_code == 410
+        used = client.post(path, {"password": PASSWORD})
+        assert (used.status_code, b"Ask a member of the workspace" in used.content) == (410, True)
 
     def test_an_account_signs_in_and_joins(self, owner, alice, bob, client):
         invite(owner, bob.owner.email, "owner")
@@ -90,13 +88,6 @@ class TestInvitation:
         assert other_user.post("/dashboard/logout/", {"next": path}).url == path
         assert alice.workspace.memberships.count() == 1
 
-    def test_it_expires_after_seven_days(self, owner, client):
-        invite(owner)
-        Invitation.objects.update(expires_at=Now())
-
-        expired = client.get(path_of(last_link("invitation")))
-        assert (expired.status_code, b"Ask a member of the workspace" in expired.content) == (410, True)
-
     def test_a_weak_password_is_refused_and_the_host_of_the_request_not_named(self, owner, client, settings):
         settings.ALLOWED_HOSTS = ["*"]
         invite(owner, headers={"host": "evil.example"})
@@ -109,6 +100,14 @@ class TestInvitation:
 
 def request_reset(client, email: str, **extra):
     return client.post("/dashboard/reset/", {"email": email}, **extra)
+
+
+def reset_password(email: str) -> None:
+    """Choose a new password with the link of an email, in another browser."""
+    browser = Client()
+    request_reset(browser, email)
+    browser.get(path_of(last_link("reset")))
+    browser.post("/dashboard/reset/new/", {"password": NEW})
 
 
 class TestReset:
@@ -141,12 +140,8 @@ class TestReset:
         assert SystemMail.objects.get(recipient="nobody@alice.example").state == "nobody"
 
     def test_known_and_unknown_addresses_take_as_many_statements(self, client, alice):
-        counts = []
-        for email in (alice.owner.email, "nobody@alice.example"):
-            with CaptureQueriesContext(connection) as queries:
-                request_reset(client, email)
-            counts.append(len(queries))
-        assert counts[0] == counts[1]
+        known = count_queries(lambda: request_reset(client, alice.owner.email))
+        assert count_queries(lambda: request_reset(client, "nobody@alice.example")) == known
 
     def test_a_link_lasts_an_hour(self, client, alice, time_machine_at):
         request_reset(client, alice.owner.email)
@@ -164,9 +159,10 @@ class TestReset:
     def test_repeated_requests_send_three_emails_that_never_name_the_host(self, client, alice, settings):
         settings.ALLOWED_HOSTS = ["*"]
         headers = {"host": "evil.example", "x-forwarded-host": "evil.example"}
-        statuses = [request_reset(client, alice.owner.email, headers=headers).status_code for _ in range(5)]
+        spellings = ("alice@alice.example", " alice@alice.example", "ALICE@alice.example", "\u3000alice@alice.example")
+        statuses = [request_reset(client, spelling, headers=headers).status_code for spelling in spellings]
 
-        assert statuses == [200] * 5
+        assert statuses == [200] * 4
         assert SystemMail.objects.filter(kind="reset").count() == 3
         assert last_link("reset").startswith("https://mail.example.com/dashboard/reset/new/?")
 
@@ -258,11 +254,8 @@ class TestEmailConfirmation:
         workspace = Workspace.objects.get()
         issue_api_key(workspace, name="planted", scope="full_access")
         create_webhook(workspace, url="https://example.com/hook", events=["sent"])
-        browser = Client()
-        request_reset(browser, "new@example.com")
 
-        browser.get(path_of(last_link("reset")))
-        browser.post("/dashboard/reset/new/", {"password": NEW})
+        reset_password("new@example.com")
 
         assert workspace.api_keys.get().is_revoked
         assert not workspace.webhooks.exists()
@@ -270,11 +263,8 @@ class TestEmailConfirmation:
     def test_a_password_reset_after_it_keeps_api_keys(self, new_user):
         issue_api_key(Workspace.objects.get(), name="server", scope="full_access")
         new_user.post(path_of(last_link("proof")))
-        browser = Client()
-        request_reset(browser, "new@example.com")
 
-        browser.get(path_of(last_link("reset")))
-        browser.post("/dashboard/reset/new/", {"password": NEW})
+        reset_password("new@example.com")
 
         assert not Workspace.objects.get().api_keys.get().is_revoked
 
