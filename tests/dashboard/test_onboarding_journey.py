@@ -109,11 +109,3 @@ def test_pages_are_opened_and_searched_with_the_keyboard(visit):
     visit.go("/dashboard/#shortcuts")
     expect(dialog).to_be_visible()
     assert not visit.complaints
-
-
-def test_a_page_links_to_its_guide(visit):
-    sign_in(visit, make_account("alice").owner.email)
-    page = visit.go("/dashboard/domains/")
-    page.get_by_role("link", name="Guide").click()
-
-    expect(page).to_have_url(re.compile(r"/docs/domains$"))

@@ -112,9 +112,7 @@ def test_too_many_checks_are_a_message(owner, domain, monkeypatch):
 
     monkeypatch.setattr("dashboard.pages.domains.verify_domain", refuse)
 
-    assert (
-        "Ask again in a minute." in owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
-    )
+    assert "Ask again in a minute." in owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).text
 
 
 def test_rotating_requires_confirmation_and_shows_both_keys(owner, domain):

@@ -12,7 +12,6 @@ from dashboard.pages.emails import search as email_search
 from dashboard.pages.usage import project
 from dashboard.texts import reasons
 from dashboard.ui import listing
-from delivery.bounces.reasons import FailureReason
 from emails.listing import pages
 from emails.models import Email
 from events.models import Event
@@ -60,14 +59,6 @@ def test_no_page_has_a_single_row_of_many(owner, alice):
             shown = [owner.get(path).context["listing"] for path in paths]
             assert [len(page.rows) for page in shown] == sizes, (count, query)
             assert [page.has_next for page in shown] == [True] * (len(sizes) - 1) + [False], (count, query)
-
-
-def test_the_list_takes_the_same_number_of_queries_for_many_emails(owner, alice, django_assert_max_num_queries):
-    for _ in range(25):
-        make_email(alice.workspace)
-
-    with django_assert_max_num_queries(8):
-        owner.get("/dashboard/emails/")
 
 
 def test_the_detail_page_shows_timeline_and_details(owner, alice):
@@ -124,19 +115,13 @@ class TestOverview:
         for text in ("Free plan", "380 left", "7 days", "of 500 emails"):
             assert text in usage
 
-    def test_shows_that_sending_is_suspended(self, owner, alice):
-        alice.workspace.suspended_at, alice.workspace.suspended_reason = datetime.now(UTC), "Too many complaints."
-        alice.workspace.save()
-
-        assert "Too many complaints." in owner.get("/dashboard/").content.decode()
-
 
 class TestSearch:
     @pytest.fixture(autouse=True)
     def _mail(self, alice, bob):
         for number in range(30):
-            make_email(alice.workspace, subject=f"Receipt {number}", tags=["shop"] if number < 2 else ["other"])
-        make_email(bob.workspace, subject="Receipt of Bob", tags=["shop"])
+            make_email(alice.workspace, subject=f"Receipt {number}")
+        make_email(bob.workspace, subject="Receipt of Bob")
         for email in Email.objects.all():
             Email.objects.filter(id=email.id).update(search_text=f"ada@example.com\n{email.subject}".lower())
 
@@ -148,19 +133,6 @@ class TestSearch:
         assert self.found(owner, "search=rECEIPT%2017") == (["Receipt 17"], False, "")
         assert self.found(owner, "search=R%25t")[0] == []
         assert self.found(owner, "search=Bob")[0] == []
-
-    def test_has_pages(self, owner):
-        first, has_next, _ = self.found(owner, "search=receipt")
-        rest, ends, _ = self.found(owner, "search=receipt&p=2")
-
-        assert (len(first), has_next, len(rest), not ends) == (25, True, 5, True)
-        assert not set(first) & set(rest)
-
-    def test_for_older_emails_uses_the_indexes(self, owner, compare_newest):
-        compare_newest(5)
-
-        assert self.found(owner, "search=receipt%200") == (["Receipt 0"], False, "")
-        assert self.found(owner, "tag=shop") == (["Receipt 1", "Receipt 0"], False, "")
 
     def test_for_two_characters_searches_the_newest_and_links_to_the_older_ones(self, owner, compare_newest):
         compare_newest(5)
@@ -184,13 +156,6 @@ class TestSearch:
         page = owner.get("/dashboard/emails/?search=receipt")
         assert "More than 10 emails" in page.text
         assert page.context["listing"].has_next
-
-    def test_with_status_tag_and_dates(self, owner):
-        today = datetime.now(UTC).date()
-
-        assert len(self.found(owner, f"search=receipt&tag=shop&status=delivered&from={today}&to={today}")[0]) == 2
-        assert self.found(owner, f"search=receipt&to={today - timedelta(days=1)}")[0] == []
-        assert self.found(owner, "status=bounced&search=receipt")[0] == []
 
     def test_an_invalid_filter_shows_an_error(self, owner):
         for query in ("from=nonsense", "status=nonsense", f"search={'x' * 201}", "from=2026-02-01&to=2026-01-01"):
@@ -235,13 +200,9 @@ class TestActions:
             response = owner.post(f"/dashboard/emails/{email.id}/resend/", {"nonce": nonce})
             assert response.status_code == 302, nonce
 
-    def test_a_suppressed_recipient_and_a_suspended_workspace_are_messages(self, owner, alice, email):
+    def test_a_refused_copy_is_a_message(self, owner, alice, email):
         suppress_address(alice.workspace, address="ada@example.com", reason="bounce")
         assert "on the suppression list" in owner.post(f"/dashboard/emails/{email.id}/resend/", follow=True).text
-        alice.workspace.suspended_at = datetime.now(UTC)
-        alice.workspace.save()
-
-        assert "is suspended" in owner.post(f"/dashboard/emails/{email.id}/resend/", follow=True).text
         assert Email.objects.count() == 1
 
     def test_only_scheduled_emails_are_cancelled_after_a_confirmation(self, owner, later, email):
@@ -258,8 +219,7 @@ class TestActions:
         assert email.status == "queued"
 
 
-def test_every_reason_has_an_explanation():
-    assert set(FailureReason) <= set(reasons.EXPLANATIONS)
+def test_an_unknown_reason_has_no_explanation():
     assert reasons.explain_reason("of tomorrow") == reasons.explain_reason(None) == reasons.explain_reason(["x"]) == ""
 
 

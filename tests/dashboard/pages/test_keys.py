@@ -65,11 +65,7 @@ def test_a_key_that_only_reads_has_a_sample_that_reads(owner):
     samples = create(owner, scope="read_only").context["samples"]
 
     assert [one.label for one in samples] == ["curl"]
-    assert (
-        "/v1/emails \
-"
-        in samples[0].text
-    )
+    assert "/v1/emails " in samples[0].text
 
 
 def test_refuses_invalid_values(owner):

@@ -10,8 +10,7 @@ from django.utils import timezone
 from dashboard.pages.templates.starters import STARTERS
 from emails.models import Email
 from emails.template_usage import MAX_COUNT, read_template_usage
-from emails.upkeep.retention import RESTORABLE_AGE, delete_unused_versions
-from templates_app.models import Template, TemplateVersion
+from templates_app.models import Template
 from templates_app.services import MAX_VERSIONS, preview_draft, update_template
 from tests.conftest import mail, make_domain
 from tests.dashboard.scenario import make_template
@@ -104,19 +103,6 @@ def test_an_earlier_version_is_restored_as_a_new_one(owner, alice):
     assert [one.subject for one in template.versions.order_by("-created_at", "-id")] == ["First", "Second", "First"]
 
 
-def test_a_version_of_another_template_or_workspace_is_not_found(owner, alice, bob):
-    template = make_template(alice.workspace, "Receipt", "First", "<p>1</p>")
-    other = make_template(alice.workspace, "Other", "Other", "<p>2</p>")
-    foreign = make_template(bob.workspace, "Foreign", "Foreign", "<p>3</p>")
-    path = f"{LIST}{template.id}/restore/"
-
-    assert owner.post(path, {"version": other.version_id}).status_code == 404
-    assert owner.post(path, {"version": foreign.version_id}).status_code == 404
-    assert owner.post(path, {"version": "nonsense"}).status_code == 404
-    assert owner.post(f"{LIST}{foreign.id}/restore/", {"version": foreign.version_id}).status_code == 404
-    assert owner.post(f"{LIST}{foreign.id}/duplicate/").status_code == 404
-
-
 def test_the_newest_versions_are_kept(alice):
     template = make_template(alice.workspace, "Receipt", "First", "<p>1</p>")
     for number in range(MAX_VERSIONS):
@@ -124,19 +110,6 @@ def test_the_newest_versions_are_kept(alice):
 
     assert template.versions.count() == MAX_VERSIONS
     assert not template.versions.filter(subject="First").exists()
-
-
-def test_retention_deletes_versions_that_cannot_be_restored(alice):
-    template = make_template(alice.workspace, "Receipt", "First", "<p>1</p>")
-    update_template(template, changes={"subject": "Second"})
-    update_template(template, changes={"subject": "Third"})
-    TemplateVersion.objects.filter(subject="First").update(
-        retired_at=timezone.now() - RESTORABLE_AGE - timedelta(days=1)
-    )
-    TemplateVersion.objects.filter(subject="Second").update(retired_at=timezone.now() - timedelta(days=80))
-    list(delete_unused_versions())
-
-    assert set(template.versions.values_list("subject", flat=True)) == {"Second", "Third"}
 
 
 def test_a_duplicate_has_the_content_without_the_alias(owner, alice):

@@ -56,7 +56,7 @@ def test_versions_of_other_templates_are_not_found(owner, alice, bob):
     for version in (other.version_id, foreign.version_id, "nonsense"):
         assert owner.get(f"{path}?version={version}").status_code == 404
         assert owner.get(f"{path}?with={version}").status_code == 404
-    assert owner.get(f"{LIST}{foreign.id}/changes/").status_code == 404
+        assert owner.post(f"{LIST}{template.id}/restore/", {"version": version}).status_code == 404
 
 
 def test_lines_far_from_a_difference_are_skipped():

@@ -2,11 +2,8 @@ import json
 
 from dashboard.pages.templates.drafts import sample_data
 from dashboard.ui.preview import PREVIEW_POLICY
-from emails.models import Email
-from emails.rendered_content import render_email
 from templates_app.models import Template
 from templates_app.services import TemplateContent
-from tests.conftest import mail
 
 LIST = "/dashboard/templates/"
 FORM = {"name": "Receipt", "alias": "receipt", "subject": "Order {{order}}", "html": "<p>{{name}}</p>", "text": ""}
@@ -31,18 +28,6 @@ def test_a_template_is_created_and_changed(owner, alice):
     owner.post(f"{LIST}{template.id}/", {**FORM, "name": "Bill", "alias": ""})
     template.refresh_from_db()
     assert (template.name, template.alias, template.strict_variables) == ("Bill", None, False)
-
-
-def test_accepted_emails_keep_their_version(owner, api):
-    add(owner)
-    template = Template.objects.get()
-    body = mail(subject=None, html=None, templateId=template.id, templateData={"name": "Ada", "order": 7})
-    email_id = api.post("/emails/send", body).json()["id"]
-
-    owner.post(f"{LIST}{template.id}/", {**FORM, "html": "<p>Something else</p>"})
-
-    assert render_email(Email.objects.get(id=email_id)).html == "<p>Ada</p>"
-    assert owner.get(f"/dashboard/emails/{email_id}/preview/").content == b"<p>Ada</p>"
 
 
 def test_an_invalid_value_is_an_error_of_its_field(owner):

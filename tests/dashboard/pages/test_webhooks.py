@@ -10,11 +10,6 @@ from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEv
 from webhooks.services import create_webhook, replay_failed, send_test
 
 
-@pytest.fixture(autouse=True)
-def _anywhere(settings):
-    settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
-
-
 @pytest.fixture
 def webhook(alice):
     webhook, _ = create_webhook(alice.workspace, url="https://shop.example/hook", events=["delivered"])
@@ -49,14 +44,6 @@ def test_an_invalid_value_is_a_form_error(owner, settings):
         for value in values:
             assert name in add(owner, **{name: value}).context["form"].errors, value
     assert not Webhook.objects.exists()
-
-
-def test_a_21st_is_a_form_error(owner, alice):
-    for number in range(20):
-        create_webhook(alice.workspace, url=f"https://shop.example/{number}", events=["sent"])
-
-    assert "at most 20" in add(owner).content.decode()
-    assert Webhook.objects.count() == 20
 
 
 def test_a_webhook_is_changed_disabled_and_enabled(owner, webhook):
@@ -238,6 +225,3 @@ class TestHeaders:
         fields = {"url": "https://shop.example/2", "events": ["sent"], "headers": "Authorization: ********"}
         assert owner.post(f"/dashboard/webhooks/{webhook.id}/edit/", fields).status_code == 302
         assert Webhook.objects.get().headers == {"Authorization": "Bearer s3cret:a"}
-        moved = owner.post(f"/dashboard/webhooks/{webhook.id}/edit/", fields | {"url": "https://other.example/"})
-        assert moved.context["form"].errors["headers"]
-        assert Webhook.objects.get().url == "https://shop.example/2"
