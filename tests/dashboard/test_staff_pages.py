@@ -1,7 +1,5 @@
 """Staff pages that answer questions: emails of a person, activity of a workspace, the queue, the audit log."""
 
-import csv
-import io
 import re
 from datetime import timedelta
 
@@ -20,7 +18,7 @@ from lib.worker.stages import Stage
 from system_mail.models import SystemMailKind
 from system_mail.services import queue_system_mail
 from tests.conftest import mail
-from tests.dashboard.conftest import make_email, shown_text
+from tests.dashboard.conftest import csv_rows, make_email, shown_text
 from tests.dashboard.scenario import failed_email
 from workspaces.audit import AuditAction, record_action
 from workspaces.models import AuditEntry, User, Workspace
@@ -64,12 +62,6 @@ class TestSearchOfEmails:
 
         searches = AuditEntry.objects.filter(act="emails_searched").values_list("about", flat=True)
         assert set(searches) == {"erased@invalid", "grace@example.com"}
-
-    def test_staff_without_permission_search_nothing(self, client, helper, sent):
-        client.force_login(helper)
-
-        assert client.get(EMAILS, {"q": "ada"}).status_code == 403
-        assert not AuditEntry.objects.filter(act="emails_searched").exists()
 
 
 def test_an_email_shows_its_recipients_and_events_without_urls(staff, alice):
@@ -225,10 +217,7 @@ class TestQueue:
             ("sending_resumed", "staff"),
         ]
 
-    def test_staff_without_permission_neither_see_nor_pause_it(self, client, helper):
-        client.force_login(helper)
-        assert client.get(QUEUE).status_code == client.post(f"{QUEUE}pause/").status_code == 403
-
+    def test_those_who_may_only_view_emails_see_it_and_pause_nothing(self, client, helper):
         helper.user_permissions.add(Permission.objects.get(codename="view_email"))
         client.force_login(User.objects.get(pk=helper.pk))
         assert client.get(QUEUE).status_code == 200
@@ -258,7 +247,7 @@ class TestAuditLog:
 
     def test_the_export_has_the_filters_of_the_list(self, staff):
         def export(query: str) -> list[dict[str, str]]:
-            return list(csv.DictReader(io.StringIO(b"".join(staff.get(f"{AUDIT}export/{query}")).decode())))
+            return csv_rows(staff.get(f"{AUDIT}export/{query}"))
 
         assert [row["action"] for row in export("")] == ["signed_in", "domain_added", "domain_added"]
         (row,) = export("?act__exact=signed_in&q=eve")
@@ -266,11 +255,6 @@ class TestAuditLog:
         assert [row["about"] for row in export("?q=1%2B1")] == ["'=1+1"]
 
         assert 'href="/admin/workspaces/auditentry/export/?q=eve"' in staff.get(AUDIT, {"q": "eve"}).text
-
-    def test_staff_without_permission_export_nothing(self, client, helper):
-        client.force_login(helper)
-
-        assert client.get(f"{AUDIT}export/").status_code == 403
 
 
 def test_columns_are_named_for_people(staff, alice):

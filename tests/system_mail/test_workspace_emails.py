@@ -6,8 +6,7 @@ import pytest
 
 from system_mail.html import render_html
 from system_mail.models import SystemMail
-from tests.conftest import PASSWORD, Account, make_account
-from tests.dashboard.conftest import signed_in
+from tests.conftest import Account, make_account
 from tests.provisioning.conftest import management_api
 from workspaces.deletion import delete_workspace, restore_workspace
 from workspaces.models import Membership, User, Workspace
@@ -58,17 +57,6 @@ def test_each_owner_gets_an_email_about_a_restoration(owners: Account):
         "alice@alice.example": "alice was restored",
         "bob@bob.example": "alice wurde wiederhergestellt",
     }
-
-
-def test_staff_who_restore_a_workspace_cause_the_same_email(owners: Account):
-    delete_workspace(owners.workspace)
-    SystemMail.objects.all().delete()
-
-    staff = signed_in(User.objects.create_superuser("staff@postrider.example", PASSWORD))
-    fields = {"action": "restore", "_selected_action": owners.workspace.id}
-    assert staff.post("/admin/workspaces/workspace/", fields).status_code == 302
-
-    assert mails_by_recipient().keys() == {"alice@alice.example", "bob@bob.example"}
 
 
 def test_a_repeated_call_changes_nothing_and_causes_no_email(owners: Account):
