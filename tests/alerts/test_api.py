@@ -8,7 +8,7 @@ from alerts.services import MAX_ALERTS
 from streams.services import create_stream
 from system_mail.tasks import check_watched_values
 from tests.alerts.builders import count, make_alert
-from tests.conftest import Api
+from tests.conftest import Api, code_of, field_codes
 from tests.rows import each
 from workspaces.models import AuditEntry
 
@@ -20,11 +20,6 @@ def create(api: Api, **fields) -> dict:
     response = api.post("/alerts", BOUNCES | fields)
     assert response.status_code == 201, response.json()
     return response.json()
-
-
-def errors_of(response) -> dict[str, str]:
-    assert response.status_code == 422, response.json()
-    return {error["field"]: error["code"] for error in response.json()["errors"]}
 
 
 class TestCreate:
@@ -77,22 +72,22 @@ class TestCreate:
         ],
     )  # fmt: skip
     def test_invalid_fields_are_refused(self, api, alice, fields, errors):
-        assert errors_of(api.post("/alerts", BOUNCES | fields)) == errors
+        assert field_codes(api.post("/alerts", BOUNCES | fields)) == errors
         assert not Alert.objects.exists()
 
     def test_metric_and_threshold_are_required(self, api, alice):
-        assert errors_of(api.post("/alerts", {"stream": "main"})) == {"metric": "required", "threshold": "required"}
+        assert field_codes(api.post("/alerts", {"stream": "main"})) == {"metric": "required", "threshold": "required"}
 
     @each("stream", ["unknown", "bobs"])
     def test_the_stream_must_be_one_of_the_workspace(self, api, alice, bob, stream):
         create_stream(bob.workspace, slug="bobs", name="Bob's")
         response = api.post("/alerts", BOUNCES | {"stream": stream})
-        assert (response.status_code, response.json()["code"]) == (422, "stream_not_found")
+        assert code_of(response) == (422, "stream_not_found")
 
     def test_the_same_alert_again_is_a_conflict(self, api, alice, bobs_api):
         first = create(api)
         response = api.post("/alerts", BOUNCES | {"threshold": 4.0, "emailOwners": False})
-        assert (response.status_code, response.json()["code"]) == (409, "alert_exists")
+        assert code_of(response) == (409, "alert_exists")
         assert response.json()["alertId"] == first["id"]
         create(api, threshold=5)
         create(api, metric="complaint_rate")
@@ -107,7 +102,7 @@ class TestCreate:
         for number in range(MAX_ALERTS):
             create(api, threshold=number + 1)
         response = api.post("/alerts", BOUNCES | {"threshold": 50})
-        assert (response.status_code, response.json()["code"]) == (403, "plan_limit_reached")
+        assert code_of(response) == (403, "plan_limit_reached")
         assert (response.json()["resource"], response.json()["limit"]) == ("alerts", 20)
         create(bobs_api)
 
@@ -146,7 +141,7 @@ class TestChange:
     @each("fields", [{"metric": "quota_used"}, {"stream": "main"}, {"threshold": 0}])
     def test_other_changes_are_refused(self, api, alice, fields):
         alert = create(api)
-        errors_of(api.patch(f"/alerts/{alert['id']}", fields))
+        field_codes(api.patch(f"/alerts/{alert['id']}", fields))
         assert api.get(f"/alerts/{alert['id']}").json() == alert
 
     def test_it_cannot_become_another_one(self, api, alice):

@@ -257,42 +257,40 @@ class TestEmails:
         assert not SystemMail.objects.exists()
 
 
-class TestWorkspaces:
-    def test_a_suspended_one_is_checked(self, alice):
-        alert = make_alert(alice.workspace)
-        suspend_workspace(alice.workspace, reason="spam")
-        count(alice.workspace, rated_sent=100, rated_bounced=10)
-        check_watched_values()
-        assert is_triggered(alert)
+@each(
+    ("change", "is_checked"),
+    [
+        (lambda workspace: suspend_workspace(workspace, reason="spam"), True),
+        (delete_workspace, False),
+        (lambda _: Workspace.objects.update(is_proven=False), False),
+    ],
+)
+def test_a_suspended_workspace_is_checked_a_deleted_or_unconfirmed_one_is_not(alice, change, is_checked):
+    alert = make_alert(alice.workspace)
+    count(alice.workspace, rated_sent=100, rated_bounced=10)
+    change(alice.workspace)
+    check_watched_values()
+    assert is_triggered(alert) is is_checked
 
-    def test_a_deleted_one_is_not(self, alice):
-        alert = make_alert(alice.workspace)
-        count(alice.workspace, rated_sent=100, rated_bounced=10)
-        delete_workspace(alice.workspace)
-        check_watched_values()
-        assert not is_triggered(alert)
 
-    def test_an_unconfirmed_one_is_not(self, alice):
-        alert = make_alert(alice.workspace)
-        Workspace.objects.update(is_proven=False)
-        count(alice.workspace, rated_sent=100, rated_bounced=10)
-        check_watched_values()
-        assert not is_triggered(alert)
+def act_during_the_check(monkeypatch, act):
+    """Let a check read the values, and then wait for an act."""
+    read = checks.read_values
+
+    def read_before(alerts):
+        values = read(alerts)
+        monkeypatch.setattr(checks, "read_values", read)
+        act()
+        return values
+
+    monkeypatch.setattr(checks, "read_values", read_before)
 
 
 class TestConcurrency:
     def test_a_check_that_read_before_another_one_changes_nothing(self, alice, monkeypatch):
         make_alert(alice.workspace)
         count(alice.workspace, rated_sent=100, rated_bounced=10)
-        read = checks.read_values
-
-        def read_while_another_check_runs(alerts):
-            values = read(alerts)
-            monkeypatch.setattr(checks, "read_values", read)
-            check_watched_values()
-            return values
-
-        monkeypatch.setattr(checks, "read_values", read_while_another_check_runs)
+        act_during_the_check(monkeypatch, check_watched_values)
         check_watched_values()
         assert kinds() == ["alert.triggered"]
         assert SystemMail.objects.count() == 1
@@ -322,21 +320,11 @@ class TestConcurrency:
         assert kinds() == ["alert.triggered"]
         assert SystemMail.objects.count() == 1
 
-    @each("change", ["threshold", "deletion"])
+    @each("change", [lambda alert: update_alert(alert, changes={"threshold": 50}), delete_alert])
     def test_an_alert_that_changed_during_the_check_is_left_to_the_next_one(self, alice, monkeypatch, change):
         alert = make_alert(alice.workspace)
         count(alice.workspace, rated_sent=100, rated_bounced=10)
-        read = checks.read_values
-
-        def read_while_the_alert_changes(alerts):
-            values = read(alerts)
-            if change == "threshold":
-                update_alert(alert, changes={"threshold": 50})
-            else:
-                delete_alert(alert)
-            return values
-
-        monkeypatch.setattr(checks, "read_values", read_while_the_alert_changes)
+        act_during_the_check(monkeypatch, lambda: change(alert))
         check_watched_values()
         assert kinds() == []
         assert not SystemMail.objects.exists()

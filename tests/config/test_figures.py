@@ -10,7 +10,17 @@ import pytest
 from benchmarks.__main__ import TIME_LIMITS_MINUTES, BenchmarkRun, format_section, main, run_benchmark, update_table
 from benchmarks.figures import MARK, BenchmarkFigure, record_figure, record_rounds
 from benchmarks.footprint import user_environment
+from tests.rows import each
 from tests.stack.stack import REPOSITORY
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Return the empty directory of the programs of benchmarks."""
+    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    return folder
 
 
 def test_a_reported_figure_is_parsed(capsys):
@@ -27,20 +37,24 @@ def test_a_row_shows_whether_the_target_was_met():
     assert BenchmarkFigure("rate", 1234.5, "/s").row == "| rate | 1,234 /s |  |  |"
 
 
-def test_rounds_are_shown_as_their_median_with_the_lowest_and_the_highest(capsys):
-    record_rounds("ratio", [3.9, 5.2, 4.1], at_least=4)
+@each(
+    ("rounds", "row"),
+    [
+        ([3.9, 5.2, 4.1], "| ratio | 4.1 (3.9 to 5.2) | at least 4 | met |"),
+        ([3.9], "| ratio | 3.9 | at least 4 | **missed** |"),
+    ],
+)
+def test_rounds_are_shown_as_their_median_with_the_lowest_and_the_highest(capsys, rounds, row):
+    record_rounds("ratio", rounds, at_least=4)
     figure = BenchmarkFigure.parse(capsys.readouterr().out)
     assert figure
-    assert figure.row == "| ratio | 4.1 (3.9 to 5.2) | at least 4 | met |"
+    assert figure.row == row
 
 
-def test_the_number_of_rounds_is_passed_on(tmp_path, monkeypatch):
-    folder = tmp_path / "benchmarks"
-    folder.mkdir()
-    (folder / "peers.py").write_text(
+def test_the_number_of_rounds_is_passed_on(programs, tmp_path, monkeypatch):
+    (programs / "peers.py").write_text(
         "import sys; from pathlib import Path; Path('given').write_text(' '.join(sys.argv[1:]))"
     )
-    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
     monkeypatch.setattr("sys.argv", ["benchmarks", "peers", "--rounds", "5", "--table", str(tmp_path / "figures.md")])
     assert main() == 1
     assert (tmp_path / "given").read_text() == "--rounds 5"
@@ -71,16 +85,13 @@ def test_a_run_replaces_only_its_own_section(tmp_path):
 
 
 @pytest.mark.full
-def test_a_server_is_started_for_the_benchmarks_if_none_is_named(tmp_path, monkeypatch):
-    folder = tmp_path / "benchmarks"
-    folder.mkdir()
-    (folder / "batch.py").write_text(
+def test_a_server_is_started_for_the_benchmarks_if_none_is_named(programs, tmp_path, monkeypatch):
+    (programs / "batch.py").write_text(
         "import os, psycopg; from pathlib import Path\n"
         "with psycopg.connect(os.environ['DATABASE_URL']) as connection:\n"
         "    Path('found').write_text(connection.execute('SHOW fsync').fetchone()[0])\n"
         "assert os.environ['SECRET_KEY'] and os.environ['APP_KEYS'] and os.environ['REDIS_URL']"
     )
-    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
     monkeypatch.setattr("sys.argv", ["benchmarks", "batch", "--table", str(tmp_path / "figures.md")])
     for name in ("DATABASE_URL", "SECRET_KEY", "APP_KEYS", "REDIS_URL"):
         monkeypatch.delenv(name)
@@ -96,13 +107,6 @@ def test_every_benchmark_works_in_its_smallest_size():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_rounds_without_a_spread_are_shown_as_one_number(capsys):
-    record_rounds("ratio", [3.9], at_least=4)
-    figure = BenchmarkFigure.parse(capsys.readouterr().out)
-    assert figure
-    assert figure.row == "| ratio | 3.9 | at least 4 | **missed** |"
-
-
 def test_an_unknown_benchmark_is_refused():
     command = [sys.executable, "-m", "benchmarks", "nothing"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
@@ -110,12 +114,9 @@ def test_an_unknown_benchmark_is_refused():
     assert "unknown benchmark: nothing" in done.stderr
 
 
-def test_a_failed_benchmark_keeps_its_figures(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "benchmarks"
-    folder.mkdir()
+def test_a_failed_benchmark_keeps_its_figures(programs, capsys):
     line = MARK + json.dumps({"name": "n", "value": 1, "unit": ""})
-    (folder / "accept.py").write_text(f"print('for people'); print({line!r}); raise SystemExit(3)")
-    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
+    (programs / "accept.py").write_text(f"print('for people'); print({line!r}); raise SystemExit(3)")
     assert run_benchmark("accept") == BenchmarkRun("accept", [BenchmarkFigure("n", 1, "")], "Failed with exit code 3.")
     assert "for people" in capsys.readouterr().out
 
@@ -128,14 +129,11 @@ def test_every_benchmark_is_in_the_table():
     assert {name.removesuffix(".__main__") for name in names - helpers} == set(TIME_LIMITS_MINUTES)
 
 
-def test_a_smoke_run_names_the_benchmarks_that_fail_with_their_output(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "benchmarks"
-    folder.mkdir()
+def test_a_smoke_run_names_the_benchmarks_that_fail_with_their_output(programs, tmp_path, monkeypatch, capsys):
     missed = MARK + json.dumps({"name": "n", "value": 1, "unit": "", "at_least": 2})
-    (folder / "batch.py").write_text(f"import os; assert 'BENCHMARKS_SMOKE' in os.environ; print({missed!r})")
-    (folder / "lists.py").write_text("print('before'); assert False, 'no such table'")
-    (folder / "pages.py").write_text("print('nothing was measured')")
-    monkeypatch.setattr("benchmarks.__main__.REPOSITORY", tmp_path)
+    (programs / "batch.py").write_text(f"import os; assert 'BENCHMARKS_SMOKE' in os.environ; print({missed!r})")
+    (programs / "lists.py").write_text("print('before'); assert False, 'no such table'")
+    (programs / "pages.py").write_text("print('nothing was measured')")
     monkeypatch.setenv("BENCHMARKS_SMOKE", "")
     table = tmp_path / "figures.md"
     monkeypatch.setattr("sys.argv", ["benchmarks", "--smoke", "batch", "lists", "pages", "--table", str(table)])
