@@ -1,8 +1,5 @@
 """System emails are sent by the configured transport, survive dead workers, and are visible to staff."""
 
-import asyncio
-import contextlib
-import threading
 from datetime import timedelta
 
 import pytest
@@ -12,7 +9,6 @@ from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from domains.models import Domain
 from emails.sending.transports import configured_transport
 from inbound.inbox.models import CaughtMail
-from inbound.inbox.receiver import serve
 from lib.worker.processor import QueueProcessor
 from system_mail import queue
 from system_mail.models import SystemMail, SystemMailKind
@@ -20,40 +16,17 @@ from system_mail.sending import SystemMailQueueWork, SystemMailResult
 from system_mail.services import pretend_to_queue, queue_system_mail
 from system_mail.tasks import expire
 from tests.conftest import make_account, make_domain
-from tests.inbound.inbox.test_receiver import is_open
+from tests.dashboard.queue_runs import inbox as running_inbox
 from tests.lib.worker.outages import expect_outage, lose_connection
-from tests.stack.stack import free_port, wait_for
 
 URL = "http://127.0.0.1/dashboard/reset/new/?token=very-private"
 
 
 @pytest.fixture
 def inbox(settings):
-    settings.INBOX_PORT, loop = free_port(), asyncio.new_event_loop()
     settings.DELIVERY_TRANSPORT, settings.SYSTEM_FROM = "inbox", "The Service <no-reply@service.example>"
-
-    def run():
-        with contextlib.suppress(asyncio.CancelledError):
-            loop.run_until_complete(task)
-        loop.run_until_complete(_close_sessions())
-
-    task = loop.create_task(serve(settings.INBOX_PORT))
-    thread = threading.Thread(target=run)
-    thread.start()
-    wait_for(lambda: is_open(settings.INBOX_PORT), seconds=5, what="the inbox listens")
-    yield
-    loop.call_soon_threadsafe(task.cancel)
-    thread.join()
-    loop.close()
-
-
-async def _close_sessions():
-    """Close the sessions that the transport keeps open for the next message."""
-    sessions = asyncio.all_tasks() - {asyncio.current_task()}
-    for session in sessions:
-        session.cancel()
-    await asyncio.gather(*sessions, return_exceptions=True)
-    await asyncio.sleep(0.02)
+    with running_inbox() as settings.INBOX_PORT:
+        yield
 
 
 def queue_reset(**fields):
