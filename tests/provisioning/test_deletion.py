@@ -28,12 +28,12 @@ from streams.services import create_stream
 from submission.services import begin_message
 from suppressions.services import suppress_address
 from templates_app.models import Template, TemplateVersion
+from tests.compat.test_concurrent_changes import blocked_connections
 from tests.conftest import Account, Api, code_of, mail, make_key
 from tests.dashboard.conftest import make_caught, signed_in
 from tests.emails.builders import claim_entries, deliver_all, make_ready, send
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, receive_for, with_field
-from tests.tracking.test_opens_and_clicks import is_connection_blocked
 from webhooks.services import create_webhook
 from workspaces.api import authentication
 from workspaces.deletion import delete_workspace, restore_workspace
@@ -320,7 +320,7 @@ def erase_in_thread(workspace_id: str) -> None:
 
 def wait_until_blocked_or_done(erasure: Future[None]) -> None:
     for _ in range(3000):
-        if wait([erasure], timeout=0.02).done or is_connection_blocked():
+        if wait([erasure], timeout=0.02).done or blocked_connections():
             return
     pytest.fail("The erasure neither waits nor ends.")
 
