@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emails.models import Attachment, Email, Entrance
+from emails.models import Attachment, Email, Entrance, Recipient
 from suppressions.services import suppress_addresses
 from tests.compat.conftest import Dialect
 from tests.conftest import make_key
 from tests.rows import each
+from tests.sending_process import send_everything
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +90,13 @@ class TestSend:
 
     def test_a_suppressed_recipient_is_accepted(self, resend, alice):
         suppress_addresses(alice.workspace, addresses=["ada@example.com"], reason="bounce")
-        assert resend.post("/emails", mail()).status_code == 200
+        accepted = resend.post("/emails", mail())
+        assert accepted.status_code == 200
+        path = f"/emails/{accepted.json()['id']}"
+        send_everything()
+        assert resend.get(path).json()["last_event"] == "suppressed"
+        Recipient.objects.update(reason="message_invalid")
+        assert resend.get(path).json()["last_event"] == "failed"
 
 
 class TestErrors:

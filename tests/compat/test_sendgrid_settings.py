@@ -74,6 +74,10 @@ class TestEventWebhook:
         assert sendgrid.get(SETTINGS).json() == changed
         assert Webhook.objects.get().url == f"{URL}/2"
 
+    def test_the_settings_create_a_disabled_endpoint(self, sendgrid):
+        assert sendgrid.call("PATCH", SETTINGS, self.settings(enabled=False)).json()["enabled"] is False
+        assert not Webhook.objects.get().active
+
     def test_the_key_is_that_of_the_secret(self, sendgrid):
         sendgrid.call("PATCH", SETTINGS, self.settings())
         secret = Webhook.objects.get().secrets.get().secret()

@@ -14,6 +14,7 @@ from workspaces.account_status import (
     suspend_workspace,
 )
 from workspaces.audit import AuditAction, record_action
+from workspaces.key_limits import KeyLimits
 from workspaces.models import ApiKey, AuditEntry, Workspace
 from workspaces.services import revoke_api_key
 from workspaces.tasks import expire
@@ -101,7 +102,16 @@ def test_keys_without_their_secrets(alice):
 
     found = entries(alice.workspace, exclude=["workspace_created"])
     assert [action for action, _ in found] == ["key_created", "key_revoked"]
+    assert found[0][1] == f"test (pr_…{key.last_four}), full_access"
     assert text not in str(found)
+
+
+def test_a_limited_key_says_so(alice):
+    make_key(alice.workspace, "sending_access", limits=KeyLimits(domains=("alice.example",)))
+    make_key(alice.workspace, "sending_access", limits=KeyLimits(is_test=True))
+    limited, of_tests = (about for _, about in entries(alice.workspace, exclude=["workspace_created"]))
+    assert "limited" in limited
+    assert "limited" not in of_tests
 
 
 def test_suspension_and_plan_change_once(alice):

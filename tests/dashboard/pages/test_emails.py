@@ -206,6 +206,8 @@ class TestActions:
         assert Email.objects.count() == 1
 
     def test_only_scheduled_emails_are_cancelled_after_a_confirmation(self, owner, later, email):
+        assert f"/dashboard/emails/{later.id}/cancel/" in owner.get(f"/dashboard/emails/{later.id}/").text
+        assert f"/dashboard/emails/{email.id}/cancel/" not in owner.get(f"/dashboard/emails/{email.id}/").text
         assert "will not be sent" in owner.get(f"/dashboard/emails/{later.id}/cancel/").text
         later.refresh_from_db()
         assert later.status == "scheduled"

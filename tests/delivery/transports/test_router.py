@@ -9,7 +9,7 @@ import pytest
 from delivery.bounces.reasons import FailureReason
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, parked
 from delivery.message.compose import File, Placement
-from delivery.transports.circuit_breaker import NEVER
+from delivery.transports.circuit_breaker import NEVER, BreakerPolicy
 from delivery.transports.destinations import DestinationLimits
 from delivery.transports.interface import LeaseLost
 from delivery.transports.relay import RelayTransport
@@ -53,10 +53,10 @@ def transports(*, route=ROUTE, kinds=None, **routes):
     return Transports(specs, {"default": route, **routes}, {"default": ("default", *routes)})
 
 
-def relay_to(port):
+def relay_to(port, *, login_policy=NEVER):
     url = RelayUrl("127.0.0.1", port, TlsMode.NONE)
     limits = DestinationLimits(max_connections=20, breaker_policy=NEVER)
-    return RelayTransport(url, ehlo_name="sender.example", timeouts=SHORT, limits=limits, login_policy=NEVER)
+    return RelayTransport(url, ehlo_name="sender.example", timeouts=SHORT, limits=limits, login_policy=login_policy)
 
 
 class Relays:
@@ -250,6 +250,18 @@ async def test_the_operator_is_told_of_a_removed_transport_also_without_a_file()
     assert (outcome.status, sent.status) == (DeliveryStatus.PARKED, DeliveryStatus.SENT)
     assert "'gone'" in trouble
     assert report.state == "open"
+
+
+@awaited
+async def test_a_single_transport_that_demands_a_login_is_reported_as_paused():
+    async with ScriptedServer({"mail": b"530 5.7.0 Authentication required\r\n"}) as server:
+        transport = relay_to(server.port, login_policy=BreakerPolicy(failure_threshold=1))
+        router = TransportRouter(single_transport("smtp"), {"default": transport})
+        await router.deliver(MESSAGE, lease=Permit())
+        (report,) = router.reports()
+        transport.close()
+    assert report.state == "paused"
+    assert "Authentication required" in report.error
 
 
 def test_each_transport_is_tried_at_most_once_in_an_attempt():

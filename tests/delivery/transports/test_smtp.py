@@ -368,6 +368,14 @@ class TestTimeouts:
         outcome = deliver({"dot": silence}, timeouts=Timeouts(dot=0.2))
         assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN)
 
+    @each(
+        ("stage", "timeouts"),
+        [("data", Timeouts(data=0.2)), ("mail", Timeouts(envelope=0.2)), ("rcpt", Timeouts(envelope=0.2))],
+    )
+    def test_each_command_has_its_timeout(self, stage, timeouts):
+        outcome = deliver({stage: silence}, timeouts=timeouts)
+        assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.NETWORK)
+
     def test_a_long_wait_is_not_ended_by_the_timeout_of_an_earlier_one(self):
         script = {"mail": after(2.2, b"250 Ok\r\n")}
         assert deliver(script, timeouts=Timeouts(ehlo=2)).status is DeliveryStatus.SENT

@@ -322,6 +322,16 @@ class TestDailyLimit:
         assert len(hosts["relay"].recipients) == 2
         assert TransportUse.objects.get(name="own").used == 0
 
+    def test_a_worker_that_lost_its_lease_uses_no_message_of_the_next_transport(self, named, workspace, hosts):
+        named(relay=", perDay: 2")
+        hosts["own"].replies["mail"] = "421 4.3.2 Going down"
+        accept(workspace)
+        worker = Worker()
+        jobs = worker.work.claim(50).jobs
+        QueueEntry.objects.update(fence=99)
+        perform_jobs(worker.work, jobs)
+        assert TransportUse.objects.get(name="relay").used == 0
+
     def test_the_mail_waits_until_midnight_if_no_other_transport_is_left(self, named, workspace, hosts):
         named(own=", perDay: 1", rest="routes: {default: {use: [own]}}\n")
         accept(workspace, "a@example.com", "b@example.com")
