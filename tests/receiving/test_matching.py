@@ -235,5 +235,6 @@ def test_a_long_thread_is_shortened(key, route):
     body = {"from": "hi@alice.example", "text": "Hi", "inReplyToId": received.id}
     assert key.post("/emails/send", body).status_code == 202
     references = Email.objects.get().headers["References"].split()
-    assert (references[0], references[-1]) == (ids.split()[0], "<one@example.com>")
+    first, *last = references
+    assert (first, last) == (ids.split()[0], [*ids.split(), "<one@example.com>"][-len(last) :])
     assert len(" ".join(references)) <= 900

@@ -304,6 +304,7 @@ def test_shared_content_is_deleted_with_the_last_of_its_emails(key, alice, recei
 def test_retention_deletes_expired_emails_and_keeps_the_log(key, alice, receiving, webhook):
     make_route(alice.workspace, store_days=1)
     old, new = receive(), receive(with_field("X-Other: 1"))
+    assert new.expires_at == new.received_at + timedelta(days=1)
     publish_committed()
     ReceivedEmail.objects.filter(id=old.id).update(expires_at=F("received_at") - timedelta(days=1))
     list(delete_expired_emails(alice.workspace.id, timedelta(days=365)))

@@ -309,6 +309,11 @@ def test_a_chain_names_domains_strictly():
                 assert result == ("pass" if is_valid else "fail"), changed
 
 
+@each(("sets", "result"), [(11, "temperror"), (50, "temperror"), (51, "fail")])
+def test_a_chain_with_too_many_sets_is_not_verified(sets, result):
+    assert chain_of(b"ARC-Seal: i=1\r\n" * sets + message()) == result
+
+
 @each(("old", "new", "result"), [
     (b"s=s1", b"s=s1", "pass"), (b"s=s1", b"s=s1; t=1", "pass"),
     (b"d=evil.example", b"d=evil.example; d=evil.example", "fail"), (b"s=s1", b"s=s1; S=s2", "pass"),

@@ -117,6 +117,7 @@ def test_a_message_above_the_score_of_its_route_is_blocked(rspamd, alice, receiv
     strict, lax = receive(to="strict@alice.example"), receive(to="lax@alice.example")
     assert (strict.status, strict.blocked_reason, lax.status) == ("blocked", "spam", "processed")
     assert lax.message.spam["score"] == 7.5
+    assert [request.header("rcpt") for request in rspamd.received] == ["strict@alice.example", "lax@alice.example"]
     rspamd.answer = reset
     assert receive(PLAIN + b"!", to="strict@alice.example").status == "processed"
     assert ReceivedEmail.objects.filter(message__spam__isnull=True).count() == 1

@@ -105,6 +105,11 @@ def test_a_demand_for_a_login_or_tls_is_never_a_bounce(stage, text):
     assert (found.status, found.is_recipient_fault) == (given_up, False)
 
 
+@each(("code", "status"), [(0, DeliveryStatus.FAILED), (550, DeliveryStatus.BOUNCED)])
+def test_a_report_without_a_code_about_the_network_is_not_the_answer_of_a_host(code, status):
+    assert classify(Reply(code, "Connection refused"), stage=SmtpStage.REPORT).status is status
+
+
 SENDER_NAMES = ("alice.example", "bounces.shop.example", "mail.host.example", "localhost")
 
 

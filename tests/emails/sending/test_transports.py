@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import F
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
+from counters.models import DailyCounter
 from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from delivery.transports.router import TransportChange
 from delivery.transports.transports_file import read_transports, single_transport
@@ -27,7 +29,7 @@ from system_mail.models import SystemMail, SystemMailKind
 from system_mail.sending import SystemMailQueueWork
 from system_mail.services import queue_system_mail
 from tests.conftest import mail
-from tests.emails.builders import accept, claim_entries
+from tests.emails.builders import accept, claim_entries, fold
 from tests.sending_process import MailHost, perform_jobs
 from tests.threads import own_connection
 
@@ -171,6 +173,9 @@ class TestSending:
         counted = {(one.transport, one.status): one.count for one in delivery_health.read_outcome_counts()}
         assert counted == {("own", "deferred"): 1, ("relay", "sent"): 1}
         assert delivery_health.sent_today() == {"relay": 1}
+        fold()
+        DailyCounter.objects.update(day=F("day") - timedelta(days=1))
+        assert delivery_health.sent_today() == {}
 
     def test_a_host_that_never_answers_the_last_byte_keeps_the_message(self, named, workspace, hosts):
         hosts["own"].replies["dot"] = "close"
