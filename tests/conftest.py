@@ -164,11 +164,15 @@ def _no_threads() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _patient_redis() -> Iterator[None]:
-    """Wait for Redis on a busy machine. After 0.1 s, the buckets of the process would give their tokens as well."""
+def redis_timeout() -> Iterator[float]:
+    """Wait for Redis on a busy machine, where the buckets of the process would give tokens as well.
+
+    Returns the timeout of the service, in seconds.
+    """
+    timeout = redis_client.TIMEOUT_SECONDS
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redis_client, "TIMEOUT_SECONDS", 10)
-        yield
+        yield timeout
 
 
 @pytest.fixture(scope="session", autouse=True)

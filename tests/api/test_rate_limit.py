@@ -37,9 +37,9 @@ def limited(settings):
 
 
 @pytest.fixture
-def own_redis(settings, monkeypatch):
+def own_redis(settings, monkeypatch, redis_timeout):
     """A Redis that may stop, with the timeout of the service."""
-    monkeypatch.setattr(redis_client, "TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(redis_client, "TIMEOUT_SECONDS", redis_timeout)
     server = start_throw_away()
     settings.REDIS_URL = server.url
     yield server
