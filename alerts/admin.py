@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from alerts.models import Alert
-from workspaces.admin import ReadOnlyAdmin
+from core.workspaces.admin import ReadOnlyAdmin
 
 
 @admin.register(Alert)

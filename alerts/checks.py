@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 from alerts.models import Alert
 from alerts.services import describe_alert
 from alerts.values import MINIMUM_TOTAL, WatchedValue, read_values
+from analytics.reputation.rates import PERIOD_DAYS
+from core.lib.coded_texts import CodedText
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.coded_texts import CodedText
-from reputation.rates import PERIOD_DAYS
 
 # Of the alerts whose values one statement reads.
 BATCH = 500

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from api.errors import Member, Problem
+from core.api.errors import Member, Problem
 
 
 class AlertExists(Problem):

@@ -6,9 +6,9 @@ from typing import Any
 from django.db import models
 from django.db.models.functions import Now
 
-from lib.model_fields import IdField
-from lib.translation import translated_choices
-from workspaces.models import Workspace
+from core.lib.model_fields import IdField
+from core.lib.translation import translated_choices
+from core.workspaces.models import Workspace
 
 
 def alert_metrics() -> list[tuple[str, Any]]:

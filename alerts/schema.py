@@ -4,11 +4,11 @@ from typing import Any
 
 from alerts.errors import AlertExists
 from alerts.serializers import AlertChanges, AlertInput, AlertSerializer
-from api.fields import DeletedSerializer
-from api.schema import Operation, response
+from core.api.fields import DeletedSerializer
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import PlanLimitReached
 from streams.errors import StreamNotFound
-from workspaces.api.schema import keyed_view
-from workspaces.errors import PlanLimitReached
 
 ALERT: dict[str, Any] = {
     "id": "alr_0Uf7p4Lm9XsRdT2bVhYkNc",

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from alerts.models import Alert
-from api.fields import (
+from core.api.fields import (
     AllOptional,
     FieldErrors,
     NumberField,
@@ -17,8 +17,8 @@ from api.fields import (
     TextField,
     help_texts,
 )
-from lib.coded_texts import CodedText
-from lib.translation import translate
+from core.lib.coded_texts import CodedText
+from core.lib.translation import translate
 
 NO_STREAM = "quota_of_a_stream"
 TEXTS = {

@@ -7,12 +7,12 @@ from django.db import transaction
 
 from alerts.errors import AlertExists
 from alerts.models import Alert
-from api.errors import NotFound
-from lib.coded_texts import CodedText
+from core.api.errors import NotFound
+from core.lib.coded_texts import CodedText
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import PlanLimitReached
+from core.workspaces.models import Workspace
 from streams.services import existing_stream
-from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached
-from workspaces.models import Workspace
 
 MAX_ALERTS = 20
 NAMES = {

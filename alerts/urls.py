@@ -1,5 +1,5 @@
 from alerts.views import AlertViewSet
-from api.routing import Router
+from core.api.routing import Router
 
 router = Router()
 router.register("alerts", AlertViewSet, basename="alert")

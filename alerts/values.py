@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from alerts.models import Alert
 from analytics.outcomes import OUTCOMES, RATED
-from counters import counters
-from counters.slices import stream_slice_sql
-from lib.ids import from_uuid, to_uuid
-from lib.sql import local_settings, run
-from reputation.rates import PERIOD_DAYS
+from analytics.reputation.rates import PERIOD_DAYS
+from core.counters import counters
+from core.counters.slices import stream_slice_sql
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import local_settings, run
 from streams.models import MAIN
 
 # Of a rate, as in the charts (docs/decisions/0260): one bounce of ten emails says nothing.

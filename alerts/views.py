@@ -13,9 +13,9 @@ from alerts.schema import alerts_schema
 from alerts.serializers import AlertChanges, AlertInput, AlertSerializer
 from alerts.services import create_alert, delete_alert, update_alert
 from alerts.values import read_values
-from api.fields import DeletedSerializer
-from api.pagination import PagePagination
-from workspaces.api.viewsets import WorkspaceViewSet
+from core.api.fields import DeletedSerializer
+from core.api.pagination import PagePagination
+from core.workspaces.api.viewsets import WorkspaceViewSet
 
 
 @alerts_schema

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from delivery.bounces.hosts import GOOGLE, MICROSOFT, YAHOO, MailProvider
-from delivery.bounces.reasons import FailureReason
-from lib.coded_texts import CodedText
+from core.delivery.bounces.hosts import GOOGLE, MICROSOFT, YAHOO, MailProvider
+from core.delivery.bounces.reasons import FailureReason
+from core.lib.coded_texts import CodedText
 
 GUIDE = "guides/bounce-causes"
 
 
 @dataclass(frozen=True)
 class Advice:
-    """code: of the sentence (lib.coded_texts). page: of the documentation, with an anchor."""
+    """code: of the sentence (core.lib.coded_texts). page: of the documentation, with an anchor."""
 
     code: str
     page: str

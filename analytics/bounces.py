@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from analytics.advice import Advice, advice_for_host, advice_for_reason
-from delivery.bounces.hosts import MailProvider, provider_of_domain, provider_of_reply
-from delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.hosts import MailProvider, provider_of_domain, provider_of_reply
+from core.delivery.bounces.reasons import FailureReason
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import local_settings, run
+from core.workspaces.models import Workspace
 from events.kinds import EventKind
-from lib.ids import from_uuid, to_uuid
-from lib.sql import local_settings, run
 from streams.services import existing_stream
-from workspaces.models import Workspace
 
 # Bounds the time, whatever the number of events and of domains in them.
 MAX_EVENTS = 10_000

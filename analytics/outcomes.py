@@ -7,8 +7,8 @@ from datetime import date
 from uuid import UUID
 
 from analytics.streams import stream_counts
-from counters import counters
-from workspaces.models import Workspace
+from core.counters import counters
+from core.workspaces.models import Workspace
 
 # Each counted email has one outcome. Cancelled emails are never sent, scheduled ones not yet.
 OUTCOMES = {

@@ -8,9 +8,9 @@ from analytics.serializers import (
     DaysSerializer,
     HoursQuery,
 )
-from api.schema import Operation, response
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
 from streams.errors import StreamNotFound
-from workspaces.api.schema import keyed_view
 
 ANALYTICS = {
     "from": "2026-11-01T00:00:00.000Z",

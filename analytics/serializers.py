@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from analytics.bounces import BounceCauses, BounceReason, BounceSample, BouncingHost
 from analytics.services import DAY, DailyVolume, day_of
-from api.fields import (
+from core.api.fields import (
     AttributesSerializer,
     CountField,
     DateTimeBoundField,
@@ -16,7 +16,7 @@ from api.fields import (
     invalid_range,
     is_reversed,
 )
-from counters import counters
+from core.counters import counters
 from events.kinds import FAILURE_KINDS, EventKind
 
 MAX_DAYS = 90

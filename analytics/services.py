@@ -6,9 +6,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from analytics.streams import stream_counts
-from counters import counters
-from counters.counters import COUNTED_EVENTS
-from workspaces.models import Workspace
+from core.counters import counters
+from core.counters.counters import COUNTED_EVENTS
+from core.workspaces.models import Workspace
 
 DAY = timedelta(days=1)
 # Cancelled emails are never sent, scheduled ones not yet.

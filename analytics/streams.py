@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from counters.slices import Dimension, slice_id
+from core.counters.slices import Dimension, slice_id
+from core.workspaces.models import Workspace
 from streams.models import MAIN
 from streams.services import existing_stream, read_streams
-from workspaces.models import Workspace
 
 # No email is in two streams.
 IN_SLICES = """

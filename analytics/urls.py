@@ -1,5 +1,5 @@
 from analytics.views import AnalyticsView, BounceCausesView, DailyView
-from api.routing import fixed_path
+from core.api.routing import fixed_path
 
 urlpatterns = [
     fixed_path("analytics", AnalyticsView.as_view(), name="analytics"),

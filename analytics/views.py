@@ -14,7 +14,7 @@ from analytics.serializers import (
     HoursQuery,
 )
 from analytics.services import read_days, read_range
-from workspaces.api.viewsets import WorkspaceView
+from core.workspaces.api.viewsets import WorkspaceView
 
 # Created once: instantiation copies every field, and rendering keeps no state in them.
 ANALYTICS, DAYS, CAUSES = AnalyticsSerializer(), DaysSerializer(), BounceCausesSerializer()

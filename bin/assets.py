@@ -1,9 +1,9 @@
-"""Build the font, the icons and the template editor of the dashboard from dashboard/assets/.
+"""Build the font, the icons and the template editor of the dashboard from console/dashboard/assets/.
 
     python bin/assets.py [DIRECTORY]
 
-The results belong to dashboard/static/dashboard/, the default directory, and are committed. A test builds them again
-and compares. npm downloads the sources, with the versions and checksums of package-lock.json.
+The results belong to console/dashboard/static/dashboard/, the default directory, and are committed. A test builds them
+again and compares. npm downloads the sources, with the versions and checksums of package-lock.json.
 """
 
 import shutil
@@ -19,8 +19,8 @@ from fontTools.ttLib import TTFont
 from fontTools.varLib import instancer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-SOURCES = REPOSITORY / "dashboard" / "assets"
-RESULTS = REPOSITORY / "dashboard" / "static" / "dashboard"
+SOURCES = REPOSITORY / "console" / "dashboard" / "assets"
+RESULTS = REPOSITORY / "console" / "dashboard" / "static" / "dashboard"
 ICONS = Path(unfold.__file__).parent / "static/unfold/fonts/material-symbols/Material-Symbols-Outlined.woff2"
 INTER = "node_modules/inter-ui/variable/InterVariable.woff2"
 # Latin with its extensions, punctuation, currencies, arrows and comparisons. Browsers show other scripts in a font of

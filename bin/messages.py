@@ -34,7 +34,7 @@ LOCALE = REPOSITORY / "locale"
 SOURCE_LANGUAGE = "en"
 LANGUAGES = sorted(path.name for path in LOCALE.iterdir())
 # Not part of the service, or English for everybody.
-EXCLUDED = ("bin/", "benchmarks/", "clients/", "tests/", "documentation/")
+EXCLUDED = ("bin/", "tools/benchmarks/", "clients/", "tests/", "console/documentation/")
 # django-unfold has no catalogues. Most of its texts are in those of Django.
 UNFOLD_TEMPLATES = Path(unfold.__file__).parent / "templates"
 DJANGO_CATALOGS = [
@@ -113,7 +113,7 @@ def model_labels() -> Iterator[str]:
     from django.contrib import admin  # noqa: PLC0415 - main sets Django up
 
     import config.urls  # noqa: F401, PLC0415 - registers the pages
-    from dashboard.ui.labels import TRANSLATED_LABELS, TRANSLATED_VALUES  # noqa: PLC0415
+    from console.dashboard.ui.labels import TRANSLATED_LABELS, TRANSLATED_VALUES  # noqa: PLC0415
 
     with override(SOURCE_LANGUAGE):
         for model, page in admin.site._registry.items():  # noqa: SLF001

@@ -12,9 +12,9 @@ from typing import Any
 from celery.beat import ScheduleEntry, Scheduler, SchedulingError, Service
 
 from config.celery import app
-from lib.datetimes import format_timestamp
-from lib.forking import name_process
-from lib.outage_log import OutageLog
+from core.lib.datetimes import format_timestamp
+from core.lib.forking import name_process
+from core.lib.outage_log import OutageLog
 
 log = logging.getLogger("postrider.processes")
 outage = OutageLog(

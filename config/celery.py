@@ -9,7 +9,7 @@ import sys
 from celery import Celery
 
 from config import env
-from lib.redis_client import broker_settings
+from core.lib.redis_client import broker_settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 

@@ -11,16 +11,16 @@ from django.core import checks
 
 from config import env
 from config.postgres.database_url import database_url_errors
-from delivery.transports.provider_messages import BackendUnsuitable, check_backend
-from delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
-from delivery.transports.source_addresses import usable_addresses
+from core.delivery.transports.provider_messages import BackendUnsuitable, check_backend
+from core.delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
+from core.delivery.transports.source_addresses import usable_addresses
+from core.lib.email_addresses import InvalidAddress, parse_address
+from core.lib.redis_client import SENTINEL, SentinelUrl
+from core.lib.worker import failpoints
+from core.workspaces.access_rules import InvalidRolesFile, read_rules
 from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
 from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
-from lib.email_addresses import InvalidAddress, parse_address
-from lib.redis_client import SENTINEL, SentinelUrl
-from lib.worker import failpoints
-from workspaces.access_rules import InvalidRolesFile, read_rules
 
 MAX_SYSTEM_NAME = 60
 HTTPS_URL = re.compile(r"https://[a-z0-9.-]+(:[0-9]{1,5})?/[^\s\"'<>]*", re.IGNORECASE | re.ASCII)

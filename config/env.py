@@ -15,13 +15,13 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from delivery.transports.transports_file import (
+from core.delivery.transports.transports_file import (
     InvalidTransportsFile,
     Transports,
     read_transports,
     single_transport,
 )
-from workspaces.plans import BUILT_IN, InvalidPlans, Plan, read_plans
+from core.workspaces.plans import BUILT_IN, InvalidPlans, Plan, read_plans
 
 Network = IPv4Network | IPv6Network
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from config.web.stop import stop_gracefully
-from lib.forking import name_process, return_large_blocks
+from core.lib.forking import name_process, return_large_blocks
 
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
 # An accepted connection has sent its first bytes, if it does so within this time.
@@ -45,7 +45,8 @@ limit_request_fields = 64
 forwarded_allow_ips = ""
 control_socket_disable = True
 
-# The directory for the latency files of this server's processes (api.latency); created before the application loads.
+# The directory for the latency files of this server's processes (core.api.latency); created before the application
+# loads.
 OWN_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR" not in os.environ
 if OWN_DIRECTORY:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="postrider-metrics-")
@@ -54,7 +55,7 @@ if OWN_DIRECTORY:
 def when_ready(server: Any) -> None:
     # The application is loaded by now. The processes use config.web.shares, too.
     import config.web.shares  # noqa: F401, PLC0415
-    from doctor.start_warnings import warn_at_start  # noqa: PLC0415
+    from config.doctor.start_warnings import warn_at_start  # noqa: PLC0415
 
     raise_file_limit()
     return_large_blocks()
@@ -86,11 +87,11 @@ def raise_file_limit() -> None:
 def post_worker_init(worker: Any) -> None:
     name_process("web")
     sys.setswitchinterval(SWITCH_SECONDS)
-    from api import latency  # noqa: PLC0415 - as in when_ready
-    from api.parser import MAX_BODY_BYTES  # noqa: PLC0415
     from config.web.shares import share_of  # noqa: PLC0415
-    from tracking.hosts import tracking_hosts  # noqa: PLC0415
-    from workspaces.api.throttling import is_computing  # noqa: PLC0415
+    from core.api import latency  # noqa: PLC0415 - as in when_ready
+    from core.api.parser import MAX_BODY_BYTES  # noqa: PLC0415
+    from core.workspaces.api.throttling import is_computing  # noqa: PLC0415
+    from interfaces.tracking.hosts import tracking_hosts  # noqa: PLC0415
 
     worker.share_of, worker.is_computing = share_of, is_computing
     worker.observe, worker.max_body_bytes = latency.observe, MAX_BODY_BYTES

@@ -15,14 +15,14 @@ from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.middleware.common import CommonMiddleware
 
+from config.doctor.web_probe import describe_arrival
 from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
 from config.web.stop import is_stopping
-from doctor.web_probe import describe_arrival
+from core.lib.redis_client import ask_redis
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
 from emails.sending.sending_pause import is_sending_paused
 from events import sequencer
-from lib.redis_client import ask_redis
 from webhooks import publishing
 
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 
-from lib.worker.reports import read_reports, send_report
-from lib.worker.shutdown import wait_for_stop
+from core.lib.worker.reports import read_reports, send_report
+from core.lib.worker.shutdown import wait_for_stop
 
 EVERY_SECONDS = 10.0
 PREFIX = "postrider:worker:"

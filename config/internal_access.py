@@ -5,7 +5,7 @@ import hmac
 from django.conf import settings
 from django.http import HttpRequest
 
-from lib.network.client_address import FORWARDED, client_address
+from core.lib.network.client_address import FORWARDED, client_address
 
 
 def has_internal_access(request: HttpRequest) -> bool:

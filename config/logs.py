@@ -5,8 +5,8 @@ import logging
 import re
 import traceback
 
-from api.request_ids import current_request_id
-from lib.datetimes import format_timestamp
+from core.api.request_ids import current_request_id
+from core.lib.datetimes import format_timestamp
 
 # API keys, webhook secrets, authorization headers, URLs with passwords, PEM blocks.
 SECRETS = re.compile(

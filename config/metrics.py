@@ -14,21 +14,21 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from api.latency import observed
 from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
-from counters import counters, smtp_usage
-from dashboard.auth.oidc.metrics import read_sign_in_counts
-from delivery.transports.router import TransportState
+from console.dashboard.auth.oidc.metrics import read_sign_in_counts
+from core.api.latency import observed
+from core.counters import counters, smtp_usage
+from core.delivery.transports.router import TransportState
 from domains.tracking_hosts import count_tracking_hosts
 from emails.sending import delivery_health
 from emails.sending.transport_status import read_statuses
 from events import sequencer
-from inbound.routed import read_reply_counts as read_inbound_counts
+from interfaces.inbound.routed import read_reply_counts as read_inbound_counts
+from interfaces.submission.metrics import read_reply_counts
 from receiving.arrival.usage import total_stored_bytes
 from receiving.processing import oldest_stored_seconds
 from streams.models import Stream
-from submission.metrics import read_reply_counts
 from webhooks import publishing
 from webhooks.sending.queue import lag
 

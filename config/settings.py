@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from config import env
 from config.postgres.database_url import parse_database_url
-from dashboard.ui import theme
+from console.dashboard.ui import theme
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -64,7 +64,7 @@ BOUNCE_PAUSE_PERCENT = env.percent("BOUNCE_PAUSE_PERCENT", "10" if UNTRUSTED_SIG
 RATE_LIMIT = env.rate("RATE_LIMIT", (50, 100))
 # A request that has waited longer is rejected with 503 (docs/decisions/0062).
 WEB_MAX_WAIT_MS = env.integer("WEB_MAX_WAIT_MS", 1000, low=50, high=60_000)
-# Dialects whose paths also work without /compat/<name> (compat.root).
+# Dialects whose paths also work without /compat/<name> (interfaces.compat.root).
 COMPAT_AT_ROOT = env.choices("COMPAT_AT_ROOT", options=["resend", "postmark", "sendgrid"])
 QUOTA_UNIT = env.choice("QUOTA_UNIT", "email", options=["email", "recipient"])
 
@@ -164,7 +164,7 @@ DATABASE_OPTIONS = {
     "connect_timeout": 5,
     "options": "-c lock_timeout=5s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s"
     " -c plan_cache_mode=force_generic_plan",
-    # Applies to statements prepared by lib.sql; Django's own cursors never prepare.
+    # Applies to statements prepared by core.lib.sql; Django's own cursors never prepare.
     "prepare_threshold": 5,
     # A server that lost its power sends nothing: its connections end after 20 seconds (docs/decisions/0250).
     "keepalives_idle": 15,
@@ -190,47 +190,47 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "config.apps.ProjectConfig",
-    "api",
-    "compat",
-    "documentation",
-    "workspaces",
+    "core.api",
+    "interfaces.compat",
+    "console.documentation",
+    "core.workspaces",
     "domains",
     "streams",
     "templates_app",
     "suppressions",
     "webhooks",
-    "counters",
-    "request_log",
+    "core.counters",
+    "core.request_log",
     "analytics",
     "alerts",
     "emails",
     "events",
     "receiving",
-    "inbound.inbox",
-    "inbound",
-    "provisioning",
-    "submission",
-    "tracking",
-    "system_mail",
+    "interfaces.inbound.inbox",
+    "interfaces.inbound",
+    "console.provisioning",
+    "interfaces.submission",
+    "interfaces.tracking",
+    "console.system_mail",
 ]
 
 MIDDLEWARE = [
-    "tracking.middleware.TrackingHostMiddleware",
-    "compat.root.CompatAtRootMiddleware",
-    "api.request_ids.RequestIdMiddleware",
-    "request_log.recording.RequestLogMiddleware",
-    "api.admission.AdmissionMiddleware",
+    "interfaces.tracking.middleware.TrackingHostMiddleware",
+    "interfaces.compat.root.CompatAtRootMiddleware",
+    "core.api.request_ids.RequestIdMiddleware",
+    "core.request_log.recording.RequestLogMiddleware",
+    "core.api.admission.AdmissionMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.ui.middleware.PageHeadersMiddleware",
-    "dashboard.ui.middleware.PageBodyMiddleware",
-    "dashboard.static_files.StaticFilesMiddleware",
-    "dashboard.ui.middleware.PageCompressionMiddleware",
+    "console.dashboard.ui.middleware.PageHeadersMiddleware",
+    "console.dashboard.ui.middleware.PageBodyMiddleware",
+    "console.dashboard.static_files.StaticFilesMiddleware",
+    "console.dashboard.ui.middleware.PageCompressionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.health.HostMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.ui.middleware.PagePreferencesMiddleware",
-    "workspaces.audit.AuditMiddleware",
+    "console.dashboard.ui.middleware.PagePreferencesMiddleware",
+    "core.workspaces.audit.AuditMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -253,7 +253,10 @@ TEMPLATES = [
     }
 ]
 
-AUTHENTICATION_BACKENDS = ["dashboard.auth.passwords.PasswordPolicy", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "console.dashboard.auth.passwords.PasswordPolicy",
+    "django.contrib.auth.backends.ModelBackend",
+]
 LOGIN_REDIRECT_URL = "dashboard:index"
 AUTH_USER_MODEL = "workspaces.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
@@ -270,9 +273,9 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_NAME = "__Host-session" if SECURE else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if SECURE else "csrf"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "dashboard.auth.refused_form.refuse_form"
+CSRF_FAILURE_VIEW = "console.dashboard.auth.refused_form.refuse_form"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-SESSION_ENGINE = "dashboard.auth.sessions"
+SESSION_ENGINE = "console.dashboard.auth.sessions"
 SESSION_COOKIE_AGE = 14 * 86_400
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_REFERRER_POLICY = "same-origin"
@@ -292,15 +295,15 @@ SILENCED_SYSTEM_CHECKS = [
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
-FORMAT_MODULE_PATH = "dashboard.formats"
+FORMAT_MODULE_PATH = "console.dashboard.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = env.text("STATIC_ROOT") or str(BASE_DIR / "var" / "static")
-STATICFILES_FINDERS = ["dashboard.static_files.UsedFilesFinder"]
+STATICFILES_FINDERS = ["console.dashboard.static_files.UsedFilesFinder"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "dashboard.static_files.HashedFilesStorage"},
+    "staticfiles": {"BACKEND": "console.dashboard.static_files.HashedFilesStorage"},
 }
 # Also serves files that are not collected.
 WHITENOISE_USE_FINDERS = True
@@ -310,15 +313,15 @@ UNFOLD = theme.UNFOLD
 DASHBOARD = theme.DASHBOARD
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["workspaces.api.authentication.ApiKeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["workspaces.api.scopes.HasScope"],
-    "DEFAULT_PARSER_CLASSES": ["api.parser.StrictJSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["core.workspaces.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["core.workspaces.api.scopes.HasScope"],
+    "DEFAULT_PARSER_CLASSES": ["core.api.parser.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_FILTER_BACKENDS": ["api.filters.FilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "api.pagination.PagePagination",
-    "EXCEPTION_HANDLER": "api.exception_handler.problem_response",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "api.parser.Negotiation",
-    "DEFAULT_SCHEMA_CLASS": "api.openapi.ApiSchema",
+    "DEFAULT_FILTER_BACKENDS": ["core.api.filters.FilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "core.api.pagination.PagePagination",
+    "EXCEPTION_HANDLER": "core.api.exception_handler.problem_response",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.api.parser.Negotiation",
+    "DEFAULT_SCHEMA_CLASS": "core.api.openapi.ApiSchema",
     # Unknown query parameters are ignored; by default DRF returns 404 for ?format=xml.
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
@@ -326,15 +329,15 @@ REST_FRAMEWORK = {
     "UNICODE_JSON": True,
 }
 
-# Settings of drf-spectacular for the document at /v1/openapi.json (api.openapi).
+# Settings of drf-spectacular for the document at /v1/openapi.json (core.api.openapi).
 SPECTACULAR_SETTINGS = {
     "TITLE": "Postrider",
     "VERSION": "1.2",
     "OAS_VERSION": "3.1.1",
     "SERVERS": [{"url": PUBLIC_URL}],
     "SCHEMA_PATH_PREFIX": "/v1/",
-    "PREPROCESSING_HOOKS": ["api.openapi.resource_paths"],
-    "POSTPROCESSING_HOOKS": ["api.openapi.complete_document"],
+    "PREPROCESSING_HOOKS": ["core.api.openapi.resource_paths"],
+    "POSTPROCESSING_HOOKS": ["core.api.openapi.complete_document"],
     "SORT_OPERATIONS": False,
     "SORT_OPERATION_PARAMETERS": False,
     # Requests and responses have separate serializers.
@@ -348,11 +351,11 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
-    "filters": {"repeats": {"()": "lib.outage_log.RepeatFilter"}},
+    "filters": {"repeats": {"()": "core.lib.outage_log.RepeatFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
-        # The access log of api.request_ids contains the same information, without addresses.
+        # The access log of core.api.request_ids contains the same information, without addresses.
         "django.request": {"level": "ERROR"},
         "django.server": {"level": "ERROR"},
         # Warnings of aiosmtpd contain unknown commands, such as the password that a client sends after a refused AUTH.

@@ -13,19 +13,19 @@ from django.views.decorators.http import require_POST
 
 from config.health import has_broker
 from config.heartbeats import live_workers
-from dashboard.auth.access import TwoFactorSite
-from dashboard.auth.signin import has_provider_factor
-from dashboard.staff.queue import pause_page, queue_page, resume_page
+from console.dashboard.auth.access import TwoFactorSite
+from console.dashboard.auth.signin import has_provider_factor
+from console.dashboard.staff.queue import pause_page, queue_page, resume_page
+from console.system_mail.models import SystemMail, SystemMailState
+from core.workspaces.account_status import must_have_second_factor
+from core.workspaces.models import Workspace
 from domains.models import Domain
 from domains.services import find_unaligned
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
 from emails.sending.transport_status import read_statuses
-from inbound.routed import read_reply_counts
+from interfaces.inbound.routed import read_reply_counts
 from receiving.arrival.usage import total_stored_bytes
 from receiving.processing import oldest_stored_seconds
-from system_mail.models import SystemMail, SystemMailState
-from workspaces.account_status import must_have_second_factor
-from workspaces.models import Workspace
 
 # Shown of those that are not aligned with a transport.
 MAX_DOMAINS = 20

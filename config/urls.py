@@ -6,13 +6,13 @@ from django.urls import include, path
 from django.urls.resolvers import URLPattern, URLResolver
 from django.views.generic import RedirectView
 
-from api.exception_handler import bad_request, forbidden, not_found, server_error
 from config import health, metrics
-from dashboard.auth.oidc.backchannel import backchannel_logout
-from dashboard.site import dashboard_site
-from dashboard.texts.staff_labels import translate_labels
+from console.dashboard.auth.oidc.backchannel import backchannel_logout
+from console.dashboard.site import dashboard_site
+from console.dashboard.texts.staff_labels import translate_labels
+from core.api.exception_handler import bad_request, forbidden, not_found, server_error
 from emails.api.attachments import download_attachment
-from tracking import host_views
+from interfaces.tracking import host_views
 
 # At the start of each process, the pages would add 11 MB to the workers (docs/decisions/0259).
 admin.autodiscover()
@@ -21,8 +21,8 @@ translate_labels(model for model in apps.get_models() if admin.site.is_registere
 urlpatterns: list[URLPattern | URLResolver] = [
     # Busiest first: Django tries the patterns in order.
     path("v1/", include("emails.api.urls")),
-    path("v1/", include("api.urls")),
-    path("v1/", include("workspaces.api.urls")),
+    path("v1/", include("core.api.urls")),
+    path("v1/", include("core.workspaces.api.urls")),
     path("v1/", include("domains.urls")),
     path("v1/", include("streams.urls")),
     path("v1/", include("templates_app.urls")),
@@ -31,14 +31,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("alerts.urls")),
     path("v1/", include("events.api.urls")),
     path("v1/", include("receiving.api.urls")),
-    path("v1/admin/", include("provisioning.urls")),
-    path("compat/", include("compat.urls")),
-    path("", include("tracking.urls")),
+    path("v1/admin/", include("console.provisioning.urls")),
+    path("compat/", include("interfaces.compat.urls")),
+    path("", include("interfaces.tracking.urls")),
     path("", include("receiving.urls")),
     path("attachments/<str:token>", download_attachment, name="sent-attachment"),
-    path("anymail/", include("inbound.urls")),
+    path("anymail/", include("interfaces.inbound.urls")),
     path("v1/", include("analytics.urls")),
-    path("", include("documentation.urls")),
+    path("", include("console.documentation.urls")),
     path("", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard", RedirectView.as_view(pattern_name="dashboard:index")),
     path("dashboard/", dashboard_site.urls),

@@ -18,22 +18,22 @@ from django.db import close_old_connections
 from config.beat import run_beat
 from config.celery import app
 from config.checks import refuse_unsafe_start, refuse_unusable_sources
+from config.doctor.transports import refuse_unknown_routes
 from config.heartbeats import start_heartbeat
 from config.postgres.preparation import prepare_connections
-from doctor.transports import refuse_unknown_routes
+from console.system_mail.sending import system_mail_processor
+from core.lib.forking import Program, return_large_blocks
+from core.lib.worker import shutdown
+from core.lib.worker.processor import QueueProcessor
+from core.lib.worker.timer import start_timer
 from domains.checks.processor import domain_checks_processor
 from domains.names import public_suffixes
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from emails.sending.transport_status import send_reports
 from emails.sending.transports import find_router
 from events.sequencer import start_sequencer
-from lib.forking import Program, return_large_blocks
-from lib.worker import shutdown
-from lib.worker.processor import QueueProcessor
-from lib.worker.timer import start_timer
 from receiving.received_work import received_processor
 from suppressions.notices import start_listening
-from system_mail.sending import system_mail_processor
 from webhooks.publishing import publish_events
 from webhooks.sending.webhooks_work import webhooks_processor
 
@@ -74,7 +74,7 @@ def run_worker(number: int, *, with_beat: bool) -> None:
     if with_beat:
         threading.Thread(target=run_beat, name="beat", daemon=True).start()
     worker = app.Worker(hostname=f"worker{number}@{socket.gethostname()}", **OPTIONS)
-    # Celery would replace the name that this process has got from lib.forking.
+    # Celery would replace the name that this process has got from core.lib.forking.
     worker.set_process_status = lambda info: None  # type: ignore[method-assign]  # noqa: ARG005
     worker.start()
     sys.exit(worker.exitcode)

@@ -5,9 +5,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from core.workspaces.admin import ReadOnlyAdmin, StrictAdmin, state_column
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from domains.receiving.services import move_receiving
-from workspaces.admin import ReadOnlyAdmin, StrictAdmin, state_column
 
 
 @admin.register(Domain)

@@ -5,9 +5,9 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
-from lib.model_fields import IdField
-from lib.sealed import seal, unseal
-from workspaces.models import Workspace
+from core.lib.model_fields import IdField
+from core.lib.sealed import seal, unseal
+from core.workspaces.models import Workspace
 
 SEAL_PURPOSE = "dkim-private-key"
 

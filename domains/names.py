@@ -6,7 +6,7 @@ import re
 import idna
 from publicsuffixlist import PublicSuffixList
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
 
 LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 MAX_LENGTH = 253

@@ -6,11 +6,11 @@ Where domains may send without verification, all of them count. See docs/decisio
 from django.conf import settings
 from django.db.models import QuerySet
 
+from core.lib.coded_texts import CodedText
+from core.workspaces.errors import PlanLimitReached
+from core.workspaces.models import Workspace
+from core.workspaces.plans import PENDING_DOMAINS
 from domains.models import Domain
-from lib.coded_texts import CodedText
-from workspaces.errors import PlanLimitReached
-from workspaces.models import Workspace
-from workspaces.plans import PENDING_DOMAINS
 
 
 def count_domains(workspace: Workspace) -> int:

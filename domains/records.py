@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
+from core.lib.coded_texts import CodedText, join_sentences
 from domains.lifecycle import OLD_KEY_RETENTION
 from domains.models import DkimKey, Domain, ReceivingDomain, TrackingHost
 from domains.receiving.services import mail_hosts
@@ -21,7 +22,6 @@ from domains.record_checks.results import (
 )
 from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
 from domains.signing_identities import return_path_name
-from lib.coded_texts import CodedText, join_sentences
 
 TTL_SECONDS = 3600
 MX_PREFERENCE = 10

@@ -1,7 +1,9 @@
 """OpenAPI schema of `/v1/domains`."""
 
-from api.fields import DeletedSerializer
-from api.schema import Operation, response
+from core.api.fields import DeletedSerializer
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import PlanLimitReached
 from domains.errors import (
     DomainAlreadyExists,
     ReceivingDomainTaken,
@@ -10,8 +12,6 @@ from domains.errors import (
     TrackingUnavailable,
 )
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer
-from workspaces.api.schema import keyed_view
-from workspaces.errors import PlanLimitReached
 
 RECORD = {
     "record": "DKIM",

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from api.fields import (
+from core.api.fields import (
     AttributesSerializer,
     NotEmpty,
     OptionField,

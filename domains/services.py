@@ -13,7 +13,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from api.errors import NotFound, Problem
+from core.api.errors import NotFound, Problem
+from core.lib.coded_texts import CodedText
+from core.lib.ids import to_uuid
+from core.lib.sql import run
+from core.lib.ttl_cache import TTLCache
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.models import Workspace
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
 from domains.plan_limit import refuse_registration
@@ -21,12 +27,6 @@ from domains.receiving.services import set_receiving
 from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, find_uncovered, parse_mechanisms, parse_spf
 from domains.records import list_missing_records
 from domains.tracking_hosts import remove_tracking_host, retire_tracking_host, set_tracking_host
-from lib.coded_texts import CodedText
-from lib.ids import to_uuid
-from lib.sql import run
-from lib.ttl_cache import TTLCache
-from workspaces.audit import AuditAction, record_action
-from workspaces.models import Workspace
 
 KEY_BITS = 2048
 SELECTOR_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"

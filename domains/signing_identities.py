@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
 
-from delivery.message.dkim import SigningKey
+from core.delivery.message.dkim import SigningKey
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.keyring import UnknownKey
+from core.lib.sealed import unseal
+from core.lib.sql import run_replanned
 from domains.models import SEAL_PURPOSE, Domain
 from domains.tracking_hosts import links_url
-from lib.ids import from_uuid, to_uuid
-from lib.keyring import UnknownKey
-from lib.sealed import unseal
-from lib.sql import run_replanned
 
 log = logging.getLogger("postrider.domains")
 
@@ -28,7 +28,7 @@ log = logging.getLogger("postrider.domains")
 WorkspaceDomain = tuple[str, str]
 
 KEY_CACHE_SIZE = 1000
-# A tracking host is used a minute after it was proven: by then all web processes know it (tracking.hosts).
+# A tracking host is used a minute after it was proven: by then all web processes know it (interfaces.tracking.hosts).
 # LATERAL uses the unique index for each pair; a plain join reads the whole table until it is very large.
 IDENTITIES = """
 SELECT pair.place, found.*

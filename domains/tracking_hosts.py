@@ -11,15 +11,15 @@ from django.db.models import Count, F
 from django.db.models.functions import Least, Now
 from django.http.request import validate_host
 
+from core.lib.coded_texts import CodedText
+from core.lib.keyring import key_named
+from core.lib.sql import run
+from core.workspaces.audit import AuditAction, record_action
 from domains.errors import TrackingHostTaken, TrackingUnavailable
 from domains.models import SENDING_STATUSES, Domain, TrackingHost
 from domains.names import InvalidDomainName, organizational_domain, to_a_label
 from domains.record_checks.expected_host import PROOF_PATH, ExpectedHost
 from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, host_to_json
-from lib.coded_texts import CodedText
-from lib.keyring import key_named
-from lib.sql import run
-from workspaces.audit import AuditAction, record_action
 
 HostStatus = TrackingHost.HostStatus
 

@@ -6,13 +6,13 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.fields import DeletedSerializer
+from core.api.fields import DeletedSerializer
+from core.workspaces.api.viewsets import WorkspaceViewSet
 from domains.checks.verify import verify_domain
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer
 from domains.services import change_domain, delete_domain, register_domain, rotate_dkim_key
-from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @domains_schema

@@ -10,12 +10,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
+from core.lib.email_addresses import normalize_search
+from core.workspaces.admin import ReadOnlyAdmin, state_badge, state_column
+from core.workspaces.audit import AuditAction, record_action
 from emails.listing.search import filter_by_id, filter_by_text
 from emails.models import Email
 from events.kinds import NEXT_TRANSPORT, TRANSPORT
-from lib.email_addresses import normalize_search
-from workspaces.admin import ReadOnlyAdmin, state_badge, state_column
-from workspaces.audit import AuditAction, record_action
 
 MAX_ATTEMPTS = 50
 MAX_RECIPIENTS = 100

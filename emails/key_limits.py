@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from api.errors import NotFound
+from core.api.errors import NotFound
+from core.workspaces.errors import DomainNotAllowed, TemplateNotAllowed
+from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
 from emails.models import Email, EmailBatch
 from templates_app.models import Template
-from workspaces.errors import DomainNotAllowed, TemplateNotAllowed
-from workspaces.key_limits import KeyLimits, LimitedQuerySet
 
 
 def domain_problem(limits: KeyLimits, name: str) -> DomainNotAllowed | None:

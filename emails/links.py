@@ -1,7 +1,7 @@
 """Recipient links of an email: the tracking pixel, tracked links and the unsubscribe link.
 
 Each token contains everything its URL needs, so links work after the email is deleted and, for opens and clicks,
-while the database is down. Tokens are encrypted and authenticated (lib.tokens): a link shows no address and cannot
+while the database is down. Tokens are encrypted and authenticated (core.lib.tokens): a link shows no address and cannot
 be forged. See docs/decisions/0026.
 
 base_url, of each URL: its start, which is that of the sending domain's tracking host; empty for PUBLIC_URL.
@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.conf import settings
 
-from delivery.message.html import is_trackable
-from lib.ids import from_uuid, to_uuid
-from lib.tokens import InvalidToken, make_token, read_token
+from core.delivery.message.html import is_trackable
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.tokens import InvalidToken, make_token, read_token
 from streams.models import MAIN
 
 OPEN = "open"

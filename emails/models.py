@@ -14,14 +14,14 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Lower, Now
 
-from delivery.message.compose import Placement
+from core.delivery.message.compose import Placement
+from core.lib.model_fields import IdField
+from core.lib.worker.stages import Stage
+from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
+from core.workspaces.models import Workspace
 from emails.states import EmailStatus
-from lib.model_fields import IdField
-from lib.worker.stages import Stage
 from streams.models import MAIN, NORMAL_RANK
 from templates_app.models import Template, TemplateVersion
-from workspaces.key_limits import KeyLimits, LimitedQuerySet
-from workspaces.models import Workspace
 
 
 class Acceptance(models.Model):

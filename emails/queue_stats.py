@@ -15,14 +15,14 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from counters import counters
-from counters.counters import CounterChange
+from core.counters import counters
+from core.counters.counters import CounterChange
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
+from core.lib.ttl_cache import TTLCache
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Workspace
 from emails.states import EmailStatus, RecipientCounter
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
-from lib.ttl_cache import TTLCache
-from lib.worker.stages import Stage
-from workspaces.models import Workspace
 
 # With a million rows not due the planner expects many due ones and starts parallel workers: that takes 30 ms, the
 # count itself 0.02 ms.

@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_replanned
 from emails.states import TRANSITIONS, EmailStatus
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run_replanned
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from counters import counters
-from counters.counters import COUNTED_EVENTS, CounterChange
-from counters.slices import slices_sql
+from core.counters import counters
+from core.counters.counters import COUNTED_EVENTS, CounterChange
+from core.counters.slices import slices_sql
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_replanned
 from emails.states import TRANSITIONS
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run_replanned
 
 COUNTED_TIMES = ", ".join(f"e.{name}_at" for name in COUNTED_EVENTS)
 TIMES = ("sent_at", "delivered_at", "bounced_at", "opened_at", "clicked_at")

@@ -2,9 +2,9 @@
 
 from celery import shared_task
 
+from core.workspaces.retention import run_batches, sweep
 from emails.sending.emails_work import emails_processor
 from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
-from workspaces.retention import run_batches, sweep
 
 
 @shared_task(name="emails.tasks.drain", ignore_result=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection
 
-from lib.ids import to_uuid
-from workspaces.models import Workspace
+from core.lib.ids import to_uuid
+from core.workspaces.models import Workspace
 
 PERIOD = timedelta(days=30)
 MAX_COUNT = 1000

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from django.db.models import BigIntegerField, Case, F, QuerySet, When
 
+from core.lib.ids import to_uuid
+from core.lib.tokens import InvalidToken, make_token, read_token
 from events.models import Event, FeedEntry
 from events.rendering import RenderedEvent, render_events
-from lib.ids import to_uuid
-from lib.tokens import InvalidToken, make_token, read_token
 
 PURPOSE = "event-cursor"
 # A workspace and a position.

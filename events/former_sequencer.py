@@ -9,8 +9,8 @@ sequencer that does not have the feed has END as its progress, so that it finds 
 
 from django.db import transaction
 
-from lib.progress import ProgressBar
-from lib.sql import run
+from core.lib.progress import ProgressBar
+from core.lib.sql import run
 
 BATCH = 10_000
 # Higher than any number; the statements of both sequencers add 1 to it.

@@ -10,8 +10,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from core.lib.model_fields import IdField, IdNumber
 from events.kinds import FAILURE_KINDS, NEXT_TRANSPORT, RARE_KINDS, TRANSPORT, kind_choices
-from lib.model_fields import IdField, IdNumber
 
 
 class Event(models.Model):
@@ -47,7 +47,7 @@ class Event(models.Model):
                 condition=Q(kind__in=FAILURE_KINDS),
                 name="event_failure",
             ),
-            # For lookups by the number of an id (lib.ids.id_number), the only one that some clients can store.
+            # For lookups by the number of an id (core.lib.ids.id_number), the only one that some clients can store.
             models.Index(IdNumber("id"), condition=Q(kind__in=RARE_KINDS), name="event_bounce_number"),
             models.Index(fields=["workspace_id", "created_at"], condition=Q(email=None), name="event_workspace_age"),
         ]

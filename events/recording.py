@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from core.lib.ids import new_uuid, to_uuid
+from core.lib.sql import run_replanned
 from events.kinds import EventKind
-from lib.ids import new_uuid, to_uuid
-from lib.sql import run_replanned
 
 # The statement that accepts emails inserts their first events with the same columns (emails.accept.insertion).
 INSERT_INTO = "INSERT INTO emails_event (id, workspace_id, email_id, recipient_id, kind, payload, status, created_at)"

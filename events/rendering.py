@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from core.lib.datetimes import format_datetime
 from events.kinds import wire_type
 from events.models import Event
 from events.subjects import UNKNOWN, SubjectDescription, describe_subjects
-from lib.datetimes import format_datetime
 
 # The columns of an email that Email.event_fields reads.
 EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test", "stream")

@@ -14,10 +14,10 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 
+from core.lib.sql import run
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.shutdown import is_stopping, wait_for_stop
 from events.models import FeedHead, FeedProgress
-from lib.sql import run
-from lib.worker.failpoints import failpoint
-from lib.worker.shutdown import is_stopping, wait_for_stop
 
 log = logging.getLogger("postrider.worker")
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from django.db import DatabaseError, connections
 
-from api.errors import RateLimitExceeded
-from api.transfers import TransferredResponse
+from core.api.errors import RateLimitExceeded
+from core.api.transfers import TransferredResponse
+from core.lib.network.slow_clients import SlowClients, slow_clients, write
+from core.lib.worker.once import once
+from core.workspaces.api.authentication import is_active_key
 from events.api.serializers import DEFAULT_LIMIT, render_page
 from events.feed import make_cursor, read_feed
 from events.models import FeedHead
-from lib.network.slow_clients import SlowClients, slow_clients, write
-from lib.worker.once import once
-from workspaces.api.authentication import is_active_key
 
 # The kind of these connections among the slow clients.
 KIND = "stream"

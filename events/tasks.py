@@ -7,8 +7,8 @@ from typing import Any
 from celery import shared_task
 from django.db import connection
 
-from lib.ids import to_uuid
-from workspaces.retention import sweep
+from core.lib.ids import to_uuid
+from core.workspaces.retention import sweep
 
 EXPIRE_BATCH = 5000
 DELETE_ENTRIES = """

@@ -11,9 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
+from core.workspaces.admin import ReadOnlyAdmin, state_column
+from core.workspaces.audit import AuditAction, record_action
 from receiving.models import InboundRoute, ReceivedEmail, ReceivingUsage
-from workspaces.admin import ReadOnlyAdmin, state_column
-from workspaces.audit import AuditAction, record_action
 
 
 @admin.register(ReceivedEmail)

@@ -1,10 +1,10 @@
 """The received email that a new email answers: `inReplyToId` of a send request."""
 
+from core.lib.ids import is_id
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.models import Workspace
 from emails.accept.answers import AnsweredEmail
-from lib.ids import is_id
 from receiving.models import ReceivedEmail
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
 
 
 def find_answered(workspace: Workspace, received_id: str, limits: KeyLimits) -> AnsweredEmail | None:

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 
 from django.db import connection
 
-from lib.ids import new_id, to_uuid
-from lib.sql import run_binary
+from core.lib.ids import new_id, to_uuid
+from core.lib.sql import run_binary
 
 PREFIX = "rcc_"
 # Of a large value in the stream to the server: the client library copies what it is given.

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from lib.email_addresses import normalize_address
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
+from core.lib.email_addresses import normalize_address
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
 from receiving import content
 from receiving.arrival.usage import release_storage
 from receiving.models import ForwardTarget

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lib.email_addresses import quote_name
+from core.lib.email_addresses import quote_name
 from receiving.api.serializers import RECEIVED_IN_WEBHOOKS
 from receiving.models import ReceivedEmail
 from receiving.source import (

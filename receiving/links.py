@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from lib.ids import from_uuid, to_uuid
-from lib.tokens import InvalidToken, make_token, read_token
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.tokens import InvalidToken, make_token, read_token
 
 PURPOSE = "received-content"
 # The received email, the number of the attachment, and the expiry in seconds since 1970.

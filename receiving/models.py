@@ -7,14 +7,14 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
+from core.lib.model_fields import IdField
+from core.lib.translation import translated_choices
+from core.workspaces.api.scopes import Scope
+from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
+from core.workspaces.models import Workspace
 from emails.models import Email
-from lib.model_fields import IdField
-from lib.translation import translated_choices
 from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
 from receiving.states import UNREAD_ERRORS, Automatic, ReceivedStatus
-from workspaces.api.scopes import Scope
-from workspaces.key_limits import KeyLimits, LimitedQuerySet
-from workspaces.models import Workspace
 
 # InboundRoute.domain of the workspace's address at RECEIVING_DOMAIN.
 SHARED = "shared"

@@ -10,8 +10,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from lib.sql import run
-from lib.worker.failpoints import failpoint
+from core.lib.sql import run
+from core.lib.worker.failpoints import failpoint
 from receiving.arrival.routing import is_blocked
 from receiving.forwarding.forwards import forward_by_route
 from receiving.models import InboundRoute, Message, ReceivedEmail

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models.functions import Now
 
+from core.lib.ids import from_uuid
 from events.kinds import EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
 from events.subjects import SubjectDescription
-from lib.ids import from_uuid
 from receiving.api.serializers import RECEIVED_IN_WEBHOOKS, ReceivedItemSerializer
 from receiving.arrival.usage import count_received
 from receiving.models import InboundRoute, Message, ReceivedEmail

@@ -11,14 +11,14 @@ from typing import Any
 
 from django.conf import settings
 
-from lib.ids import from_uuid
-from lib.sql import run
-from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Cursor
-from lib.worker.leases import Lease
-from lib.worker.once import once
-from lib.worker.processor import ClaimResult, QueueProcessor
-from lib.worker.unused_claims import UnusedClaims
+from core.lib.ids import from_uuid
+from core.lib.sql import run
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.lease_queue import Cursor
+from core.lib.worker.leases import Lease
+from core.lib.worker.once import once
+from core.lib.worker.processor import ClaimResult, QueueProcessor
+from core.lib.worker.unused_claims import UnusedClaims
 from receiving import content
 from receiving.processing import ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
@@ -66,7 +66,7 @@ class ReceivedJob:
 
 
 class ReceivedQueueWork:
-    """The messages to read, as a lib.worker.processor.QueueWork."""
+    """The messages to read, as a core.lib.worker.processor.QueueWork."""
 
     kind = KIND
     sessions = SESSIONS

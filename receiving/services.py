@@ -5,9 +5,12 @@ from typing import Any
 
 from django.db import transaction
 
-from api.errors import InvalidFields, NotFound
+from core.api.errors import InvalidFields, NotFound
+from core.lib.coded_texts import CodedText
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import PlanLimitReached
+from core.workspaces.models import Workspace
 from domains.models import ReceivingDomain
-from lib.coded_texts import CodedText
 from receiving.arrival.patterns import count_literals
 from receiving.deletion import delete_emails
 from receiving.errors import NotBlocked, NotPublished
@@ -18,9 +21,6 @@ from receiving.publishing import publish_email
 from receiving.states import ReceivedStatus
 from webhooks.models import Webhook
 from webhooks.services import redeliver_event
-from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached
-from workspaces.models import Workspace
 
 MAX_ROUTES = 100
 MAX_BLOCKS = 1_000

@@ -11,8 +11,8 @@ from typing import Any
 import idna
 from django.conf import settings
 
-from lib.mail.encoded_words import decode_words
-from lib.mail.mime import EMPTY_LINES, END_OF_HEADER, MimePolicy, decode_base64
+from core.lib.mail.encoded_words import decode_words
+from core.lib.mail.mime import EMPTY_LINES, END_OF_HEADER, MimePolicy, decode_base64
 from receiving import content
 from receiving.models import Message
 

@@ -2,9 +2,9 @@
 
 from celery import shared_task
 
+from core.workspaces.retention import run_batches, sweep
 from receiving.deletion import delete_delivered_emails, delete_expired_emails
 from receiving.received_work import received_processor
-from workspaces.retention import run_batches, sweep
 
 
 @shared_task(name="receiving.tasks.drain", ignore_result=True)

@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from lib.coded_texts import CodedText
-from lib.translation import translate
+from core.lib.coded_texts import CodedText
+from core.lib.translation import translate
+from core.workspaces.admin import StrictAdmin
 from streams.models import Stream, route_choices
 from streams.services import pause_stream, resume_stream, update_stream
-from workspaces.admin import StrictAdmin
 
 
 class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' ModelForm takes no [] at run time

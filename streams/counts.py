@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from uuid import UUID
 
-from api.errors import NotFound
-from counters import counters
-from counters.slices import Dimension, slice_id
+from core.api.errors import NotFound
+from core.counters import counters
+from core.counters.slices import Dimension, slice_id
+from core.workspaces.models import Workspace
 from streams.models import MAIN, Stream
 from streams.services import read_streams
-from workspaces.models import Workspace
 
 # Today, in UTC, and the days before.
 PERIOD_DAYS = 30

@@ -10,10 +10,10 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from lib.coded_texts import restore_text
-from lib.model_fields import IdField
-from lib.translation import translated_choices
-from workspaces.models import Workspace
+from core.lib.coded_texts import restore_text
+from core.lib.model_fields import IdField
+from core.lib.translation import translated_choices
+from core.workspaces.models import Workspace
 
 # The stream of every email that names none. It has a row only after it was changed.
 MAIN = "main"

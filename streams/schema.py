@@ -2,11 +2,11 @@
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.schema import Operation, response
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import PlanLimitReached
 from streams.errors import InvalidStream, StreamExists, TransportRouteNotAllowed
 from streams.serializers import CountedStreamSerializer, StreamChanges, StreamInput, StreamSerializer
-from workspaces.api.schema import keyed_view
-from workspaces.errors import PlanLimitReached
 
 STREAM = {
     "id": "newsletter",

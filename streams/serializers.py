@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     AllOptional,
     CountField,
     NameField,
@@ -16,8 +16,8 @@ from api.fields import (
     TextField,
     help_texts,
 )
+from core.workspaces.key_limits import STREAM as SLUG
 from streams.models import Stream
-from workspaces.key_limits import STREAM as SLUG
 
 UNSUBSCRIBE_TEXT = (
     "`link`: a link in the footer and List-Unsubscribe headers. `headers`: only the headers. `none`: neither, for "

@@ -8,9 +8,13 @@ from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Coalesce, Now
 
-from api.errors import NotFound, Problem
-from lib.coded_texts import CodedText
-from lib.ttl_cache import TTLCache
+from core.api.errors import NotFound, Problem
+from core.lib.coded_texts import CodedText
+from core.lib.ttl_cache import TTLCache
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import PlanLimitReached, StreamNotAllowed
+from core.workspaces.key_limits import STREAM, KeyLimits
+from core.workspaces.models import Workspace
 from streams.errors import (
     InvalidStream,
     StreamArchived,
@@ -20,10 +24,6 @@ from streams.errors import (
     TransportRouteNotAllowed,
 )
 from streams.models import MAIN, Stream, main_stream
-from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached, StreamNotAllowed
-from workspaces.key_limits import STREAM, KeyLimits
-from workspaces.models import Workspace
 
 MAX_STREAMS = 20
 # What the service document demands of every workspace, with the fields' names on the wire.

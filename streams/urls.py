@@ -1,4 +1,4 @@
-from api.routing import Router
+from core.api.routing import Router
 from streams.views import StreamViewSet
 
 router = Router()

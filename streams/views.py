@@ -5,13 +5,13 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.pagination import PagePagination
+from core.api.pagination import PagePagination
+from core.workspaces.api.viewsets import WorkspaceViewSet
 from streams.counts import add_counts, get_counted_stream
 from streams.models import Stream
 from streams.schema import streams_schema
 from streams.serializers import CountedStreamSerializer, StreamChanges, StreamInput, StreamSerializer
 from streams.services import archive_stream, create_stream, read_streams, unarchive_stream, update_stream
-from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @streams_schema

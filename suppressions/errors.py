@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from api.errors import Member, Problem, field_path
+from core.api.errors import Member, Problem, field_path
 from suppressions.models import Suppression
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django_filters import FilterSet
 
-from api.fields import OptionField, TextField
-from api.filters import FieldFilter
+from core.api.fields import OptionField, TextField
+from core.api.filters import FieldFilter
 from suppressions.models import Suppression, SuppressionQuerySet
 
 MAX_SEARCH_LENGTH = 200

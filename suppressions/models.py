@@ -6,9 +6,9 @@ from django.db import models
 from django.db.models import OuterRef, Q, Value
 from django.db.models.functions import Concat, Lower, Now
 
-from lib.email_addresses import normalize_address, normalize_search
-from lib.model_fields import IdField
-from workspaces.models import Workspace
+from core.lib.email_addresses import normalize_address, normalize_search
+from core.lib.model_fields import IdField
+from core.workspaces.models import Workspace
 
 
 class SuppressionQuerySet(models.QuerySet["Suppression"]):

@@ -15,9 +15,9 @@ from typing import Self
 import redis
 from django.conf import settings
 
-from lib.outage_log import OutageLog
-from lib.redis_client import ask_redis, connect_redis
-from lib.worker.shutdown import is_stopping, wait_for_stop
+from core.lib.outage_log import OutageLog
+from core.lib.redis_client import ask_redis, connect_redis
+from core.lib.worker.shutdown import is_stopping, wait_for_stop
 from suppressions.models import Suppression, suppression_key
 
 log = logging.getLogger("postrider.suppressions")

@@ -2,8 +2,9 @@
 
 from drf_spectacular.utils import PolymorphicProxySerializer
 
-from api.schema import Operation, response
-from api.schema_fields import refine_schema
+from core.api.schema import Operation, response
+from core.api.schema_fields import refine_schema
+from core.workspaces.api.schema import keyed_view
 from streams.errors import StreamNotFound
 from suppressions.serializers import (
     MAX_ADDRESSES,
@@ -12,7 +13,6 @@ from suppressions.serializers import (
     SuppressionSerializer,
     UnblockedSerializer,
 )
-from workspaces.api.schema import keyed_view
 
 BOUNCED = {
     "id": "sup_0Uf7n3Kp8WqYzR5vTbLcMd",

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     OPTIONAL,
     DeletedSerializer,
     EntriesField,

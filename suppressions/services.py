@@ -10,19 +10,19 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from api.errors import NotFound
+from core.api.errors import NotFound
+from core.lib.coded_texts import CodedText
+from core.lib.email_addresses import normalize_address
+from core.lib.ids import from_uuid, new_id, to_uuid
+from core.lib.sql import Fragment, run_replanned
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.models import Workspace
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.coded_texts import CodedText
-from lib.email_addresses import normalize_address
-from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import Fragment, run_replanned
 from streams.models import MAIN
 from streams.services import existing_stream, suppressed_stream
 from suppressions.models import Suppression, suppression_key
 from suppressions.notices import publish_notice
-from workspaces.audit import AuditAction, record_action
-from workspaces.models import Workspace
 
 # Existing rows are read, not rewritten: an importer may post the same thousand addresses every night. Concurrent
 # inserts of one address meet in ON CONFLICT, where the later one gets the existing row. All insert in the same order,
@@ -75,8 +75,8 @@ class SuppressionMatch:
 def suppress_address(workspace: Workspace, *, address: str, reason: str, stream: str = "") -> tuple[Suppression, bool]:
     """Suppress an address; return its row and whether it is new.
 
-    address: an addr-spec from `lib.email_addresses`. An address already suppressed keeps its row and reason. stream:
-    the only one to block; empty for all.
+    address: an addr-spec from `core.lib.email_addresses`. An address already suppressed keeps its row and reason.
+    stream: the only one to block; empty for all.
     """
     (result,) = suppress_addresses(workspace, addresses=[address], reason=reason, stream=stream)
     return result

@@ -8,7 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from api.pagination import PagePagination
+from core.api.pagination import PagePagination
+from core.workspaces.api.viewsets import WorkspaceViewSet
 from suppressions.filters import SuppressionFilters
 from suppressions.models import Suppression
 from suppressions.schema import suppressions_schema
@@ -19,7 +20,6 @@ from suppressions.serializers import (
     UnblockedSerializer,
 )
 from suppressions.services import delete_suppression, suppress_manually
-from workspaces.api.viewsets import WorkspaceViewSet
 
 
 class SuppressionPagination(PagePagination):

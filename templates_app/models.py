@@ -5,8 +5,8 @@ import re
 from django.db import models
 from django.db.models.functions import Now
 
-from lib.model_fields import IdField
-from workspaces.models import Workspace
+from core.lib.model_fields import IdField
+from core.workspaces.models import Workspace
 
 ALIAS = re.compile(r"(?!tpl_)[A-Za-z][A-Za-z0-9._-]*")
 

@@ -2,8 +2,10 @@
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.fields import DeletedSerializer
-from api.schema import Operation, response
+from core.api.fields import DeletedSerializer
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import PlanLimitReached
 from templates_app.errors import AliasTaken, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.serializers import (
     PreviewInput,
@@ -13,8 +15,6 @@ from templates_app.serializers import (
     TemplateItemSerializer,
     TemplateSerializer,
 )
-from workspaces.api.schema import keyed_view
-from workspaces.errors import PlanLimitReached
 
 ITEM = {
     "id": "tpl_0Uf7mB5hJ8kLpQsVxZaWcE",

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     OPTIONAL,
     AllOptional,
     NameField,

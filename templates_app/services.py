@@ -9,16 +9,16 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from api.errors import NotFound
-from lib.coded_texts import CodedText
-from lib.ids import from_any_spelling, is_id
+from core.api.errors import NotFound
+from core.lib.coded_texts import CodedText
+from core.lib.ids import from_any_spelling, is_id
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import PlanLimitReached
+from core.workspaces.models import Workspace
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
 from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
 from templates_app.models import ALIAS, Template, TemplateVersion
-from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached
-from workspaces.models import Workspace
 
 MAX_TEMPLATES = 1000
 # Of one template: the current one and those that can be restored.

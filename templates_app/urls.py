@@ -1,4 +1,4 @@
-from api.routing import Router
+from core.api.routing import Router
 from templates_app.views import TemplateViewSet
 
 router = Router()

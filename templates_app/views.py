@@ -10,7 +10,8 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.fields import DeletedSerializer
+from core.api.fields import DeletedSerializer
+from core.workspaces.api.viewsets import WorkspaceViewSet
 from templates_app.models import Template
 from templates_app.schema import templates_schema
 from templates_app.serializers import (
@@ -23,7 +24,6 @@ from templates_app.serializers import (
     new_template,
 )
 from templates_app.services import create_template, delete_template, preview_template, template_lookup, update_template
-from workspaces.api.viewsets import WorkspaceViewSet
 
 # HTML and text of 1 MiB each, with quotes and line ends escaped.
 MAX_TEMPLATE_BODY_BYTES = 5 * 1024 * 1024

@@ -14,19 +14,19 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from django.db import connection
 from django.test import Client, TransactionTestCase
 
-from dashboard.static_files import StaticFilesMiddleware
+from console.dashboard.static_files import StaticFilesMiddleware
+from core.lib import redis_client
+from core.lib.worker.write_buffer import WriteBuffer
+from core.workspaces.models import User, Workspace
+from core.workspaces.services import create_workspace, issue_api_key
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key
-from lib import redis_client
-from lib.worker.write_buffer import WriteBuffer
+from interfaces.tracking.hosts import tracking_hosts
+from interfaces.tracking.suspensions import SuspensionList, suspended_workspaces
 from tests.collected import collected_files
+from tests.core.lib.nameserver import NameServer
 from tests.empty_tables import empty_tables
-from tests.lib.nameserver import NameServer
 from tests.rows import forget
-from tracking.hosts import tracking_hosts
-from tracking.suspensions import SuspensionList, suspended_workspaces
-from workspaces.models import User, Workspace
-from workspaces.services import create_workspace, issue_api_key
 
 IS_FULL_RUN = "POSTRIDER_TEST_FULL" in os.environ
 IS_LONG_RUN = "POSTRIDER_TEST_LONG" in os.environ
@@ -41,7 +41,7 @@ FULL_DIRECTORIES = (
     "tests/audit/",
     "tests/chaos/",
     "tests/clients/",
-    "tests/embedded/",
+    "tests/tools/embedded/",
     "tests/stack/",
     "tests/standards/",
 )

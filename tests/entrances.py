@@ -5,12 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from core.workspaces.models import Workspace
 from templates_app.models import Template
 from templates_app.services import TemplateContent, create_template
-from tests.compat.conftest import Dialect
 from tests.conftest import Api
 from tests.conftest import mail as native_mail
-from workspaces.models import Workspace
+from tests.interfaces.compat.conftest import Dialect
 
 # By entrance: a call with a key, the domain of the sender, an alias of a template or None, and the recipient.
 Entrance = Callable[[str, str, str | None, str], Any]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from core.workspaces.key_limits import read_limits
+from core.workspaces.models import ApiKey, Workspace
 from tests.conftest import Api, make_key
-from workspaces.key_limits import read_limits
-from workspaces.models import ApiKey, Workspace
 
 # The operations of sending_access.
 SENDING = {

@@ -10,12 +10,12 @@ import pytest
 from django.core.cache import cache as django_cache
 from django.db import connection, transaction
 
+from core.request_log.recording import recorder as request_recorder
+from core.workspaces.api import authentication
 from domains.services import sending_domain_cache
 from emails.queue_stats import stats_cache
-from request_log.recording import recorder as request_recorder
+from interfaces.tracking.recorder import recorder
 from streams.services import streams_cache
-from tracking.recorder import recorder
-from workspaces.api import authentication
 
 KEPT_IN_MEMORY = (
     authentication.cache, sending_domain_cache, streams_cache, stats_cache, django_cache, request_recorder, recorder,

@@ -9,14 +9,14 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from core.lib.worker.leases import Lease, boot_seconds
+from core.lib.worker.stages import Stage
 from emails.models import QueueEntry
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.scheduling import promote_due
 from emails.sending.transports import configured_transport
-from lib.worker.leases import Lease, boot_seconds
-from lib.worker.stages import Stage
+from tests.interfaces.submission.fixtures import close_connections
 from tests.stack.stack import free_port
-from tests.submission.fixtures import close_connections
 
 
 class MailHost(Controller):

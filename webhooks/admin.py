@@ -3,8 +3,8 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
+from core.workspaces.admin import ReadOnlyAdmin, state_column
 from webhooks.models import Webhook, WebhookDelivery
-from workspaces.admin import ReadOnlyAdmin, state_column
 
 
 @admin.register(Webhook)

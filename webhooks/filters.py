@@ -2,8 +2,8 @@
 
 from django_filters import FilterSet
 
-from api.fields import OptionField
-from api.filters import FieldFilter
+from core.api.fields import OptionField
+from core.api.filters import FieldFilter
 from webhooks.models import WebhookDeliveryStatus
 from webhooks.serializers import EventTypeField
 

@@ -10,10 +10,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.errors import InvalidFields
-from api.fields import ObjectField, TextField
-from lib.coded_texts import CodedText
-from lib.translation import translate
+from core.api.errors import InvalidFields
+from core.api.fields import ObjectField, TextField
+from core.lib.coded_texts import CodedText
+from core.lib.translation import translate
 
 MAX_HEADERS = 10
 MAX_VALUE_LENGTH = 2_000

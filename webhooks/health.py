@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
 from webhooks.models import Webhook
 
 NEWEST = 200

@@ -17,16 +17,16 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from core.lib.ids import to_uuid
+from core.lib.keyring import UnknownKey
+from core.lib.model_fields import IdField
+from core.lib.sealed import seal, unseal
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Workspace
 from events.kinds import WEBHOOK_KINDS, wire_type
 from events.rendering import RenderedEvent
-from lib.ids import to_uuid
-from lib.keyring import UnknownKey
-from lib.model_fields import IdField
-from lib.sealed import seal, unseal
-from lib.worker.stages import Stage
 from streams.models import MAIN
 from webhooks.formats import STANDARD, find_format, format_choices
-from workspaces.models import Workspace
 
 log = logging.getLogger("postrider.webhooks")
 SEAL_PURPOSE = "webhook-secret"

@@ -11,15 +11,15 @@ from typing import Any
 
 from django.db import transaction
 
+from core.lib.ids import new_id, to_uuid
+from core.lib.sql import run
+from core.lib.worker import wakeup
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.stages import Stage
 from events.feed import Entry, load_entries, read_entries
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event, FeedEntry
 from events.rendering import RenderedEvent
-from lib.ids import new_id, to_uuid
-from lib.sql import run
-from lib.worker import wakeup
-from lib.worker.failpoints import failpoint
-from lib.worker.stages import Stage
 from webhooks.models import FeedCursor, Webhook
 from webhooks.sending.retries import WINDOW
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from core.lib.ids import new_id
 from events.rendering import RenderedEvent
-from lib.ids import new_id
 from webhooks.models import Webhook
 
 EMAIL = {

@@ -4,9 +4,11 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.errors import InvalidFields, NotFound
-from api.fields import DeletedSerializer
-from api.schema import ID, Operation, response
+from core.api.errors import InvalidFields, NotFound
+from core.api.fields import DeletedSerializer
+from core.api.schema import ID, Operation, response
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import PlanLimitReached
 from events.kinds import TYPE_PREFIX
 from streams.errors import StreamNotFound
 from webhooks.serializers import (
@@ -17,8 +19,6 @@ from webhooks.serializers import (
     WebhookSerializer,
     WebhookWithSecretSerializer,
 )
-from workspaces.api.schema import keyed_view
-from workspaces.errors import PlanLimitReached
 
 WEBHOOK: dict[str, Any] = {
     "id": "wh_0Uf7p4Lm9XsRdT2bVhYkNc",

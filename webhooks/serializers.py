@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     AllOptional,
     EntriesField,
     OptionField,
@@ -16,11 +16,11 @@ from api.fields import (
     UtcDateTimeField,
     help_texts,
 )
-from api.suggestions import MAX_NAME_LENGTH, suggest_event
+from core.api.suggestions import MAX_NAME_LENGTH, suggest_event
+from core.lib.network.address_guard import TargetRefused
+from core.lib.network.target_urls import MAX_URL_LENGTH, parse_target
+from core.lib.translation import translate
 from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
-from lib.network.address_guard import TargetRefused
-from lib.network.target_urls import MAX_URL_LENGTH, parse_target
-from lib.translation import translate
 from streams.services import MAX_STREAMS
 from webhooks.formats import find_format, format_choices
 from webhooks.headers import HEADERS, WebhookHeadersField, masked

@@ -9,14 +9,17 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
-from api.errors import InvalidFields, NotFound
+from core.api.errors import InvalidFields, NotFound
+from core.lib.coded_texts import CodedText
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
+from core.lib.worker import wakeup
+from core.lib.worker.stages import Stage
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import PlanLimitReached
+from core.workspaces.models import Workspace
 from events.models import Event
 from events.rendering import render_events
-from lib.coded_texts import CodedText
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
-from lib.worker import wakeup
-from lib.worker.stages import Stage
 from streams.services import existing_stream
 from webhooks.formats import STANDARD, find_format
 from webhooks.headers import MASK, unmasked
@@ -33,9 +36,6 @@ from webhooks.sending.queue import discard_pending
 from webhooks.sending.retries import WINDOW
 from webhooks.sending.signing import new_secret
 from webhooks.sending.targets import check_target, is_same_host
-from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached
-from workspaces.models import Workspace
 
 MAX_WEBHOOKS = 20
 SECRET_OVERLAP = timedelta(hours=24)

@@ -6,9 +6,9 @@ from datetime import timedelta
 from celery import shared_task
 from django.utils import timezone
 
+from core.workspaces.retention import sweep
 from webhooks.models import WebhookEvent
 from webhooks.sending.webhooks_work import webhooks_processor
-from workspaces.retention import sweep
 
 EXPIRE_BATCH = 1000
 

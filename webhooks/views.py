@@ -8,7 +8,8 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.fields import DeletedSerializer
+from core.api.fields import DeletedSerializer
+from core.workspaces.api.viewsets import WorkspaceViewSet
 from webhooks.filters import DeliveryFilters
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.schema import deliveries_schema, webhooks_schema
@@ -28,7 +29,6 @@ from webhooks.services import (
     send_test,
     update_webhook,
 )
-from workspaces.api.viewsets import WorkspaceViewSet
 
 
 @webhooks_schema

@@ -5,7 +5,7 @@ import django.db.models.functions.datetime
 from django.db import migrations, models
 
 import alerts.models
-import lib.model_fields
+import core.lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Alert",
             fields=[
-                ("id", lib.model_fields.IdField("alr_", editable=False, primary_key=True, serialize=False)),
+                ("id", core.lib.model_fields.IdField("alr_", editable=False, primary_key=True, serialize=False)),
                 ("metric", models.CharField(choices=alerts.models.alert_metrics, max_length=32)),
                 ("stream", models.CharField(blank=True, default="", max_length=40)),
                 ("threshold", models.FloatField()),

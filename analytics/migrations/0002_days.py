@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import lib.model_fields
+import core.lib.model_fields
 
 # Every delta is deleted once folded; the default would delay vacuum until a fifth of the table's largest size.
 TUNE = """
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name="TallyDay",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("workspace_id", lib.model_fields.IdField("ws_", editable=False)),
+                ("workspace_id", core.lib.model_fields.IdField("ws_", editable=False)),
                 ("day", models.DateField()),
                 ("key", models.CharField(max_length=80)),
                 ("count", models.BigIntegerField()),

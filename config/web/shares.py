@@ -6,9 +6,9 @@ from typing import Any
 
 from django.conf import settings
 
-from lib.network.client_address import client_address, client_network
-from workspaces.api.authentication import workspace_of_key
-from workspaces.api_key_secrets import KEY_PATTERN
+from core.lib.network.client_address import client_address, client_network
+from core.workspaces.api.authentication import workspace_of_key
+from core.workspaces.api_key_secrets import KEY_PATTERN
 
 KEY = re.compile(KEY_PATTERN.pattern.encode())
 # Other credentials: Basic authentication, a session of the dashboard.

@@ -22,12 +22,12 @@ from typing import Any
 from gunicorn.http import get_parser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from api.errors import RateLimitExceeded, too_many_waiting
 from config.web.arriving import HEAD_BYTES, ArrivingRequest, HeadTooLarge
 from config.web.fair_pool import FairPool
 from config.web.stop import WAITING_FOR_PROXY, stage
-from lib.network.client_address import is_trusted_proxy
-from lib.network.slow_clients import slow_clients
+from core.api.errors import RateLimitExceeded, too_many_waiting
+from core.lib.network.client_address import is_trusted_proxy
+from core.lib.network.slow_clients import slow_clients
 
 # A process that gets SIGTERM waits this long for the decision of its arbiter, which may get the signal as well.
 DECISION_SECONDS = 0.2
@@ -80,7 +80,7 @@ class ClientSocket(socket.socket):
     """A client's socket that keeps what the kernel does not take at once.
 
     unsent: it, in order. waited_seconds: how long the complete request waited for a thread. waits_for_share: others of
-    the same share were being answered when it was complete. api.admission reads both.
+    the same share were being answered when it was complete. core.api.admission reads both.
     """
 
     waited_seconds = 0.0
@@ -142,7 +142,7 @@ class Connection(TConn):  # type: ignore[misc]
 class WebWorker(ThreadWorker):  # type: ignore[misc]
     """A process of the web server. share_of: see config.web.shares.
 
-    is_computing: of workspaces.api.throttling. observe: of api.latency.
+    is_computing: of core.workspaces.api.throttling. observe: of core.api.latency.
     """
 
     tpool: FairPool

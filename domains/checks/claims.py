@@ -12,7 +12,14 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from api.errors import RateLimitExceeded
+from core.api.errors import RateLimitExceeded
+from core.lib.coded_texts import CodedText, escape_controls
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.worker import wakeup
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.lease_queue import Claim, LeaseQueue
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.models import Workspace
 from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
 from domains.models import SENDING_STATUSES, Domain, ReceivingDomain, TrackingHost
 from domains.plan_limit import may_become_verified
@@ -28,13 +35,6 @@ from domains.record_checks.results import (
 from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.coded_texts import CodedText, escape_controls
-from lib.ids import from_uuid, to_uuid
-from lib.worker import wakeup
-from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Claim, LeaseQueue
-from workspaces.audit import AuditAction, record_action
-from workspaces.models import Workspace
 
 # Limits the DNS queries that one workspace can cause at once.
 MAX_CHECKS_PER_WORKSPACE = 3

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from core.lib.network.resolver import Resolver
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.leases import Lease
+from core.lib.worker.once import once
+from core.lib.worker.processor import ClaimResult, QueueProcessor
+from core.lib.worker.unused_claims import UnusedClaims
 from domains.checks.claims import CheckClaim, claim_due_checks, make_due, record_check
 from domains.models import Domain
 from domains.names import organizational_domain
@@ -20,12 +26,6 @@ from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.record_checks.tracking_host import check_tracking_host
 from domains.signing_identities import return_path_name
 from domains.tracking_hosts import expected_host
-from lib.network.resolver import Resolver
-from lib.worker.failpoints import failpoint
-from lib.worker.leases import Lease
-from lib.worker.once import once
-from lib.worker.processor import ClaimResult, QueueProcessor
-from lib.worker.unused_claims import UnusedClaims
 
 log = logging.getLogger("postrider.domains")
 
@@ -58,7 +58,7 @@ class DomainCheckResult:
 
 
 class DomainCheckQueueWork:
-    """The due domain checks, as a lib.worker.processor.QueueWork."""
+    """The due domain checks, as a core.lib.worker.processor.QueueWork."""
 
     kind = KIND
     sessions = SESSIONS

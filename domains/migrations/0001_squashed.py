@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 from django.db import migrations, models
 
 
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Domain',
             fields=[
-                ('id', lib.model_fields.IdField('dom_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('dom_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=253)),
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('verified', 'Verified'), ('failed', 'Failed'), ('temporary_failure', 'Temporary Failure')], default='pending', max_length=20)),
                 ('tls', models.CharField(choices=[('opportunistic', 'Opportunistic'), ('required', 'Required')], db_default='opportunistic', max_length=16)),
@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='DkimKey',
             fields=[
-                ('id', lib.model_fields.IdField('dkim_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('dkim_', editable=False, primary_key=True, serialize=False)),
                 ('selector', models.CharField(max_length=63)),
                 ('public_key', models.TextField(help_text='DER, base64: the p= of the DNS record')),
                 ('sealed_private_key', models.TextField(editable=False)),
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ReceivingDomain',
             fields=[
-                ('id', lib.model_fields.IdField('rd_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('rd_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=253)),
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('active', 'Active'), ('failed', 'Failed')], db_default='pending', max_length=16)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
@@ -80,7 +80,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='TrackingHost',
             fields=[
-                ('id', lib.model_fields.IdField('th_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('th_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=253)),
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('active', 'Active'), ('failed', 'Failed')], db_default='pending', max_length=16)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),

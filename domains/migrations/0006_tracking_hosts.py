@@ -4,7 +4,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 from django.db.models.functions import Now
 
-import lib.model_fields
+import core.lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="TrackingHost",
             fields=[
-                ("id", lib.model_fields.IdField("th_", editable=False, primary_key=True, serialize=False)),
+                ("id", core.lib.model_fields.IdField("th_", editable=False, primary_key=True, serialize=False)),
                 ("name", models.CharField(max_length=253)),
                 (
                     "status",

@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-import lib.model_fields
+import core.lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ReceivingDomain",
             fields=[
-                ("id", lib.model_fields.IdField("rd_", editable=False, primary_key=True, serialize=False)),
+                ("id", core.lib.model_fields.IdField("rd_", editable=False, primary_key=True, serialize=False)),
                 ("name", models.CharField(max_length=253)),
                 (
                     "status",

@@ -9,16 +9,16 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from core.lib.coded_texts import CodedText
+from core.lib.ttl_cache import TTLCache
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.models import Workspace
 from domains.errors import ReceivingDomainTaken, ReceivingUnavailable
 from domains.lifecycle import FAILURE_RULES, MIN_ABSENCES
 from domains.models import Domain, ReceivingDomain
 from domains.names import InvalidDomainName, organizational_domain, to_a_label
 from domains.record_checks.receiving import ExpectedMx
 from domains.record_checks.results import ReceivingCheck, RecordCheck, RecordStatus, VerificationResult, host_to_json
-from lib.coded_texts import CodedText
-from lib.ttl_cache import TTLCache
-from workspaces.audit import AuditAction, record_action
-from workspaces.models import Workspace
 
 ReceivingStatus = ReceivingDomain.ReceivingStatus
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
+from core.lib.coded_texts import CodedText
+from core.lib.network.resolver import DnsError, Resolver, ServerFailure
 from domains.record_checks.dkim import check_dkim
 from domains.record_checks.dmarc import check_dmarc
 from domains.record_checks.dns_cache import DnsCache
@@ -12,8 +14,6 @@ from domains.record_checks.results import RecordCheck, RecordStatus, Verificatio
 from domains.record_checks.return_path import check_return_path
 from domains.record_checks.spf import check_spf
 from domains.record_checks.spf_syntax import SpfMechanism
-from lib.coded_texts import CodedText
-from lib.network.resolver import DnsError, Resolver, ServerFailure
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from core.lib.coded_texts import CodedText
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
 from domains.record_checks.tags import InvalidTags, parse_tags
-from lib.coded_texts import CodedText
 
 SPACES = re.compile(r"\s+")
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.lib.coded_texts import CodedText
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
 from domains.record_checks.tags import InvalidTags, parse_tags
-from lib.coded_texts import CodedText
 
 VERSION = "v=DMARC1"
 TREE_WALK_LIMIT = 8

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from typing import Any
 
-from lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
+from core.lib.network.resolver import DnsAnswer, DnsError, LookupStatus, Resolver
 
 # A check takes at most 5 s, including its SQL: required answers first, optional ones in the remaining time.
 ANSWER_SECONDS = 3.5

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from core.lib.coded_texts import CodedText
+from core.lib.network.resolver import DnsError, Resolver, ServerFailure
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.results import ReceivingCheck, RecordCheck, RecordStatus, join_texts
-from lib.coded_texts import CodedText
-from lib.network.resolver import DnsError, Resolver, ServerFailure
 
 
 @dataclass(frozen=True)

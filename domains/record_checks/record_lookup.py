@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.lib.coded_texts import CodedText, join_sentences
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.results import RecordCheck, RecordStatus
-from lib.coded_texts import CodedText, join_sentences
 
 MAX_NAME = 253
 DOUBLED, ABOVE, ELSEWHERE = "domains.domain_appended", "domains.found_above", "domains.found_elsewhere"

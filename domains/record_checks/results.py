@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from lib.coded_texts import CodedText, escape_controls, restore_text
+from core.lib.coded_texts import CodedText, escape_controls, restore_text
 
 FOUND_LIMIT = 2000
 

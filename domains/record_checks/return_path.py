@@ -1,8 +1,8 @@
 """The check of the return path CNAME."""
 
+from core.lib.coded_texts import CodedText
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
-from lib.coded_texts import CodedText
 
 CNAME_LIMIT = 5
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.lib.coded_texts import CodedText, join_sentences
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
 from domains.record_checks.spf_evaluation import LOOKUP_LIMIT, SpfEvaluation
@@ -18,7 +19,6 @@ from domains.record_checks.spf_syntax import (
     merge_records,
     parse_spf,
 )
-from lib.coded_texts import CodedText, join_sentences
 
 
 async def check_spf(lookup: RecordLookup, *, required: Sequence[SpfMechanism]) -> RecordCheck:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from core.lib.coded_texts import CodedText
+from core.lib.network.resolver import DnsAnswer, LookupStatus
 from domains.record_checks.spf_syntax import InvalidSpf, SpfMechanism, SpfRecord, is_spf, parse_spf
-from lib.coded_texts import CodedText
-from lib.network.resolver import DnsAnswer, LookupStatus
 
 LookUpFunction = Callable[[str, str], Awaitable[DnsAnswer]]
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Network, IPv6Network, NetmaskValueError, ip_network
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
 
 VERSION = "v=spf1"
 # Receivers reject much larger answers (section 3.4).

@@ -1,6 +1,6 @@
 """Tag lists such as `v=DKIM1; k=rsa; p=…`, the format of DKIM keys and DMARC policies (RFC 6376, section 3.2)."""
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
 
 
 class InvalidTags(ValueError):

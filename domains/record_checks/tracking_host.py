@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from aiohttp import ClientError, ClientSSLError, ClientTimeout
 from yarl import URL
 
+from core.lib.coded_texts import CodedText
+from core.lib.network.address_guard import Guard, TargetRefused
+from core.lib.network.guarded_http import GuardedSession, NoAddress, verified_tls
+from core.lib.network.resolver import DnsError, Resolver
+from core.lib.network.target_urls import UrlRules
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.expected_host import ExpectedHost
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, join_texts
 from domains.record_checks.return_path import follow_cnames
-from lib.coded_texts import CodedText
-from lib.network.address_guard import Guard, TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress, verified_tls
-from lib.network.resolver import DnsError, Resolver
-from lib.network.target_urls import UrlRules
 
 PROOF_SECONDS = 10.0
 MAX_PROOF_BYTES = 4096

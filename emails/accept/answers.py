@@ -7,14 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from api.errors import InvalidFields
+from core.api.errors import InvalidFields
+from core.lib.coded_texts import CodedText
+from core.lib.email_addresses import Address, InvalidAddress, parse_recipient
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.models import Workspace
 from domains.receiving.services import reply_domain
 from emails.accept.drafts import Draft
 from emails.errors import ReceivedEmailNotFound, ReceivingNotActive, ReplyTrackingConflict
-from lib.coded_texts import CodedText
-from lib.email_addresses import Address, InvalidAddress, parse_recipient
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
 
 # RFC 5322, section 2.1.1, for a line; the fields of a message are folded, other programs' limits are not known.
 MAX_REFERENCES_LENGTH = 900

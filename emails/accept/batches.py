@@ -12,17 +12,17 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F
 
-from api.errors import InvalidFields
+from core.api.errors import InvalidFields
+from core.lib.ids import from_uuid, is_id, to_uuid
+from core.lib.sql import run
+from core.lib.worker.stages import Stage
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.models import Workspace
+from core.workspaces.quota import refund_quota
 from emails.accept.insertion import NewEmail
 from emails.key_limits import refuse_batch
 from emails.models import Email, EmailBatch, QueueEntry
 from emails.sending.scheduling import record_cancelled
-from lib.ids import from_uuid, is_id, to_uuid
-from lib.sql import run
-from lib.worker.stages import Stage
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
-from workspaces.quota import refund_quota
 
 # Cancelling as many emails took 10 s on two cores that other programs used fully, 1.2 s of it in this process.
 MAX_EMAILS = 10_000

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from api.errors import Problem
-from delivery.message.compose import File
+from core.api.errors import Problem
+from core.delivery.message.compose import File
+from core.lib.coded_texts import CodedText
+from core.lib.ids import new_id
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.models import Workspace
 from domains.services import SendingDomain, check_sending_domain, find_sending_domains
 from emails.accept.content_warnings import CONTENT_IGNORED, DATA_UNUSED, Warnings, html_warnings
 from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared_fields
@@ -16,8 +20,6 @@ from emails.accept.insertion import NewEmail
 from emails.key_limits import domain_problem, refuse_domain, refuse_template
 from emails.rendered_content import compile_with_subject, missing_variable_warnings, render_compiled
 from emails.send_options import DOMAIN_SETTINGS
-from lib.coded_texts import CodedText
-from lib.ids import new_id
 from streams.models import Stream
 from streams.services import find_sending_streams, stream_for_sending
 from templates_app.errors import MissingTemplateVariables
@@ -30,8 +32,6 @@ from templates_app.services import (
     template_not_found,
     version_content,
 )
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
 
 
 @dataclass(frozen=True)

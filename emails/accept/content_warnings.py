@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from delivery.message.html import MAX_TRACKED_LINKS, has_untracked_links
-from delivery.message.text import visible_length
+from core.delivery.message.html import MAX_TRACKED_LINKS, has_untracked_links
+from core.delivery.message.text import visible_length
 
 Warnings = list[dict[str, Any]]
 

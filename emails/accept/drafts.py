@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from delivery.message.compose import File
+from core.delivery.message.compose import File
+from core.lib.email_addresses import Address, normalize_address
 from emails.accept.content_warnings import Warnings
 from emails.accept.insertion import SHARED_COLUMNS, NewEmail, NewRecipient, SharedFields
 from emails.models import Entrance, Recipient
 from emails.send_options import SendOptions
-from lib.email_addresses import Address, normalize_address
 from streams.models import Stream
 from templates_app.services import RenderedContent
 

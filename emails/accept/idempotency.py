@@ -15,13 +15,13 @@ from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 
+from core.lib.ids import to_uuid
+from core.lib.worker.failpoints import failpoint
+from core.workspaces.api.authentication import key_of
+from core.workspaces.key_limits import NO_LIMITS, KeyLimits
+from core.workspaces.models import ApiKey, Workspace
 from emails.errors import IdempotencyInProgress, IdempotencyKeyReuse, InvalidIdempotencyKey
 from emails.models import Acceptance
-from lib.ids import to_uuid
-from lib.worker.failpoints import failpoint
-from workspaces.api.authentication import key_of
-from workspaces.key_limits import NO_LIMITS, KeyLimits
-from workspaces.models import ApiKey, Workspace
 
 BODY_FIELD = "idempotencyKey"
 HEADER = "Idempotency-Key"

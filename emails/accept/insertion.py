@@ -14,24 +14,24 @@ from uuid import UUID
 
 from django.db import connection
 
-from counters.counters import counter_key, email_deltas
-from counters.slices import email_slices
-from delivery.message.compose import File
+from core.counters.counters import counter_key, email_deltas
+from core.counters.slices import email_slices
+from core.delivery.message.compose import File
+from core.lib.email_addresses import normalize_address
+from core.lib.ids import new_id, new_uuid, to_uuid
+from core.lib.sql import Fragment, compose, run_prepared
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Workspace
+from core.workspaces.quota import take_fragment
 from emails import queue_stats
 from emails.accept.content_warnings import Warnings
 from emails.models import Entrance
 from emails.send_options import SendOptions
 from emails.states import EmailStatus
 from events.recording import INSERT_INTO
-from lib.email_addresses import normalize_address
-from lib.ids import new_id, new_uuid, to_uuid
-from lib.sql import Fragment, compose, run_prepared
-from lib.worker.stages import Stage
 from streams.models import NORMAL_RANK
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
 from templates_app.services import RenderedContent
-from workspaces.models import Workspace
-from workspaces.quota import take_fragment
 
 
 @dataclass(frozen=True)

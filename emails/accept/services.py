@@ -8,7 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from api.errors import NotFound, Problem, problem_members
+from core.api.errors import NotFound, Problem, problem_members
+from core.lib.datetimes import format_datetime
+from core.lib.worker import wakeup
+from core.lib.worker.failpoints import failpoint
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.models import Workspace
+from core.workspaces.quota import raise_quota_exceeded, take_quota
 from domains.services import check_sending_domain
 from emails.accept.answers import complete_draft
 from emails.accept.batches import join_batches
@@ -36,14 +42,8 @@ from emails.accept.suppressed import (
 from emails.key_limits import refuse_email
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
-from lib.datetimes import format_datetime
-from lib.worker import wakeup
-from lib.worker.failpoints import failpoint
 from streams.services import stream_for_sending
 from suppressions.errors import RecipientSuppressed
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
-from workspaces.quota import raise_quota_exceeded, take_quota
 
 
 def send_email(

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from api.errors import Problem
+from core.api.errors import Problem
+from core.lib.coded_texts import CodedText
+from core.lib.email_addresses import normalize_address
+from core.workspaces.models import Workspace
 from emails.accept.drafts import FieldAddress
 from emails.accept.insertion import NewEmail
-from lib.coded_texts import CodedText
-from lib.email_addresses import normalize_address
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import Sending, SuppressionMatch, find_suppressed, find_suppressed_sendings
-from workspaces.models import Workspace
 
 
 class SuppressionPolicy(Enum):

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from api.transfers import FileResponse, download_response, safe_type
+from core.api.transfers import FileResponse, download_response, safe_type
 from emails.api.serializers import SentAttachmentsSerializer
 from emails.listing.attachments import LINK_LIFETIME, attachment_url, id_of, list_attachments, read_link
 from emails.models import Attachment, Email

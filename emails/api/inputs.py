@@ -1,6 +1,6 @@
 """Requests of `/v1/emails` about an accepted email."""
 
-from api.fields import OPTIONAL, StrictSerializer, TextField
+from core.api.fields import OPTIONAL, StrictSerializer, TextField
 from emails.accept.idempotency import MAX_LENGTH
 from emails.accept.rules.fields import ScheduleField
 

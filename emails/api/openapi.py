@@ -2,8 +2,16 @@
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.schema import Operation, response
-from api.schema_fields import refine_schema
+from core.api.schema import Operation, response
+from core.api.schema_fields import refine_schema
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import (
+    DomainNotAllowed,
+    QuotaExceeded,
+    StreamNotAllowed,
+    TemplateNotAllowed,
+    WorkspaceSuspended,
+)
 from domains.errors import DomainNotRegistered, DomainNotVerified
 from emails.accept.idempotency import HEADER, MAX_LENGTH
 from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, FileInput
@@ -46,14 +54,6 @@ from templates_app.errors import (
     TemplateNotFound,
     TemplateOutputTooLarge,
     TemplateSyntaxInvalid,
-)
-from workspaces.api.schema import keyed_view
-from workspaces.errors import (
-    DomainNotAllowed,
-    QuotaExceeded,
-    StreamNotAllowed,
-    TemplateNotAllowed,
-    WorkspaceSuspended,
 )
 
 BYTES = {"type": "string", "format": "binary"}

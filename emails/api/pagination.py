@@ -6,13 +6,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.fields import UtcDateTimeField
-from api.pagination import PagePagination
+from core.api.fields import UtcDateTimeField
+from core.api.pagination import PagePagination
+from core.lib.datetimes import format_datetime
 from emails.listing.counts import COUNTED, LIVE_AND_TEST, count_by_status
 from emails.listing.filters import filter_values
 from emails.listing.pages import MAX_REACH, EmailPage, email_query, read_page
 from emails.states import EmailStatus
-from lib.datetimes import format_datetime
 
 
 class EmailPagination(PagePagination):

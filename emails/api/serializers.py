@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     AttributesSerializer,
     CountField,
     ObjectField,
@@ -16,6 +16,7 @@ from api.fields import (
     UtcDateTimeField,
     help_texts,
 )
+from core.lib.ids import to_uuid
 from emails.accept.insertion import NewEmail
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
@@ -23,7 +24,6 @@ from emails.sending.reply_address import reply_address
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
-from lib.ids import to_uuid
 from suppressions.errors import RecipientSuppressed
 
 WARNINGS = "Parts of the request that were accepted but may be mistakes."

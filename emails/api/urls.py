@@ -1,4 +1,4 @@
-from api.routing import Router, fixed_path
+from core.api.routing import Router, fixed_path
 from emails.api.views import EmailViewSet, QueueStatsView
 
 router = Router()

@@ -13,9 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from api.errors import NotFound
-from api.parser import MAX_BODY_BYTES
-from api.transfers import FileResponse, csv_file
+from core.api.errors import NotFound
+from core.api.parser import MAX_BODY_BYTES
+from core.api.transfers import FileResponse, csv_file
+from core.lib.worker.failpoints import failpoint
+from core.workspaces.account_status import refuse_suspended
+from core.workspaces.api.authentication import workspace_of
+from core.workspaces.api.scopes import HasScope
+from core.workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet, note_email
 from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.rules.emails import BatchInput, SendInput
 from emails.accept.services import check_email, resend_email, send_bulk, send_email
@@ -41,12 +46,7 @@ from emails.listing.pages import email_query
 from emails.models import Attachment, Email
 from emails.queue_stats import read_queue_stats
 from emails.sending.scheduling import cancel_email, reschedule_email
-from lib.worker.failpoints import failpoint
 from webhooks.services import with_webhook_status
-from workspaces.account_status import refuse_suspended
-from workspaces.api.authentication import workspace_of
-from workspaces.api.scopes import HasScope
-from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet, note_email
 
 ACCEPTING = frozenset({"send", "batch", "resend", "partial_update"})
 # Created once: instantiation copies every field, and rendering keeps no state in them.
@@ -75,7 +75,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     queryset = Email.objects.all()
     filterset_class = EmailFilters
     pagination_class = EmailPagination
-    # Of the request; api.filters.FilterBackend sets it.
+    # Of the request; core.api.filters.FilterBackend sets it.
     filterset: FilterSet
     permission_classes = (HasScope, WorkspaceNotSuspended)
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}

@@ -15,14 +15,14 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import Fragment, run_together
+from core.lib.worker.stages import Stage
 from emails.recipient_moves import RecipientMove, move_recipients
 from emails.states import EmailStatus
 from emails.status_rollup import roll_up_and_count
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.ids import from_uuid, to_uuid
-from lib.sql import Fragment, run_together
-from lib.worker.stages import Stage
 
 # Hits of one recipient on one link that become events and webhook deliveries; further hits are only counted.
 EVENTS_PER_LINK = 20

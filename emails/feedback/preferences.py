@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from core.workspaces.models import Workspace
 from emails.feedback.unsubscribe import record_unsubscribe
 from emails.links import UnsubscribeLink
 from emails.models import Email
@@ -16,7 +17,6 @@ from streams.models import Stream
 from streams.services import read_streams, suppressed_stream
 from suppressions.models import Suppression, suppression_key
 from suppressions.services import delete_suppressions, suppress_address
-from workspaces.models import Workspace
 
 UNSUBSCRIBE = Suppression.Reason.UNSUBSCRIBE
 

@@ -17,19 +17,19 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
-from counters import counters
-from counters.slices import slices_sql
-from delivery.bounces.replies import SuppressOn
+from analytics.reputation import counting
+from analytics.reputation.counting import ReputationCounter
+from core.counters import counters
+from core.counters.slices import slices_sql
+from core.delivery.bounces.replies import SuppressOn
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.recipient_moves import RecipientMove, move_recipients
 from emails.states import FINISHED_COUNTERS, TRANSITIONS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up_and_count
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.ids import from_uuid, to_uuid
-from lib.worker.stages import Stage
-from reputation import counting
-from reputation.counting import ReputationCounter
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces
 

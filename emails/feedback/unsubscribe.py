@@ -2,15 +2,15 @@
 
 from django.db import connection, transaction
 
+from core.lib.ids import from_uuid, to_uuid
+from core.workspaces.models import Workspace
 from emails.links import UnsubscribeLink
 from events.kinds import EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
-from lib.ids import from_uuid, to_uuid
 from streams.services import suppressed_stream
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
-from workspaces.models import Workspace
 
 # Concurrent requests wait for the lock; the second one finds the event of the first.
 LOCK = """

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from django.conf import settings
 
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.tokens import InvalidToken, make_token, read_token
 from emails.models import Attachment, Email
-from lib.ids import from_uuid, to_uuid
-from lib.tokens import InvalidToken, make_token, read_token
 
 PREFIX = "att_"
 PURPOSE = "sent-attachment"

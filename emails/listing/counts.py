@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from counters import counters
+from core.counters import counters
+from core.workspaces.models import Workspace
 from emails.states import EmailStatus
-from workspaces.models import Workspace
 
 LIVE_AND_TEST = (False, True)
 # The filters of which the counters have the number of emails.

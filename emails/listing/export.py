@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from core.lib.datetimes import format_datetime
 from emails.listing.csv_lines import csv_lines
 from emails.listing.pages import Effort, EmailQuery, find_matches
 from emails.models import Email
-from lib.datetimes import format_datetime
 
 MAX_ROWS = 10_000
 PAGE_ROWS = 500

@@ -8,15 +8,15 @@ from django_filters import BaseInFilter, FilterSet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import DateTimeBoundField, OptionField
-from api.filters import FieldFilter, RangeForm
-from api.suggestions import MAX_NAME_LENGTH, suggest_event
+from core.api.fields import DateTimeBoundField, OptionField
+from core.api.filters import FieldFilter, RangeForm
+from core.api.suggestions import MAX_NAME_LENGTH, suggest_event
+from core.lib.email_addresses import normalize_search
 from emails.listing.search import filter_by_id, filter_by_text
 from emails.models import TAGGED, Email
 from emails.states import EmailStatus
 from events.kinds import TYPE_PREFIX, EventKind
 from events.models import Event
-from lib.email_addresses import normalize_search
 
 MAX_SEARCH_LENGTH = 200
 

@@ -14,14 +14,14 @@ from django.db import OperationalError, connection
 from django.db.models import QuerySet
 from psycopg.errors import QueryCanceled
 
+from core.lib.email_addresses import normalize_search
+from core.lib.sql import local_settings
+from core.workspaces.key_limits import NO_LIMITS, KeyLimits
 from emails.listing.filters import EmailFilters, filter_by_event, probe_events
 from emails.listing.search import common_tags, has_trigrams
 from emails.models import Email
 from events.kinds import RARE_KINDS
-from lib.email_addresses import normalize_search
-from lib.sql import local_settings
 from streams.models import MAIN
-from workspaces.key_limits import NO_LIMITS, KeyLimits
 
 # A counted total above this is a lower bound.
 MAX_COUNTED = 10_000

@@ -16,8 +16,8 @@ from django.db.models import BooleanField, Func, QuerySet, Value
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
+from core.lib.ids import from_any_spelling, is_id
 from emails.models import Email
-from lib.ids import from_any_spelling, is_id
 
 TRIGRAM = 3
 # Omitting a trigram this common at most doubles the rows to compare.

@@ -3,7 +3,7 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 from django.db import migrations, models
 
 
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Content',
             fields=[
-                ('id', lib.model_fields.IdField('con_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('con_', editable=False, primary_key=True, serialize=False)),
                 ('html', models.TextField()),
                 ('text', models.TextField()),
             ],
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Recipient',
             fields=[
-                ('id', lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('to', 'To'), ('cc', 'Cc'), ('bcc', 'Bcc')], max_length=3)),
                 ('position', models.PositiveSmallIntegerField()),
                 ('address', models.CharField(max_length=254)),
@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Email',
             fields=[
-                ('id', lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
                 ('template_id', models.CharField(max_length=26, null=True)),
                 ('template_data', models.TextField(null=True)),
                 ('sender', models.TextField(help_text='the From address, with its name')),
@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
             name='Pending',
             fields=[
                 ('recipient', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='emails.recipient')),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False)),
                 ('domain', models.CharField(help_text='domain of the recipient', max_length=253)),
                 ('stage', models.PositiveSmallIntegerField(choices=[(0, 'Waiting'), (1, 'Ready'), (2, 'Leased'), (3, 'Scheduled')])),
                 ('due_at', models.DateTimeField(help_text='end of the wait or the lease')),
@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
             name='Event',
             fields=[
                 ('number', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', lib.model_fields.IdField('evt_', editable=False)),
+                ('id', core.lib.model_fields.IdField('evt_', editable=False)),
                 ('kind', models.CharField(choices=[('queued', 'Queued'), ('scheduled', 'Scheduled'), ('sent', 'Sent'), ('delivered', 'Delivered'), ('bounced', 'Bounced'), ('failed', 'Failed'), ('deferred', 'Deferred'), ('opened', 'Opened'), ('clicked', 'Clicked'), ('unsubscribed', 'Unsubscribed'), ('complained', 'Complained'), ('cancelled', 'Cancelled')], max_length=16)),
                 ('payload', models.JSONField()),
                 ('created_at', models.DateTimeField()),

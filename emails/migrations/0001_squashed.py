@@ -1,12 +1,12 @@
 """Emails, recipients, their queue and batches, as of version 1.1.0."""
 
-import delivery.message.compose
+import core.delivery.message.compose
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.functions.text
-import lib.model_fields
+import core.lib.model_fields
 from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 
@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Content',
             fields=[
-                ('id', lib.model_fields.IdField('con_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('con_', editable=False, primary_key=True, serialize=False)),
                 ('html', models.TextField()),
                 ('text', models.TextField()),
             ],
@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Recipient',
             fields=[
-                ('id', lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('to', 'To'), ('cc', 'Cc'), ('bcc', 'Bcc')], max_length=3)),
                 ('position', models.PositiveSmallIntegerField()),
                 ('address', models.CharField(max_length=254)),
@@ -121,7 +121,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='EmailBatch',
             fields=[
-                ('id', lib.model_fields.IdField('bat_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('bat_', editable=False, primary_key=True, serialize=False)),
                 ('state', models.CharField(choices=[('open', 'Open'), ('paused', 'Paused'), ('cancelled', 'Cancelled')], default='open', max_length=16)),
                 ('size', models.PositiveIntegerField(default=0, help_text='emails added so far')),
                 ('is_test', models.BooleanField(db_default=False, default=False)),
@@ -136,7 +136,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Email',
             fields=[
-                ('id', lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
                 ('template_id', models.CharField(max_length=26, null=True)),
                 ('template_data', models.TextField(null=True)),
                 ('sender', models.TextField(help_text='the From address, with its name')),
@@ -180,7 +180,7 @@ class Migration(migrations.Migration):
             name='QueueEntry',
             fields=[
                 ('recipient', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='emails.recipient')),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False)),
                 ('domain', models.CharField(help_text='domain of the recipient', max_length=253)),
                 ('stage', models.PositiveSmallIntegerField(choices=[(0, 'Waiting'), (1, 'Ready'), (2, 'Leased'), (3, 'Scheduled'), (4, 'Held')])),
                 ('rank', models.SmallIntegerField(db_default=1, default=1, help_text='priority of its stream')),
@@ -244,7 +244,7 @@ class Migration(migrations.Migration):
                 ('filename', models.CharField(max_length=255)),
                 ('content_type', models.CharField(max_length=255)),
                 ('cid', models.CharField(help_text='Content-ID of an inline image', max_length=255, null=True)),
-                ('placement', models.CharField(choices=[(delivery.message.compose.Placement['ATTACHED'], delivery.message.compose.Placement['ATTACHED']), (delivery.message.compose.Placement['ALTERNATIVE'], delivery.message.compose.Placement['ALTERNATIVE']), (delivery.message.compose.Placement['WHOLE'], delivery.message.compose.Placement['WHOLE'])], db_default=delivery.message.compose.Placement['ATTACHED'], max_length=16)),
+                ('placement', models.CharField(choices=[(core.delivery.message.compose.Placement['ATTACHED'], core.delivery.message.compose.Placement['ATTACHED']), (core.delivery.message.compose.Placement['ALTERNATIVE'], core.delivery.message.compose.Placement['ALTERNATIVE']), (core.delivery.message.compose.Placement['WHOLE'], core.delivery.message.compose.Placement['WHOLE'])], db_default=core.delivery.message.compose.Placement['ATTACHED'], max_length=16)),
                 ('size', models.PositiveIntegerField(help_text='bytes')),
                 ('data', models.BinaryField()),
                 ('content', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='attachments', to='emails.content')),

@@ -3,7 +3,7 @@
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 
-from lib.model_fields import IdNumber
+from core.lib.model_fields import IdNumber
 
 
 class Migration(migrations.Migration):

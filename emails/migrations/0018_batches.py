@@ -5,7 +5,7 @@ import django.db.models.functions.datetime
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 
-import lib.model_fields
+import core.lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="EmailBatch",
             fields=[
-                ("id", lib.model_fields.IdField("bat_", primary_key=True, serialize=False)),
+                ("id", core.lib.model_fields.IdField("bat_", primary_key=True, serialize=False)),
                 (
                     "state",
                     models.CharField(

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from delivery.bounces.replies import DeliveryOutcome
-from delivery.transports.interface import LeaseLost
-from delivery.transports.router import ACCEPTANCES, TransportRouter
+from core.delivery.bounces.replies import DeliveryOutcome
+from core.delivery.transports.interface import LeaseLost
+from core.delivery.transports.router import ACCEPTANCES, TransportRouter
 from emails.sending.jobs import SendJob
 from emails.sending.queue import QUEUE, EmailClaim
 from emails.sending.transport_status import refund, reserve, send_changes, send_listings

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from django.conf import settings
 
-from counters import counters
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
-from delivery.transports.router import ACCEPTANCES
-from delivery.transports.transports_file import DEFAULT
+from core.counters import counters
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from core.delivery.transports.router import ACCEPTANCES
+from core.delivery.transports.transports_file import DEFAULT
+from core.lib.sql import run
+from core.lib.worker.lease_queue import FIRST
+from core.lib.worker.stages import Stage
 from emails.sending.queue import QUEUE
-from lib.sql import run
-from lib.worker.lease_queue import FIRST
-from lib.worker.stages import Stage
 
 # A table scan, once per scrape: 0.1 s for a million rows.
 QUEUE_DEPTH = "SELECT stage, count(*) FROM emails_pending GROUP BY stage"

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import transaction
 
-from counters import counters
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from delivery.transports.interface import LeaseCheck, LeaseLost, Transport
+from core.counters import counters
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.transports.interface import LeaseCheck, LeaseLost, Transport
+from core.lib.forking import LARGE_BYTES, return_free_memory
+from core.lib.worker.event_loop import compute_in_thread, network_loop
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.lease_queue import Cursor
+from core.lib.worker.once import once
+from core.lib.worker.processor import ClaimResult, QueueProcessor
+from core.lib.worker.unused_claims import UnusedClaims
 from emails import queue_stats
 from emails.sending import queue
 from emails.sending.assignments import Assignments
@@ -24,13 +31,6 @@ from emails.sending.sending_pause import note_second_copies
 from emails.sending.simulator_effects import apply_simulator_effects
 from emails.sending.transport_status import drained_transports
 from emails.sending.transports import configured_transport, find_router
-from lib.forking import LARGE_BYTES, return_free_memory
-from lib.worker.event_loop import compute_in_thread, network_loop
-from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Cursor
-from lib.worker.once import once
-from lib.worker.processor import ClaimResult, QueueProcessor
-from lib.worker.unused_claims import UnusedClaims
 from suppressions.notices import SuppressionNotice
 from suppressions.services import Sending, find_suppressed_sendings
 
@@ -98,7 +98,7 @@ class _SendPermit:
 
 
 class EmailQueueWork:
-    """The email queue, as a lib.worker.processor.QueueWork."""
+    """The email queue, as a core.lib.worker.processor.QueueWork."""
 
     kind = "emails"
     # A message in flight may be delivered.

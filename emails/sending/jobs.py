@@ -8,14 +8,14 @@ from typing import Any
 
 from django.conf import settings
 
-from delivery.message.compose import File, Placement
+from core.delivery.message.compose import File, Placement
+from core.lib.email_addresses import Address, read_stored_address, split_address_list
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_binary, run_replanned
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Content
 from emails.send_options import SendOptions
 from emails.sending.queue import EmailClaim
-from lib.email_addresses import Address, read_stored_address, split_address_list
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run_binary, run_replanned
 from streams.models import Stream
 from streams.services import load_streams
 from templates_app.models import TemplateVersion

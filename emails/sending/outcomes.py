@@ -14,10 +14,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from counters import counters
-from delivery.bounces.reasons import FailureReason
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
-from delivery.transports.router import pinned_transport
+from analytics.reputation import counting
+from core.counters import counters
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
+from core.delivery.transports.router import pinned_transport
+from core.lib.sql import run_replanned
+from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
@@ -28,9 +31,6 @@ from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
 from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
 from events.recording import NewEvent, record_events
-from lib.sql import run_replanned
-from lib.worker.stages import Stage
-from reputation import counting
 from streams.models import MAIN
 from suppressions.models import Suppression
 from suppressions.services import suppress_in_workspaces

@@ -4,10 +4,12 @@ import functools
 from collections.abc import Callable
 from html import escape
 
-from delivery.message.compose import LARGE_TEXT, OutgoingMessage
-from delivery.message.footer import html_footer, text_footer
-from delivery.message.html import fill, find_slots
-from delivery.message.text import html_to_text
+from core.delivery.message.compose import LARGE_TEXT, OutgoingMessage
+from core.delivery.message.footer import html_footer, text_footer
+from core.delivery.message.html import fill, find_slots
+from core.delivery.message.text import html_to_text
+from core.lib.email_addresses import Address
+from core.lib.ids import to_uuid
 from domains.signing_identities import SigningIdentity
 from emails.links import (
     MAX_UNSUBSCRIBE_LINKS,
@@ -22,8 +24,6 @@ from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.queue import EmailClaim
 from emails.sending.reply_address import reply_address
 from emails.sending.return_path import return_path
-from lib.email_addresses import Address
-from lib.ids import to_uuid
 from streams.models import MAIN, Stream
 from templates_app.services import RenderedContent
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from counters import counters
+from core.counters import counters
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_replanned
+from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.sending.jobs import SendJob
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run_replanned
-from lib.worker.stages import Stage
 from streams.models import NORMAL_RANK, Stream
 
 # In one statement.

@@ -15,12 +15,12 @@ from uuid import UUID
 
 from django.conf import settings
 
-from delivery.transports.transports_file import DEFAULT
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run_replanned
-from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
-from lib.worker.leases import LEASE_SECONDS
-from lib.worker.stages import Stage
+from core.delivery.transports.transports_file import DEFAULT
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_replanned
+from core.lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
+from core.lib.worker.leases import LEASE_SECONDS
+from core.lib.worker.stages import Stage
 from streams.models import LAST_RANK, NORMAL_RANK
 
 PROMOTE_BATCH_SIZE = 1000
@@ -155,7 +155,7 @@ class WorkspaceShares:
         return most >= self.cap or last >= self.last_cap
 
     def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[EmailClaim] = ()) -> Turn[EmailClaim]:
-        """Lease entries; see lib.worker.lease_queue.FairnessRule."""
+        """Lease entries; see core.lib.worker.lease_queue.FairnessRule."""
         rows = run_replanned(CLAIM, self.parameters(limit, after=after, claimed=claimed))
         claims = [EmailClaim(*row) for *row, _ in rows]
         served = {claim.workspace for claim in claims}

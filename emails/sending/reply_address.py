@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from lib.ids import from_uuid
-from lib.tokens import InvalidToken, make_local_part, read_local_part
+from core.lib.ids import from_uuid
+from core.lib.tokens import InvalidToken, make_local_part, read_local_part
 
 PURPOSE = "reply"
 PREFIX = "r-"

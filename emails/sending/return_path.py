@@ -1,13 +1,13 @@
 """Return paths: the envelope sender of a recipient's message, to which bounce reports are sent (VERP).
 
-The local part is an encrypted and authenticated token of the recipient's id (lib.tokens). It is the same on every
+The local part is an encrypted and authenticated token of the recipient's id (core.lib.tokens). It is the same on every
 attempt, as greylisting hosts require, shows no address, and cannot be forged for another recipient.
 """
 
 from uuid import UUID
 
-from lib.ids import from_uuid
-from lib.tokens import InvalidToken, make_local_part, read_local_part
+from core.lib.ids import from_uuid
+from core.lib.tokens import InvalidToken, make_local_part, read_local_part
 
 PURPOSE = "return-path"
 ID_BYTES = 16

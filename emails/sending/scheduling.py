@@ -11,9 +11,18 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
-from api.errors import NotFound
-from counters import counters
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.api.errors import NotFound
+from core.counters import counters
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.lib.coded_texts import CodedText
+from core.lib.datetimes import format_datetime
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
+from core.lib.worker import wakeup
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.stages import Stage
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.quota import refund_quota
 from emails import queue_stats
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
 from emails.key_limits import refuse_email
@@ -27,15 +36,6 @@ from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from lib.coded_texts import CodedText
-from lib.datetimes import format_datetime
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
-from lib.worker import wakeup
-from lib.worker.failpoints import failpoint
-from lib.worker.stages import Stage
-from workspaces.key_limits import KeyLimits
-from workspaces.quota import refund_quota
 
 LEAD = f"""
 stage = {Stage.SCHEDULED} AND recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0)

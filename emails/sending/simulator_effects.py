@@ -13,7 +13,7 @@ HITS = ("opened", "clicked")
 
 
 def apply_simulator_effects(results: Sequence[SendResult]) -> None:
-    """Record the follow-up events of simulated outcomes (delivery.transports.simulator) in the caller's transaction."""
+    """Record the follow-up events of simulated outcomes (core.delivery.transports.simulator) in one transaction."""
     hits = list(_hits(results))
     reports = list(_reports(results))
     if hits:

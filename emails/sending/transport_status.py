@@ -11,14 +11,14 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.dispatch import Signal
 
-from delivery.bounces.replies import DeliveryOutcome
-from delivery.transports.router import TransportChange, TransportReport, TransportState
-from delivery.transports.transports_file import DEFAULT, TransportSpec
+from core.delivery.bounces.replies import DeliveryOutcome
+from core.delivery.transports.router import TransportChange, TransportReport, TransportState
+from core.delivery.transports.transports_file import DEFAULT, TransportSpec
+from core.lib.sql import run
+from core.lib.worker.reports import read_reports, send_report
+from core.lib.worker.stages import Stage
 from emails.models import TransportUse
 from emails.sending import delivery_health
-from lib.sql import run
-from lib.worker.reports import read_reports, send_report
-from lib.worker.stages import Stage
 
 # Sent with the arguments `name`, `is_paused` and `error`, at most once an hour for each transport.
 transport_changed = Signal()

@@ -6,22 +6,22 @@ from ipaddress import ip_address
 
 from django.conf import settings
 
-from delivery.transports.anymail import THREADS, AnymailTransport
-from delivery.transports.circuit_breaker import NEVER
-from delivery.transports.destinations import DestinationLimits
-from delivery.transports.direct import DirectTransport
-from delivery.transports.interface import Transport
-from delivery.transports.own_receiver import OwnReceiverTransport
-from delivery.transports.relay import RelayTransport, inbox_transport
-from delivery.transports.router import TransportRouter
-from delivery.transports.simulator import SimulatorTransport
-from delivery.transports.smtp.mx import Routes
-from delivery.transports.smtp.smtp_url import parse_smtp_url
-from delivery.transports.source_addresses import usable_addresses
-from delivery.transports.transports_file import DEFAULT, TransportSpec
+from core.delivery.transports.anymail import THREADS, AnymailTransport
+from core.delivery.transports.circuit_breaker import NEVER
+from core.delivery.transports.destinations import DestinationLimits
+from core.delivery.transports.direct import DirectTransport
+from core.delivery.transports.interface import Transport
+from core.delivery.transports.own_receiver import OwnReceiverTransport
+from core.delivery.transports.relay import RelayTransport, inbox_transport
+from core.delivery.transports.router import TransportRouter
+from core.delivery.transports.simulator import SimulatorTransport
+from core.delivery.transports.smtp.mx import Routes
+from core.delivery.transports.smtp.smtp_url import parse_smtp_url
+from core.delivery.transports.source_addresses import usable_addresses
+from core.delivery.transports.transports_file import DEFAULT, TransportSpec
+from core.lib.network.address_guard import Address, Guard
+from core.lib.network.resolver import Resolver
 from emails.sending.received_domains import ReceivedDomains
-from lib.network.address_guard import Address, Guard
-from lib.network.resolver import Resolver
 
 
 def configured_transport() -> Transport:

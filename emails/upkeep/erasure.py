@@ -14,15 +14,15 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from core.lib.coded_texts import CodedText
+from core.lib.ids import from_uuid
+from core.lib.sql import run
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.models import Workspace
 from emails.models import Acceptance
 from emails.upkeep.retention import BATCH_SIZE, delete_emails
 from events.models import Event
-from lib.coded_texts import CodedText
-from lib.ids import from_uuid
-from lib.sql import run
 from webhooks.models import WebhookEvent
-from workspaces.audit import AuditAction, record_action
-from workspaces.models import Workspace
 
 ERASED = "erased@invalid"
 # What the staff searched for.

@@ -11,13 +11,13 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from counters import counters
-from counters.counters import COUNTED_EVENTS
-from counters.reconcile import CURRENT_COUNTS
-from counters.slices import slices_sql
+from core.counters import counters
+from core.counters.counters import COUNTED_EVENTS
+from core.counters.reconcile import CURRENT_COUNTS
+from core.counters.slices import slices_sql
+from core.lib.ids import to_uuid
+from core.lib.worker.stages import Stage
 from emails.states import FINISHED_COUNTERS
-from lib.ids import to_uuid
-from lib.worker.stages import Stage
 
 # The counter keys of an email: emails.status_rollup in SQL, for many rows at once.
 REACHED_KEYS = ", ".join(f"('reached.{name}', {name}_at IS NOT NULL)" for name in COUNTED_EVENTS)

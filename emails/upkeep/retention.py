@@ -11,12 +11,12 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from counters import counters
-from counters.slices import slices_sql
+from core.counters import counters
+from core.counters.slices import slices_sql
+from core.lib.ids import to_uuid
+from core.lib.sql import Fragment, run_together
 from emails.states import FINISHED_COUNTERS, RecipientCounter
 from emails.upkeep.reconcile import COUNTER_KEYS
-from lib.ids import to_uuid
-from lib.sql import Fragment, run_together
 
 BATCH_SIZE = 1000
 # Longer than a request may still use a template version that it read before the template was changed.

@@ -4,10 +4,10 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.errors import InvalidFields, RateLimitExceeded
-from api.schema import Operation, response
+from core.api.errors import InvalidFields, RateLimitExceeded
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
 from events.api.serializers import LATEST, EventsQuery, EventsSerializer, StreamQuery
-from workspaces.api.schema import keyed_view
 
 CURSOR = "3kqQm0v5TqfXv0Yx1nX2pEo0t8m1mXbX7nCq3yqQm0v5TqfXv0Yx1nU"
 EVENT: dict[str, Any] = {

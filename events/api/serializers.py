@@ -6,8 +6,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import ObjectField, UtcDateTimeField
-from api.suggestions import MAX_NAME_LENGTH, suggest_event
+from core.api.fields import ObjectField, UtcDateTimeField
+from core.api.suggestions import MAX_NAME_LENGTH, suggest_event
 from events.feed import FeedPage, make_cursor
 from events.kinds import EVENT_KINDS, TYPE_PREFIX, wire_type
 

@@ -1,4 +1,4 @@
-from api.routing import fixed_path
+from core.api.routing import fixed_path
 from events.api.views import EventStreamView, EventsView
 
 urlpatterns = [

@@ -6,12 +6,12 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.workspaces.api.authentication import key_of
+from core.workspaces.api.viewsets import WorkspaceView
 from events.api.schema import events_schema, stream_schema
 from events.api.serializers import LATEST, EventsQuery, StreamQuery, render_page
 from events.feed import InvalidCursor, last_position, read_cursor, read_feed
 from events.stream import StreamResponse, Subscription
-from workspaces.api.authentication import key_of
-from workspaces.api.viewsets import WorkspaceView
 
 
 class EventStreamRenderer(JSONRenderer):

@@ -2,7 +2,7 @@
 
 
 import django.contrib.postgres.fields
-import lib.model_fields
+import core.lib.model_fields
 from django.db import migrations, models
 
 
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             name='FeedEntry',
             fields=[
                 ('pk', models.CompositePrimaryKey('workspace_id', 'position', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False)),
                 ('position', models.BigIntegerField()),
                 ('source', models.CharField(choices=[('emails', 'Emails'), ('workspaces', 'Workspaces')], max_length=10)),
                 ('number', models.BigIntegerField()),

@@ -5,7 +5,7 @@ from typing import Any
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import events.kinds
-import lib.model_fields
+import core.lib.model_fields
 from django.db import migrations, models
 
 from events.former_sequencer import take_over_feed
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             name='FeedEntry',
             fields=[
                 ('pk', models.CompositePrimaryKey('workspace_id', 'position', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False)),
                 ('position', models.BigIntegerField()),
                 ('source', models.CharField(max_length=10)),
                 ('number', models.BigIntegerField()),
@@ -63,8 +63,8 @@ class Migration(migrations.Migration):
             name='Event',
             fields=[
                 ('number', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', lib.model_fields.IdField('evt_', editable=False)),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False, null=True)),
+                ('id', core.lib.model_fields.IdField('evt_', editable=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False, null=True)),
                 ('kind', models.CharField(choices=events.kinds.kind_choices, max_length=32)),
                 ('payload', models.JSONField()),
                 ('status', models.CharField(max_length=10, null=True)),
@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'emails_event',
                 'ordering': ['number'],
-                'indexes': [models.Index(fields=['email', 'number'], name='event_timeline'), models.Index(condition=models.Q(('kind__in', ('bounced', 'failed', 'deferred', 'unsubscribed', 'complained', 'cancelled'))), fields=['kind', 'email'], name='event_rare'), models.Index(condition=models.Q(('kind__in', ('bounced', 'failed', 'deferred'))), fields=['workspace_id', 'kind', 'created_at'], name='event_failure'), models.Index(lib.model_fields.IdNumber('id'), condition=models.Q(('kind__in', ('bounced', 'failed', 'deferred', 'unsubscribed', 'complained', 'cancelled'))), name='event_bounce_number'), models.Index(condition=models.Q(('email', None)), fields=['workspace_id', 'created_at'], name='event_workspace_age')],
+                'indexes': [models.Index(fields=['email', 'number'], name='event_timeline'), models.Index(condition=models.Q(('kind__in', ('bounced', 'failed', 'deferred', 'unsubscribed', 'complained', 'cancelled'))), fields=['kind', 'email'], name='event_rare'), models.Index(condition=models.Q(('kind__in', ('bounced', 'failed', 'deferred'))), fields=['workspace_id', 'kind', 'created_at'], name='event_failure'), models.Index(core.lib.model_fields.IdNumber('id'), condition=models.Q(('kind__in', ('bounced', 'failed', 'deferred', 'unsubscribed', 'complained', 'cancelled'))), name='event_bounce_number'), models.Index(condition=models.Q(('email', None)), fields=['workspace_id', 'created_at'], name='event_workspace_age')],
             },
         ),
         # The rows of its progress.

@@ -3,8 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+import core.lib.model_fields
 import events.kinds
-import lib.model_fields
 
 RARE_KINDS = ("bounced", "failed", "deferred", "unsubscribed", "complained", "cancelled")
 
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                     name="Event",
                     fields=[
                         ("number", models.BigAutoField(primary_key=True, serialize=False)),
-                        ("id", lib.model_fields.IdField("evt_", editable=False)),
+                        ("id", core.lib.model_fields.IdField("evt_", editable=False)),
                         ("kind", models.CharField(max_length=16)),
                         ("payload", models.JSONField()),
                         ("created_at", models.DateTimeField()),
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
                                 name="event_rare",
                             ),
                             models.Index(
-                                lib.model_fields.IdNumber("id"),
+                                core.lib.model_fields.IdNumber("id"),
                                 condition=models.Q(("kind__in", RARE_KINDS)),
                                 name="event_bounce_number",
                             ),
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 ),
             ]
         ),
-        migrations.AddField("event", "workspace_id", lib.model_fields.IdField("ws_", null=True, editable=False)),
+        migrations.AddField("event", "workspace_id", core.lib.model_fields.IdField("ws_", null=True, editable=False)),
         migrations.AddField("event", "status", models.CharField(max_length=10, null=True)),
         migrations.AlterField("event", "kind", models.CharField(choices=events.kinds.kind_choices, max_length=32)),
         # Django's statements for it would drop the foreign key and lock the table of emails as well: a deadlock with

@@ -6,8 +6,8 @@ from django.http import Http404, HttpRequest
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from api.transfers import FileResponse, download_response, safe_type
-from lib.tokens import InvalidToken
+from core.api.transfers import FileResponse, download_response, safe_type
+from core.lib.tokens import InvalidToken
 from receiving.links import RAW, read_download
 from receiving.models import ReceivedEmail
 from receiving.source import read_attachment, read_source

@@ -5,10 +5,10 @@ from typing import Any
 from django.db.models import QuerySet
 from django_filters import FilterSet
 
-from api.fields import DateTimeBoundField, OptionField, TextField
-from api.filters import FieldFilter
-from lib.email_addresses import with_a_labels
-from lib.ids import is_id
+from core.api.fields import DateTimeBoundField, OptionField, TextField
+from core.api.filters import FieldFilter
+from core.lib.email_addresses import with_a_labels
+from core.lib.ids import is_id
 from receiving.models import InboundRoute, ReceivedEmail
 from receiving.states import ReceivedStatus
 

@@ -2,8 +2,10 @@
 
 from drf_spectacular.utils import OpenApiParameter
 
-from api.fields import DeletedSerializer
-from api.schema import Operation, response
+from core.api.fields import DeletedSerializer
+from core.api.schema import Operation, response
+from core.workspaces.api.schema import keyed_view
+from core.workspaces.errors import PlanLimitReached
 from receiving.api.serializers import (
     BlockInput,
     BlockSerializer,
@@ -32,8 +34,6 @@ from receiving.errors import (
     RereadTooSoon,
     TestKeyRequired,
 )
-from workspaces.api.schema import keyed_view
-from workspaces.errors import PlanLimitReached
 
 ID = "inb_0Uf7m2kQ9VxHc3NwZrTb4L"
 URL = "https://mail.example.com/inbound/AZr3b7Qe0mX1cVbNq8RtYzAZr3b7Qe0mX1cVbNq8RtYzAZr3b7Qe0mX1cVbNq"

@@ -7,7 +7,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     ADDRESS_SCHEMA,
     AllOptional,
     AttributesSerializer,
@@ -25,9 +25,9 @@ from api.fields import (
     WholeNumberField,
     help_texts,
 )
+from core.lib.email_addresses import InvalidAddress, parse_address, parse_recipient
+from core.lib.translation import translate
 from domains.names import InvalidDomainName, to_a_label
-from lib.email_addresses import InvalidAddress, parse_address, parse_recipient
-from lib.translation import translate
 from receiving.arrival.patterns import MAX_LENGTH, MAX_STARS, InvalidPattern, parse_pattern
 from receiving.links import API_LIFETIME, RAW, download_url, webhook_expiry
 from receiving.models import SHARED, Forward, InboundRoute, Message, ReceivedEmail, SenderBlock

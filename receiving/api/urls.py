@@ -1,4 +1,4 @@
-from api.routing import Router, fixed_path
+from core.api.routing import Router, fixed_path
 from receiving.api.views import BlockViewSet, InboundView, ReceivedViewSet, RouteViewSet
 
 router = Router()

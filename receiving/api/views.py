@@ -9,9 +9,11 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.errors import NotFound
-from api.fields import DeletedSerializer
-from api.transfers import FileResponse
+from core.api.errors import NotFound
+from core.api.fields import DeletedSerializer
+from core.api.transfers import FileResponse
+from core.workspaces.api.authentication import key_of
+from core.workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
 from domains.receiving.services import mail_hosts
 from receiving.api.downloads import attachment_response, raw_response
 from receiving.api.filters import ReceivedFilters, RouteFilters
@@ -53,8 +55,6 @@ from receiving.services import (
     unblock_sender,
     update_route,
 )
-from workspaces.api.authentication import key_of
-from workspaces.api.viewsets import WorkspaceView, WorkspaceViewSet
 
 # The message, with the escapes of JSON.
 MAX_SIMULATION_BYTES = 16 * 1024 * 1024

@@ -12,18 +12,18 @@ from typing import Any
 import idna
 from django.conf import settings
 
+from core.lib.ids import to_uuid
+from core.lib.sql import database_time, run
+from core.lib.tokens import InvalidToken
+from core.workspaces.models import Workspace
 from domains.receiving.services import find_receiver
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
-from lib.ids import to_uuid
-from lib.sql import database_time, run
-from lib.tokens import InvalidToken
 from receiving.arrival import replies
 from receiving.arrival.patterns import matches
 from receiving.arrival.shared_addresses import find_owner
 from receiving.arrival.usage import read_usage
 from receiving.models import SHARED, InboundRoute
-from workspaces.models import Workspace
 
 # Mail to a suspended or deleted workspace waits at the sender, then it is refused.
 SUSPENSION_TOLERANCE = timedelta(days=7)

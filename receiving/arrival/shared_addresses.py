@@ -6,8 +6,8 @@ import string
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from core.workspaces.models import Workspace
 from receiving.models import SharedAddress
-from workspaces.models import Workspace
 
 LENGTH = 12
 

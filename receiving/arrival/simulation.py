@@ -1,13 +1,13 @@
 """Simulation: a message as if a mail server had delivered it, with a test key, for tests without an MX record."""
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
+from core.workspaces.key_limits import KeyLimits
+from core.workspaces.models import Workspace
 from receiving.arrival.routing import UNKNOWN, decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.arrival.usage import LimitReached
 from receiving.errors import RecipientRefused, TestKeyRequired
 from receiving.models import ReceivedEmail
-from workspaces.key_limits import KeyLimits
-from workspaces.models import Workspace
 
 HELO = "simulated.invalid"
 

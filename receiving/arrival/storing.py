@@ -12,10 +12,10 @@ from email.utils import format_datetime
 from django.conf import settings
 from django.db import transaction
 
-from lib.ids import from_uuid, new_id, to_uuid
-from lib.sql import Fragment, run_together
-from lib.worker import wakeup
-from lib.worker.failpoints import failpoint
+from core.lib.ids import from_uuid, new_id, to_uuid
+from core.lib.sql import Fragment, run_together
+from core.lib.worker import wakeup
+from core.lib.worker.failpoints import failpoint
 from receiving import content
 from receiving.arrival.routing import RoutedRecipient
 from receiving.arrival.usage import take_usage

@@ -7,12 +7,12 @@ from datetime import date
 from django.conf import settings
 from django.db.models import Sum
 
-from counters import counters
-from lib.ids import to_uuid
-from lib.sql import run
+from core.counters import counters
+from core.lib.ids import to_uuid
+from core.lib.sql import run
+from core.workspaces.models import Workspace
 from receiving.arrival import replies
 from receiving.models import ReceivedEmail, ReceivingUsage
-from workspaces.models import Workspace
 
 # Of published emails, by the hour in which they were received.
 COUNTER = "received"

@@ -8,22 +8,22 @@ from django.db import Error, transaction
 from django.db.models import Count
 from django.db.models.functions import Now, TruncDay
 
-from api.errors import Problem
-from delivery.message.compose import File
+from core.api.errors import Problem
+from core.delivery.message.compose import File
+from core.lib.coded_texts import CodedText
+from core.lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.key_limits import NO_LIMITS, KeyLimits, read_limits
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_TOTAL_BYTES
 from emails.accept.rules.fields import MAX_SUBJECT_LENGTH
 from emails.accept.services import send_email
-from lib.coded_texts import CodedText
-from lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
 from receiving.errors import NotForwarded
 from receiving.forwarding.targets import confirmed_targets, is_received_here, require_confirmed
 from receiving.models import Forward, InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
 from receiving.source import read_source
 from receiving.states import ReceivedStatus
-from workspaces.audit import AuditAction, record_action
-from workspaces.key_limits import NO_LIMITS, KeyLimits, read_limits
 
 log = logging.getLogger("postrider.receiving")
 

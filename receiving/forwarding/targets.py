@@ -11,19 +11,19 @@ from django.db.models.functions import Now
 from django.db.models.lookups import GreaterThan
 from django.utils.translation import gettext as _
 
-from api.errors import InvalidFields
+from core.api.errors import InvalidFields
+from core.lib.coded_texts import CodedText
+from core.lib.email_addresses import Address, normalize_address, parse_address
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.tokens import InvalidToken, make_token, read_token
+from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import PlanLimitReached
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.models import Workspace
 from domains.models import ReceivingDomain
 from emails.accept.drafts import Draft
 from emails.accept.services import send_email
-from lib.coded_texts import CodedText
-from lib.email_addresses import Address, normalize_address, parse_address
-from lib.ids import from_uuid, to_uuid
-from lib.tokens import InvalidToken, make_token, read_token
 from receiving.models import ForwardTarget
-from workspaces.audit import AuditAction, record_action
-from workspaces.errors import PlanLimitReached
-from workspaces.key_limits import NO_LIMITS
-from workspaces.models import Workspace
 
 PURPOSE = "forward-target"
 # The id of the target, and the expiry in seconds since 1970.

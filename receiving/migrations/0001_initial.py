@@ -3,7 +3,7 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 import receiving.models
 from django.db import migrations, models
 
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ReceivedContent',
             fields=[
-                ('id', lib.model_fields.IdField('rcc_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('rcc_', editable=False, primary_key=True, serialize=False)),
                 ('size', models.PositiveIntegerField(help_text='bytes')),
                 ('data', models.BinaryField()),
             ],
@@ -48,8 +48,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Message',
             fields=[
-                ('id', lib.model_fields.IdField('msg_', editable=False, primary_key=True, serialize=False)),
-                ('content_id', lib.model_fields.IdField('rcc_', editable=False)),
+                ('id', core.lib.model_fields.IdField('msg_', editable=False, primary_key=True, serialize=False)),
+                ('content_id', core.lib.model_fields.IdField('rcc_', editable=False)),
                 ('sha256', models.BinaryField(max_length=32)),
                 ('size', models.PositiveIntegerField(help_text='bytes')),
                 ('envelope_from', models.CharField(max_length=320)),
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
                 ('tls', models.CharField(blank=True, max_length=16)),
                 ('trace', models.TextField()),
                 ('is_test', models.BooleanField(default=False)),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False)),
                 ('received_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('due_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('fence', models.PositiveIntegerField(db_default=0, editable=False)),
@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='InboundRoute',
             fields=[
-                ('id', lib.model_fields.IdField('rt_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('rt_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=100)),
                 ('domain', models.CharField(max_length=253)),
                 ('match', models.CharField(max_length=64)),
@@ -117,8 +117,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ReceivedEmail',
             fields=[
-                ('id', lib.model_fields.IdField('inb_', editable=False, primary_key=True, serialize=False)),
-                ('route_id', lib.model_fields.IdField('rt_', editable=False, null=True)),
+                ('id', core.lib.model_fields.IdField('inb_', editable=False, primary_key=True, serialize=False)),
+                ('route_id', core.lib.model_fields.IdField('rt_', editable=False, null=True)),
                 ('recipient', models.CharField(max_length=320)),
                 ('tag', models.CharField(blank=True, default='', max_length=64)),
                 ('status', models.CharField(choices=receiving.models.received_statuses, default='stored', max_length=16)),
@@ -127,8 +127,8 @@ class Migration(migrations.Migration):
                 ('subject', models.TextField(blank=True, default='')),
                 ('size', models.PositiveIntegerField(help_text='bytes')),
                 ('is_test', models.BooleanField(default=False)),
-                ('reply_email_id', lib.model_fields.IdField('', editable=False, null=True)),
-                ('reply_recipient_id', lib.model_fields.IdField('', editable=False, null=True)),
+                ('reply_email_id', core.lib.model_fields.IdField('', editable=False, null=True)),
+                ('reply_recipient_id', core.lib.model_fields.IdField('', editable=False, null=True)),
                 ('reply_address', models.CharField(blank=True, default='', max_length=254)),
                 ('reply_matched_by', models.CharField(blank=True, choices=[('address', 'Address'), ('message_id', 'Message Id')], default='', max_length=16)),
                 ('is_from_recipient', models.BooleanField(default=False)),
@@ -136,7 +136,7 @@ class Migration(migrations.Migration):
                 ('received_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('expires_at', models.DateTimeField()),
                 ('processed_at', models.DateTimeField(null=True)),
-                ('event_id', lib.model_fields.IdField('evt_', editable=False, null=True)),
+                ('event_id', core.lib.model_fields.IdField('evt_', editable=False, null=True)),
                 ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='emails', to='receiving.message')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='received_emails', to='workspaces.workspace')),
             ],
@@ -148,7 +148,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SenderBlock',
             fields=[
-                ('id', lib.model_fields.IdField('blk_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('blk_', editable=False, primary_key=True, serialize=False)),
                 ('sender', models.CharField(max_length=254)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='sender_blocks', to='workspaces.workspace')),

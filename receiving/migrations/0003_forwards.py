@@ -5,7 +5,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-import lib.model_fields
+import core.lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -25,10 +25,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Forward",
             fields=[
-                ("id", lib.model_fields.IdField("fwd_", editable=False, primary_key=True, serialize=False)),
-                ("route_id", lib.model_fields.IdField("rt_", editable=False, null=True)),
+                ("id", core.lib.model_fields.IdField("fwd_", editable=False, primary_key=True, serialize=False)),
+                ("route_id", core.lib.model_fields.IdField("rt_", editable=False, null=True)),
                 ("address", models.CharField(max_length=254)),
-                ("sent_email_id", lib.model_fields.IdField("", editable=False, null=True)),
+                ("sent_email_id", core.lib.model_fields.IdField("", editable=False, null=True)),
                 ("error", models.CharField(blank=True, default="", max_length=40)),
                 (
                     "created_at",
@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ForwardTarget",
             fields=[
-                ("id", lib.model_fields.IdField("fwt_", editable=False, primary_key=True, serialize=False)),
+                ("id", core.lib.model_fields.IdField("fwt_", editable=False, primary_key=True, serialize=False)),
                 ("address", models.CharField(max_length=254)),
                 ("link_sent_at", models.DateTimeField(editable=False, null=True)),
                 ("confirmed_at", models.DateTimeField(editable=False, null=True)),

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import lib.model_fields
+import core.lib.model_fields
 
 
 class Migration(migrations.Migration):
@@ -19,6 +19,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="receivedemail",
             name="unread_event_id",
-            field=lib.model_fields.IdField("evt_", editable=False, null=True),
+            field=core.lib.model_fields.IdField("evt_", editable=False, null=True),
         ),
     ]

@@ -1,6 +1,6 @@
 """DNS lookups of one message's verification: synchronous for the libraries, all of them within ten seconds.
 
-Every query goes through lib.network.resolver, in the network loop of the process.
+Every query goes through core.lib.network.resolver, in the network loop of the process.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from lib.network.resolver import DnsError, LookupStatus, Resolver
+from core.lib.network.resolver import DnsError, LookupStatus, Resolver
 
 TOTAL_SECONDS = 10.0
 # One silent name server must not use up the time of all lookups.

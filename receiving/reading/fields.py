@@ -9,10 +9,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from lib.mail.address_lists import AddressList, decode_address_list, printable, read_address_list
-from lib.mail.charsets import without_unencodable
-from lib.mail.encoded_words import decode_words
-from lib.mail.header_fields import MessageField
+from core.lib.mail.address_lists import AddressList, decode_address_list, printable, read_address_list
+from core.lib.mail.charsets import without_unencodable
+from core.lib.mail.encoded_words import decode_words
+from core.lib.mail.header_fields import MessageField
 from receiving.states import Automatic
 
 # In all fields of a name.

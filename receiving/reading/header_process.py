@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lib.mail.address_lists import Mailbox
+from core.lib.mail.address_lists import Mailbox
 from receiving.reading.message import Reading, read_header
 from receiving.states import Automatic
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.lib.email_addresses import normalize_address
+from core.lib.ids import is_id
+from core.lib.tokens import InvalidToken
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
-from lib.email_addresses import normalize_address
-from lib.ids import is_id
-from lib.tokens import InvalidToken
 from receiving.models import Message, ReceivedEmail
 
 MatchedBy = ReceivedEmail.MatchedBy

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from delivery.message.text import html_to_text
-from lib.ids import new_id
-from lib.mail.address_lists import Mailbox
-from lib.mail.charsets import decode_tolerantly
-from lib.mail.header_fields import MessageField
-from lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
+from core.delivery.message.text import html_to_text
+from core.lib.ids import new_id
+from core.lib.mail.address_lists import Mailbox
+from core.lib.mail.charsets import decode_tolerantly
+from core.lib.mail.header_fields import MessageField
+from core.lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.fields import (
     HeaderFields,

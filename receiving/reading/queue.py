@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from lib.sql import run, run_replanned
-from lib.worker.lease_queue import FIRST, Claim, LeaseQueue, SharedLeaseQueue, Turn
-from lib.worker.leases import LEASE_SECONDS
+from core.lib.sql import run, run_replanned
+from core.lib.worker.lease_queue import FIRST, Claim, LeaseQueue, SharedLeaseQueue, Turn
+from core.lib.worker.leases import LEASE_SECONDS
 
 TABLE = "receiving_message"
 UNREAD = "read_at IS NULL"
@@ -101,7 +101,7 @@ class ReadingShares:
     most_bytes: int = SMALL_BYTES
 
     def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[MessageClaim] = ()) -> Turn[MessageClaim]:
-        """Lease messages; see lib.worker.lease_queue.FairnessRule."""
+        """Lease messages; see core.lib.worker.lease_queue.FairnessRule."""
         rows = run_replanned(self.statement, self._parameters(limit, after=after, claimed=claimed))
         claims = [MessageClaim(*row) for *row, _ in rows]
         served = {claim.workspace for claim in claims}

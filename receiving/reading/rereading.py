@@ -11,16 +11,16 @@ from uuid import UUID
 
 from django.db import transaction
 
-from api.errors import NotFound
-from lib.coded_texts import CodedText
-from lib.ids import to_uuid
-from lib.sql import database_time, run
-from lib.worker import wakeup
+from core.api.errors import NotFound
+from core.lib.coded_texts import CodedText
+from core.lib.ids import to_uuid
+from core.lib.sql import database_time, run
+from core.lib.worker import wakeup
+from core.workspaces.audit import AuditAction, record_action
 from receiving.errors import NotUnreadable, RereadTooSoon
 from receiving.models import ReceivedEmail
 from receiving.reading.queue import MAX_READINGS
 from receiving.states import UNREAD_ERRORS
-from workspaces.audit import AuditAction, record_action
 
 # A message that could not be read again is reread an hour later at the earliest.
 PAUSE = timedelta(hours=1)

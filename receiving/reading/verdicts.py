@@ -9,8 +9,8 @@ from typing import Any
 
 import idna
 
+from core.lib.mail.address_lists import Mailbox
 from domains.names import organizational_domain
-from lib.mail.address_lists import Mailbox
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
 from receiving.reading.libraries import authheaders, spf, use_lookups

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 import streams.models
 from django.db import migrations, models
 
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Stream',
             fields=[
-                ('id', lib.model_fields.IdField('str_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('str_', editable=False, primary_key=True, serialize=False)),
                 ('slug', models.CharField(editable=False, max_length=40)),
                 ('number', models.PositiveSmallIntegerField(default=0, editable=False)),
                 ('name', models.CharField(max_length=100)),

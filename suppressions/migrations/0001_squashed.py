@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 import suppressions.models
 from django.db import migrations, models
 
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Suppression',
             fields=[
-                ('id', lib.model_fields.IdField('sup_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('sup_', editable=False, primary_key=True, serialize=False)),
                 ('email', models.CharField(max_length=254)),
                 ('address_key', models.CharField(editable=False, help_text='the normalized address', max_length=300)),
                 ('stream', models.CharField(blank=True, db_default='', default='', max_length=40)),

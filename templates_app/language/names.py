@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
 
 MAX_LENGTH = 255
 MAX_SEGMENTS = 20

@@ -2,7 +2,7 @@
 
 import re
 
-from lib.coded_texts import CodedText, join_sentences
+from core.lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import TemplateSyntaxError, syntax_error
 from templates_app.language.names import InvalidName, VariablePath, parse_path
 from templates_app.language.nodes import Literal, Operand

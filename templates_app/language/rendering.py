@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
 from templates_app.language.names import VariablePath
 from templates_app.language.nodes import (
     Block,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from lib.coded_texts import CodedText, join_sentences
+from core.lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import syntax_error
 from templates_app.language.names import VariablePath
 from templates_app.language.nodes import Operand

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText
 from templates_app.language.errors import TemplateSyntaxError, syntax_error
 from templates_app.language.names import THIS, VariablePath
 from templates_app.language.nodes import (

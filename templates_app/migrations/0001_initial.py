@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 from django.db import migrations, models
 
 
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='TemplateVersion',
             fields=[
-                ('id', lib.model_fields.IdField('tplv_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('tplv_', editable=False, primary_key=True, serialize=False)),
                 ('subject', models.TextField()),
                 ('html', models.TextField()),
                 ('text', models.TextField()),
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Template',
             fields=[
-                ('id', lib.model_fields.IdField('tpl_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('tpl_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=100)),
                 ('alias', models.CharField(max_length=100, null=True)),
                 ('strict_variables', models.BooleanField(default=False)),

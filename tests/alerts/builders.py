@@ -8,10 +8,10 @@ from django.db.models import F
 from alerts.checks import MINIMUM_INTERVAL
 from alerts.models import Alert
 from alerts.services import create_alert
-from counters import counters
-from counters.slices import Dimension, slice_id
+from core.counters import counters
+from core.counters.slices import Dimension, slice_id
+from core.workspaces.models import Usage, Workspace
 from streams.models import MAIN
-from workspaces.models import Usage, Workspace
 
 
 def make_alert(workspace: Workspace, metric: str = "bounce_rate", threshold: float = 4, **fields: Any) -> Alert:

@@ -5,12 +5,12 @@ from django.db import IntegrityError
 
 from alerts.models import Alert
 from alerts.services import MAX_ALERTS
+from console.system_mail.tasks import check_watched_values
+from core.workspaces.models import AuditEntry
 from streams.services import create_stream
-from system_mail.tasks import check_watched_values
 from tests.alerts.builders import count, make_alert
 from tests.conftest import Api, code_of, field_codes
 from tests.rows import each
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 BOUNCES = {"metric": "bounce_rate", "threshold": 4}

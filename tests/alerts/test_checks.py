@@ -15,19 +15,19 @@ from alerts.checks import check_alerts
 from alerts.models import Alert
 from alerts.services import delete_alert, update_alert
 from alerts.values import WatchedValue, read_values
+from console.system_mail.models import SystemMail
+from console.system_mail.tasks import check_watched_values
+from core.workspaces.account_status import suspend_workspace
+from core.workspaces.deletion import delete_workspace
+from core.workspaces.models import Membership, User, Workspace
 from events.models import Event
 from streams.services import create_stream
-from system_mail.models import SystemMail
-from system_mail.tasks import check_watched_values
 from tests.alerts.builders import count, fold, let_the_interval_pass, make_alert, use_quota
 from tests.conftest import Account, make_account
 from tests.events.feed import publish_committed
 from tests.rows import each
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
-from workspaces.account_status import suspend_workspace
-from workspaces.deletion import delete_workspace
-from workspaces.models import Membership, User, Workspace
 
 pytestmark = pytest.mark.django_db
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from core.workspaces.api import authentication
+from core.workspaces.models import Workspace
 from tests.conftest import Account, Api
-from workspaces.api import authentication
-from workspaces.models import Workspace
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 
 from analytics.services import DAILY_VOLUME, RANGE_VOLUME, read_range
-from counters import counters
-from counters.models import CounterDelta
-from lib.datetimes import format_datetime
-from lib.ids import new_id
+from core.counters import counters
+from core.counters.models import CounterDelta
+from core.lib.datetimes import format_datetime
+from core.lib.ids import new_id
 from tests.analytics.conftest import DAY, HOUR, NOON, get_analytics
 from tests.conftest import field_codes
 from tests.rows import each

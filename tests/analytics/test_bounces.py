@@ -13,10 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from analytics import bounces
 from analytics.advice import BY_PROVIDER, BY_REASON, Advice
 from analytics.bounces import NEWEST, mask_addresses, read_causes
-from dashboard.texts.reasons import EXPLANATIONS
-from delivery.bounces.reasons import FailureReason
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from documentation.pages import documentation_page
+from console.dashboard.texts.reasons import EXPLANATIONS
+from console.documentation.pages import documentation_page
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email, Recipient
 from emails.upkeep.erasure import erase_emails
 from events.kinds import EventKind

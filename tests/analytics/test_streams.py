@@ -7,8 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from counters import counters
-from counters.slices import Dimension, slice_id
+from core.counters import counters
+from core.counters.slices import Dimension, slice_id
+from core.workspaces.models import Workspace
 from streams.counts import PERIOD_DAYS
 from streams.models import MAIN
 from streams.services import create_stream
@@ -16,7 +17,6 @@ from tests.analytics.conftest import DAY, NOON, get_analytics
 from tests.conftest import Api, code_of, later
 from tests.emails.builders import BOUNCED, OK, deliver, send
 from tests.rows import each
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 

@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from embedded.environment import enter_environment
-from embedded.errors import CannotStart
-from embedded.secret_keys import generate_secrets
-from embedded.test import install_redis
+from tools.embedded.environment import enter_environment
+from tools.embedded.errors import CannotStart
+from tools.embedded.secret_keys import generate_secrets
+from tools.embedded.test import install_redis
 
 
 def main() -> int:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 import psycopg
 from redis import Redis
 
-from embedded.servers import postgres, redis
-from embedded.servers.server import ManagedServer
 from tests.chaos import clocks
 from tests.chaos.disk import Disk
 from tests.chaos.unreliable_relay import MODES
 from tests.stack.scenario import LEASE_SECONDS, Scenario
 from tests.stack.stack import wait_for
+from tools.embedded.servers import postgres, redis
+from tools.embedded.servers.server import ManagedServer
 
 # The server crashes but the machine does not: a commit must reach the kernel, but not the disk.
 SETTINGS = {**postgres.THROW_AWAY, "synchronous_commit": "on"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from lib.worker.failpoints import POINTS
+from core.lib.worker.failpoints import POINTS
 from tests.chaos import clocks
 from tests.chaos.chaos import FaultInjector
 from tests.chaos.mail_hosts import REPLY_SECONDS

@@ -18,8 +18,6 @@ from typing import Any
 
 import psycopg
 
-from embedded.servers import postgres
-from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 from tests.chaos.callers import Caller
 from tests.chaos.chaos import SETTINGS, FaultInjector
 from tests.chaos.disk import Disk
@@ -31,6 +29,8 @@ from tests.chaos.receiving_routes import create_routes, record_forwards
 from tests.chaos.stream_reader import StreamReader
 from tests.stack.scenario import Scenario, running_scenario
 from tests.stack.stack import free_port
+from tools.embedded.servers import postgres
+from tools.embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 
 CALLERS = 3
 HOSTS = 5

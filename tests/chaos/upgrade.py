@@ -17,7 +17,6 @@ from pathlib import Path
 
 import psycopg
 
-from embedded.servers import postgres
 from tests.audit.auditor import wire_id
 from tests.audit.ledger import Ledger
 from tests.chaos.callers import Caller
@@ -26,6 +25,7 @@ from tests.chaos.feed_reader import FeedReader
 from tests.chaos.stream_reader import StreamReader
 from tests.stack.scenario import Scenario, running_scenario
 from tests.stack.stack import PYTHON, REPOSITORY
+from tools.embedded.servers import postgres
 
 CALLERS = 3
 # How long the service runs with the old code before, and with the new code after the upgrade.

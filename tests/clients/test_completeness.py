@@ -38,9 +38,9 @@ RESOURCES = (
     "queue",
     "workspaces",
     "workspaces.keys",
-    "workspaces.members",
+    "core.workspaces.members",
     "workspaces.invitations",
-    "workspaces.audit",
+    "core.workspaces.audit",
     "transports",
 )
 PAGE = b'{"data": [], "total": 0, "page": 1, "limit": 20, "cursor": "", "hasMore": false}'

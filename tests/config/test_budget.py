@@ -1,4 +1,4 @@
-"""The stages of `benchmarks.budget`: each is found in the code, and its time excludes the stages inside."""
+"""The stages of `tools.benchmarks.budget`: each is found in the code, and its time excludes the stages inside."""
 
 import functools
 import importlib
@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.budget import ACCEPT_STAGES, QUEUE_STAGES, StageTimes
 from tests.rows import each
+from tools.benchmarks.budget import ACCEPT_STAGES, QUEUE_STAGES, StageTimes
 
 BUSY_SECONDS = 0.05
 

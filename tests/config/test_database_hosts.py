@@ -7,10 +7,10 @@ import pytest
 from django.db import OperationalError, connection
 
 from config.postgres.database_url import database_url_errors, parse_database_url
+from core.workspaces.models import User
 from tests.config.test_start import start
 from tests.conftest import code_of, mail
 from tests.rows import each
-from workspaces.models import User
 
 READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 READ = """

@@ -14,12 +14,12 @@ from redis import Redis
 from config.heartbeats import PREFIX, send_heartbeat
 from config.metrics import METRIC_READERS
 from config.web import stop
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.workspaces.models import Workspace
 from emails.models import QueueEntry
 from tests.emails.builders import BOUNCED, LATER, OK, claim_entries, deliver, send
 from tests.emails.test_stats import later
 from tests.rows import each
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 

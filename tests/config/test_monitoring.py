@@ -10,7 +10,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.heartbeats import send_heartbeat
-from delivery.bounces.replies import DeliveryStatus
+from core.delivery.bounces.replies import DeliveryStatus
 from tests.stack.stack import REPOSITORY
 from tests.standards.tools import program
 

@@ -9,14 +9,14 @@ from django.core.management import call_command
 from django.db import connection, models
 from django.db.models.functions import Now
 
+from core.lib.sql import run
+from core.request_log.recording import recorder as request_recorder
 from events.models import Event, FeedEntry
-from lib.sql import run
-from request_log.recording import recorder as request_recorder
 from tests.conftest import Account, Api
+from tests.console.provisioning.test_deletion import add_former_event, fill
 from tests.emails.builders import deliver_all, send
 from tests.events.feed import publish_committed
 from tests.events.version_before import read_before, sequence_before
-from tests.provisioning.test_deletion import add_former_event, fill
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
 

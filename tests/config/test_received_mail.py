@@ -1,4 +1,4 @@
-"""The check of messages that arrived at a sink of `benchmarks.peers`."""
+"""The check of messages that arrived at a sink of `tools.benchmarks.peers`."""
 
 import base64
 from pathlib import Path
@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from benchmarks.peers.messages import SENDER_DOMAIN
-from benchmarks.peers.received import ReceivedMail
-from delivery.message.dkim import SigningKey, sign
+from core.delivery.message.dkim import SigningKey, sign
+from tools.benchmarks.peers.messages import SENDER_DOMAIN
+from tools.benchmarks.peers.received import ReceivedMail
 
 MESSAGE = (
     b"From: hello@demo.example\r\nTo: ada@example.com\r\nSubject: Your receipt\r\nMessage-ID: <1@demo.example>\r\n"

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.test import Client
 
-from doctor.diagnosis import DoctorOptions, Verdict
-from doctor.installation import check_static_files
+from config.doctor.diagnosis import DoctorOptions, Verdict
+from config.doctor.installation import check_static_files
 from tests.collected import collected_files
 
 STYLESHEET = "dashboard/dashboard.css"

@@ -72,5 +72,6 @@ def test_the_code_that_a_page_cites_exists():
     current = {name: text for name, text in texts.items() if not SUPERSEDED.search(text)}
     found = {name: [*code_without_place(text, files, folders)] for name, text in current.items()}
     assert {name: codes for name, codes in found.items() if codes} == {}
-    cited = "`lib/nowhere.py` `lib.sql.unknown_name` `lib/sql.py` `lib.sql.run` `tests/lib/` `emails.send` `GET /v1/me`"
-    assert [*code_without_place(cited, files, folders)] == ["lib/nowhere.py", "lib.sql.unknown_name"]
+    wrong = "`core/nowhere.py` `core.lib.sql.unknown_name`"
+    right = "`core/lib/sql.py` `core.lib.sql.run` `tests/core/lib/` `emails.send` `GET /v1/me`"
+    assert [*code_without_place(f"{wrong} {right}", files, folders)] == ["core/nowhere.py", "core.lib.sql.unknown_name"]

@@ -12,10 +12,13 @@ from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from api.errors import Problem
+from core.api.errors import Problem
+from core.lib.ids import to_uuid
+from core.workspaces.api import authentication
+from core.workspaces.key_limits import read_limits
+from core.workspaces.models import ApiKey, Usage, Workspace
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.api.views import EmailViewSet
-from lib.ids import to_uuid
 from receiving.models import Message, ReceivedEmail
 from receiving.states import NOT_READ
 from streams.models import Stream
@@ -23,9 +26,6 @@ from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.conventions.test_foreign_objects import call, received_by
 from tests.emails.builders import SENT, deliver_all
 from tests.rows import each
-from workspaces.api import authentication
-from workspaces.key_limits import read_limits
-from workspaces.models import ApiKey, Usage, Workspace
 
 SECRETS = ("hunter2", "10.1.2.3")
 SIMULATED = {"recipient": "a@alice.example", "raw": "Subject: Hi\n\nHi"}

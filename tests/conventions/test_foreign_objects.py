@@ -8,7 +8,8 @@ import pytest
 from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from lib.ids import new_id
+from core.lib.ids import new_id
+from core.workspaces.models import Usage, Workspace
 from receiving import content
 from receiving.models import ForwardTarget, Message, ReceivedEmail
 from receiving.states import NOT_READ
@@ -17,7 +18,6 @@ from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
 from tests.key_kinds import KEY_KINDS, allowed_scopes, api_of_kind, scope_of
 from tests.rows import each
-from workspaces.models import Usage, Workspace
 
 pytestmark = pytest.mark.django_db
 

@@ -20,7 +20,7 @@ DJANGO_NAMES = {"Meta", "Command"}
 def product() -> dict[str, ast.Module]:
     """Return the parsed modules of the product by dotted name."""
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=REPOSITORY, check=True, capture_output=True, text=True)
-    outside = ("tests/", "clients/", "bin/", "benchmarks/")
+    outside = ("tests/", "clients/", "bin/", "tools/benchmarks/")
     paths = [
         Path(name) for name in listed.stdout.split() if not name.startswith(outside) and "/migrations/" not in name
     ]

@@ -10,17 +10,17 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
-from delivery.bounces.classification import normalized_text
-from delivery.bounces.replies import safe_text
-from delivery.message.text import html_to_text
+from core.delivery.bounces.classification import normalized_text
+from core.delivery.bounces.replies import safe_text
+from core.delivery.message.text import html_to_text
+from core.lib.email_addresses import normalize_search, parse_recipient, split_address_list
+from core.lib.mail.charsets import decode_tolerantly
+from core.lib.mail.encoded_words import decode_words
+from core.lib.mail.header_fields import read_fields, read_parameters
 from domains.names import organizational_domain
 from domains.record_checks.dmarc import find_dmarc_error
-from inbound.inbox.html_check import check_html
-from inbound.reports.reading import read_report
-from lib.email_addresses import normalize_search, parse_recipient, split_address_list
-from lib.mail.charsets import decode_tolerantly
-from lib.mail.encoded_words import decode_words
-from lib.mail.header_fields import read_fields, read_parameters
+from interfaces.inbound.inbox.html_check import check_html
+from interfaces.inbound.reports.reading import read_report
 from receiving.inlining import with_fields
 from receiving.reading.quotes import find_reply
 from receiving.source import split_header, without_forged_results
@@ -28,41 +28,41 @@ from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
 # Packages that read messages, replies of hosts, DNS records, and requests without a key. The HTML of emails has its
-# own hostile tests (tests/delivery/message/test_html_hostile.py).
+# own hostile tests (tests/core/delivery/message/test_html_hostile.py).
 PACKAGES = (
-    "receiving", "inbound", "lib", "submission", "tracking", "delivery.bounces", "delivery.message.text",
-    "delivery.transports", "domains.record_checks",
+    "receiving", "inbound", "lib", "submission", "tracking", "core.delivery.bounces", "core.delivery.message.text",
+    "core.delivery.transports", "domains.record_checks",
 )  # fmt: skip
 # Used only with match or fullmatch: a search would begin anew at each character.
 ANCHORED = {
-    "delivery.bounces.hosts.COUNTRY",
-    "delivery.transports.transports_file.HOST_NAME",
+    "core.delivery.bounces.hosts.COUNTRY",
+    "core.delivery.transports.transports_file.HOST_NAME",
     "domains.record_checks.dmarc.URIS",
     "domains.record_checks.spf_evaluation.NAME",
     "domains.record_checks.tracking_host.CAA",
-    "inbound.reports.mime.MBOX_LINE",
-    "inbound.reports.patterns.ADDRESSED_FIELD",
-    "inbound.reports.patterns.AFTER_ADDRESS",
-    "inbound.reports.patterns.MESSAGE_FIELD",
-    "inbound.reports.patterns.SENDER_FIELD",
-    "lib.mail.address_lists.LIST",
-    "lib.mail.address_lists.MAILBOX",
-    "lib.mail.address_lists.READABLE",
-    "lib.mail.header_fields.FIELD",
-    "lib.network.client_address.WITH_PORT",
-    "lib.network.target_urls._URL",
+    "interfaces.inbound.reports.mime.MBOX_LINE",
+    "interfaces.inbound.reports.patterns.ADDRESSED_FIELD",
+    "interfaces.inbound.reports.patterns.AFTER_ADDRESS",
+    "interfaces.inbound.reports.patterns.MESSAGE_FIELD",
+    "interfaces.inbound.reports.patterns.SENDER_FIELD",
+    "core.lib.mail.address_lists.LIST",
+    "core.lib.mail.address_lists.MAILBOX",
+    "core.lib.mail.address_lists.READABLE",
+    "core.lib.mail.header_fields.FIELD",
+    "core.lib.network.client_address.WITH_PORT",
+    "core.lib.network.target_urls._URL",
     "receiving.source.AUTHSERV_ID",
 }
-# Texts of at most 512 characters (lib.email_addresses.MAX_LENGTH).
-BOUNDED = {"lib.email_addresses.UNBRACKETED"}
+# Texts of at most 512 characters (core.lib.email_addresses.MAX_LENGTH).
+BOUNDED = {"core.lib.email_addresses.UNBRACKETED"}
 # Calls of re without a compiled expression, by module: their texts are bounded, or the expression is that of a row.
 UNCOMPILED = {
-    "delivery.bounces.classification": 1,
-    "delivery.message.text": 2,
-    "inbound.reports.dsn": 1,
-    "lib.email_addresses": 1,
+    "core.delivery.bounces.classification": 1,
+    "core.delivery.message.text": 2,
+    "interfaces.inbound.reports.dsn": 1,
+    "core.lib.email_addresses": 1,
     "receiving.source": 1,
-    "submission.content": 1,
+    "interfaces.submission.content": 1,
 }
 # Functions with loops, and those that call libraries. Starts: in front of the repeated unit.
 RESULTS = "Authentication-Results: "

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from dashboard.texts.reasons import EXPLANATIONS
-from delivery.bounces.reasons import FailureReason
-from lib.worker.failpoints import POINTS
+from console.dashboard.texts.reasons import EXPLANATIONS
+from core.delivery.bounces.reasons import FailureReason
+from core.lib.worker.failpoints import POINTS
 from tests.stack.stack import REPOSITORY
 
 FAULTS_PAGE = (REPOSITORY / "docs" / "faults.md").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ PERMITTED = {
     "emails/errors.py": OPERATION,
     "emails/upkeep/retention.py": OPERATION,
     # Names of fields that other services use: suggestions for callers that give one of them.
-    "api/suggestions.py": {"Resend", "Postmark", "SendGrid"},
+    "core/api/suggestions.py": {"Resend", "Postmark", "SendGrid"},
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from tests.lib.nameserver import NameServer
+from tests.core.lib.nameserver import NameServer
 from tests.stack.stack import wait_for
 
 

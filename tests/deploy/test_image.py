@@ -12,12 +12,12 @@ import pytest
 import requests
 import trustme
 
-from embedded.servers import redis
 from tests.audit.ledger import Ledger
 from tests.audit.sink import mail_sink
 from tests.deploy.debian import pip_settings, run
 from tests.deploy.image import Compose, built_image
 from tests.stack.stack import REPOSITORY, drop_database, free_port, wait_for
+from tools.embedded.servers import redis
 
 pytestmark = pytest.mark.long
 

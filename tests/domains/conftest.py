@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from core.lib.worker.processor import QueueProcessor
 from domains import services
 from domains.checks import verify
 from domains.checks.processor import DomainCheckQueueWork
 from domains.models import DkimKey, Domain
 from domains.record_checks import dns_cache
 from domains.services import KEY_BITS
-from lib.worker.processor import QueueProcessor
 from tests.conftest import Account, Api, make_key
-from tests.lib.nameserver import NameServer
+from tests.core.lib.nameserver import NameServer
 from tests.threads import own_connection
 
 NAME = "mail.example.com"

@@ -56,7 +56,7 @@ class ProofServer:
 @contextmanager
 def trusted(authority: trustme.CA, monkeypatch: Any, tmp_path: Any) -> Iterator[None]:
     """Let checks trust only an authority of the test."""
-    from lib.network import guarded_http
+    from core.lib.network import guarded_http
 
     path = tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(path)

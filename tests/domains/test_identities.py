@@ -6,10 +6,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from core.lib.ids import to_uuid
 from domains.models import DkimKey, Domain
 from domains.services import sealed_dkim_key
 from domains.signing_identities import IDENTITIES, load_identities
-from lib.ids import to_uuid
 from tests.conftest import Account, make_domain
 from tests.plans import plan_of
 

@@ -10,8 +10,8 @@ from domains.models import Domain
 from domains.record_checks.dkim import check_dkim
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordStatus
+from tests.core.lib.nameserver import SERVFAIL, NameServer
 from tests.domains.conftest import NAME, Owner
-from tests.lib.nameserver import SERVFAIL, NameServer
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db

@@ -13,6 +13,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from core.lib.network.resolver import Resolver
+from core.workspaces.models import Workspace
 from domains.checks import processor, verify
 from domains.checks.claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, record_check, request_check
 from domains.checks.processor import DomainCheckQueueWork, domain_checks_processor, expected_records
@@ -23,14 +25,12 @@ from domains.record_checks import dns_cache
 from domains.record_checks.check_all import check_domain_records
 from domains.services import delete_domain
 from domains.tasks import process_queue
-from lib.network.resolver import Resolver
 from tests.conftest import Account, Api, make_domain, make_key
+from tests.core.lib.nameserver import SERVFAIL, SILENCE, NameServer
+from tests.core.lib.worker.outages import expect_outage, lose_connection
 from tests.domains.conftest import NAME, Owner, check_due_domains, in_thread
-from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
-from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.plans import plan_of
 from tests.rows import each
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 committed = pytest.mark.django_db(transaction=True)
@@ -259,7 +259,7 @@ def test_a_requested_check_is_claimed_before_late_periodic_ones(alice: Account):
 @committed
 def test_a_request_wakes_a_worker(alice: Account, api: Api, monkeypatch):
     woken = []
-    monkeypatch.setattr("lib.worker.wakeup.notify", woken.append)
+    monkeypatch.setattr("core.lib.worker.wakeup.notify", woken.append)
     domain = make_domain(alice.workspace, "a.example")
     api.post(f"/domains/{domain.id}/verify")
     assert woken == ["domains"]

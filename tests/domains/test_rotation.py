@@ -8,8 +8,8 @@ from django.db.models.functions import Now
 from domains.models import DkimKey, Domain
 from domains.signing_identities import load_identities
 from tests.conftest import Account
+from tests.core.lib.nameserver import SERVFAIL, NameServer
 from tests.domains.conftest import NAME, Owner
-from tests.lib.nameserver import SERVFAIL, NameServer
 
 pytestmark = pytest.mark.django_db
 

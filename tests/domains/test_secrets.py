@@ -14,11 +14,11 @@ from django.db import connection
 from django.test import Client
 
 from config.logs import JsonFormatter
+from core.workspaces.models import User
 from domains.models import DkimKey
 from domains.signing_identities import load_identities
 from tests.conftest import PASSWORD, Account, mail
 from tests.domains.conftest import NAME, Owner
-from workspaces.models import User
 
 pytestmark = pytest.mark.django_db
 

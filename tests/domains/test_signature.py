@@ -11,12 +11,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from delivery.message.dkim import SigningKey, sign
+from core.delivery.message.dkim import SigningKey, sign
 from domains.models import DkimKey
 from domains.signing_identities import load_identities
 from tests.conftest import Account
+from tests.core.lib.nameserver import NameServer
 from tests.domains.conftest import NAME, Owner
-from tests.lib.nameserver import NameServer
 from tests.standards.tools import program
 
 pytestmark = pytest.mark.django_db

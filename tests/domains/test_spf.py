@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.lib.network.resolver import DnsError, Resolver
 from domains.record_checks.spf_evaluation import SpfEvaluation
 from domains.record_checks.spf_syntax import (
     InvalidSpf,
@@ -17,9 +18,8 @@ from domains.record_checks.spf_syntax import (
     parse_mechanisms,
     parse_spf,
 )
-from lib.network.resolver import DnsError, Resolver
+from tests.core.lib.nameserver import SERVFAIL, NameServer
 from tests.domains.conftest import quoted
-from tests.lib.nameserver import SERVFAIL, NameServer
 from tests.rows import each
 
 REQUIRED = parse_mechanisms("include:_spf.service.example")

@@ -2,11 +2,11 @@
 
 import pytest
 
+from core.workspaces.models import AuditEntry
 from domains.models import Domain
 from domains.signing_identities import load_identities
 from tests.conftest import Api
 from tests.rows import each
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 

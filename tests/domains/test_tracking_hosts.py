@@ -8,6 +8,7 @@ import pytest
 import trustme
 from django.db.models.functions import Now
 
+from core.workspaces.models import AuditEntry
 from domains.checks.claims import claim_due_checks, record_check
 from domains.models import Domain, TrackingHost
 from domains.record_checks import tracking_host
@@ -17,11 +18,10 @@ from domains.tasks import expire
 from domains.tracking_hosts import MAX_NEW_NAMES_PER_MINUTE, proofs
 from emails.models import Email
 from tests.conftest import Account, Api, code_of, field_codes, mail
+from tests.core.lib.nameserver import SERVFAIL
 from tests.domains.conftest import NAME, Owner, Zone
 from tests.domains.proof_server import ProofServer, trusted
-from tests.lib.nameserver import SERVFAIL
 from tests.rows import each
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 
 from domains.models import Domain
 from tests.conftest import Account, Api, make_key
+from tests.core.lib.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED, NameServer
 from tests.domains.conftest import NAME, Owner
-from tests.lib.nameserver import GARBAGE, REFUSED, SERVFAIL, SILENCE, TRUNCATED, NameServer
 
 pytestmark = pytest.mark.django_db
 

@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from counters import counters
-from counters.models import CounterDelta, HourlyCounter
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.counters import counters
+from core.counters.models import CounterDelta, HourlyCounter
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.lib.email_addresses import parse_address
+from core.lib.worker.lease_queue import Cursor
+from core.lib.worker.stages import Stage
+from core.workspaces.api import authentication
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.models import Usage, Workspace
 from emails.accept.services import Draft, send_email
 from emails.models import Acceptance, Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
@@ -14,13 +20,7 @@ from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
 from events.kinds import EventKind
 from events.models import Event
-from lib.email_addresses import parse_address
-from lib.worker.lease_queue import Cursor
-from lib.worker.stages import Stage
 from tests.conftest import Api, mail
-from workspaces.api import authentication
-from workspaces.key_limits import NO_LIMITS
-from workspaces.models import Usage, Workspace
 
 OK = DeliveryOutcome(DeliveryStatus.DELIVERED, Reply(250, "2.0.0 ok"))
 SENT = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "2.0.0 ok"))

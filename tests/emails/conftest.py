@@ -1,9 +1,9 @@
 import pytest
 
-from delivery.transports.relay import inbox_transport
+from core.delivery.transports.relay import inbox_transport
+from core.workspaces.models import Workspace
 from emails.sending.emails_work import EmailQueueWork
 from tests.conftest import Account, make_domain
-from workspaces.models import Workspace
 
 
 @pytest.fixture

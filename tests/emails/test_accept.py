@@ -6,7 +6,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from api.errors import InvalidFields
+from core.api.errors import InvalidFields
+from core.lib.email_addresses import parse_address
+from core.workspaces.errors import QuotaExceeded
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.models import Usage, Workspace
 from domains.errors import DomainNotRegistered
 from emails.accept.drafts import Draft
 from emails.accept.idempotency import IdempotencyKey
@@ -15,16 +19,12 @@ from emails.accept.suppressed import SuppressionPolicy
 from emails.errors import IdempotencyKeyReuse
 from emails.models import Content, Email
 from events.models import Event
-from lib.email_addresses import parse_address
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import suppress_addresses
 from templates_app.errors import TemplateNotFound
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_domain
 from tests.emails.builders import nothing_was_written
-from workspaces.errors import QuotaExceeded
-from workspaces.key_limits import NO_LIMITS
-from workspaces.models import Usage, Workspace
 
 pytestmark = pytest.mark.django_db
 POLICY = SuppressionPolicy

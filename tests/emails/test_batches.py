@@ -6,16 +6,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import transaction
 
-from api.errors import InvalidFields
+from core.api.errors import InvalidFields
+from core.lib.email_addresses import parse_recipient
+from core.workspaces.key_limits import NO_LIMITS
 from emails.accept.batches import cancel_batch, create_batch, pause_batch, resume_batch
 from emails.accept.drafts import Draft
 from emails.accept.services import accept_emails
 from emails.models import Email, EmailBatch, QueueEntry
-from lib.email_addresses import parse_recipient
 from tests.conftest import make_domain
 from tests.rows import each
 from tests.threads import own_connection
-from workspaces.key_limits import NO_LIMITS
 
 
 def accept(batch: EmailBatch, *recipients: str) -> None:

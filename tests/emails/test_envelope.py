@@ -1,13 +1,13 @@
 """Drafts with an envelope: To and Cc name addresses that do not receive the message."""
 
+from core.lib.email_addresses import Address
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.quota import read_quota
 from emails.accept.drafts import Draft
 from emails.accept.services import resend_email, send_email
 from emails.models import Email, Entrance, Recipient
 from emails.sending.scheduling import cancel_email
-from lib.email_addresses import Address
 from suppressions.services import suppress_address
-from workspaces.key_limits import NO_LIMITS
-from workspaces.quota import read_quota
 
 ADA, BOB, EVE = (Address("", f"{name}@example.com") for name in ("Ada", "bob", "eve"))
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from core.workspaces.key_limits import read_limits
 from emails.models import Email, EmailBatch
-from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, mail, make_domain, make_key
 from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch
+from tests.interfaces.compat.conftest import Dialect
 from tests.rows import each
-from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
 

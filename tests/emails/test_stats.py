@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from counters import counters
+from core.counters import counters
 from emails import queue_stats
 from emails.models import QueueEntry
 from emails.queue_stats import QueueStats, read_queue_stats

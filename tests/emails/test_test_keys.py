@@ -2,7 +2,11 @@
 
 import pytest
 
-from counters.models import CounterDelta
+from core.counters.models import CounterDelta
+from core.lib.ids import to_uuid, uuid_text
+from core.workspaces.key_limits import NO_LIMITS, KeyLimits
+from core.workspaces.models import ApiKey, Usage
+from core.workspaces.quota import read_quota
 from emails.accept.batches import create_batch
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.feedback.unsubscribe import unsubscribe
@@ -11,20 +15,16 @@ from emails.models import Email, EmailBatch, Recipient
 from emails.upkeep.reconcile import count_slice_differences, find_differences
 from emails.upkeep.retention import delete_emails
 from events.kinds import EventKind
-from lib.ids import to_uuid, uuid_text
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
-from tests.compat.conftest import Dialect
 from tests.conftest import Account, Api, code_of, field_codes, mail, make_domain, make_key
 from tests.emails.builders import event_kinds, send
 from tests.entrances import ENTRANCES, TEMPLATED, TO, in_an_hour, make_template, sendgrid_batch, sendgrid_mail
 from tests.events.feed import publish_committed
+from tests.interfaces.compat.conftest import Dialect
 from tests.rows import each
 from tests.sending_process import relay_to_mail_host, send_everything
 from webhooks.models import WebhookEvent
-from workspaces.key_limits import NO_LIMITS, KeyLimits
-from workspaces.models import ApiKey, Usage
-from workspaces.quota import read_quota
 
 pytestmark = pytest.mark.django_db
 

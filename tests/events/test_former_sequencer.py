@@ -13,10 +13,10 @@ from events.models import Event, FeedProgress
 from events.recording import NewEvent, record_events
 from events.sequencer import delay_seconds, sequence_events
 from tests.conftest import Account, make_domain
+from tests.core.lib.worker.outages import open_connection
 from tests.emails.builders import accept
 from tests.events.test_sequencer import EVENT
 from tests.events.version_before import read_before, record_before, sequence_before
-from tests.lib.worker.outages import open_connection
 
 pytestmark = pytest.mark.django_db
 

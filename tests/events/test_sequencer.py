@@ -16,8 +16,8 @@ from events.models import Event, FeedEntry, FeedProgress
 from events.recording import NewEvent, record_events
 from events.sequencer import sequence_events
 from tests.conftest import Account, make_domain
+from tests.core.lib.worker.outages import lose_connection, open_connection
 from tests.emails.builders import accept
-from tests.lib.worker.outages import lose_connection, open_connection
 from tests.threads import own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)

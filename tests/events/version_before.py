@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
 
 # By source: its table, and the workspace of each event.
 TABLES = {

@@ -4,15 +4,15 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
+from core.lib.worker.leases import Lease
+from core.workspaces.models import Workspace
 from domains.models import Domain, ReceivingDomain
-from lib.worker.leases import Lease
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.models import InboundRoute, ReceivedEmail
 from receiving.processing import ReadResult
 from receiving.received_work import ReceivedQueueWork
 from receiving.services import create_route
-from workspaces.models import Workspace
 
 PLAIN = b"""From: Ada Lovelace <ada@example.com>\r
 To: Support <support@alice.example>\r

@@ -1,11 +1,11 @@
 import pytest
 
+from core.workspaces.key_limits import read_limits
 from domains.models import ReceivingDomain
 from domains.receiving.services import active_cache
 from receiving.models import InboundRoute
 from tests.conftest import Api, make_domain, make_key
 from tests.receiving.builders import make_route, receive_for
-from workspaces.key_limits import read_limits
 
 
 @pytest.fixture(autouse=True)

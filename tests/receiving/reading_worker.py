@@ -12,7 +12,7 @@ import django
 
 django.setup()
 
-from lib.worker.processor import QueueProcessor  # noqa: E402
+from core.lib.worker.processor import QueueProcessor  # noqa: E402
 from receiving import received_work  # noqa: E402
 from receiving.reading import header_process  # noqa: E402
 from receiving.received_work import ReceivedQueueWork  # noqa: E402

@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from core.lib.network.resolver import Resolver
 from domains.checks.claims import CheckClaim, record_check
 from domains.models import Domain, ReceivingDomain
 from domains.receiving.services import expected_mx, find_receiver, move_receiving
 from domains.record_checks.receiving import check_receiving
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
-from lib.network.resolver import Resolver
 from tests.conftest import Api, make_account, make_domain, make_key
-from tests.lib.nameserver import SERVFAIL, NameServer
+from tests.core.lib.nameserver import SERVFAIL, NameServer
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from api.transfers import content_disposition, safe_type
+from core.api.transfers import content_disposition, safe_type
 from receiving.inlining import with_fields
 from receiving.links import RAW, download_url, read_download, webhook_expiry
 from receiving.models import Message, ReceivedEmail

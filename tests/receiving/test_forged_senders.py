@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from compat.mailgun.webhook_format import form_fields as mailgun_fields
-from compat.postmark.receiving.format import inbound_payload
-from compat.resend.receiving.resources import received_resource
-from compat.sendgrid.receiving.format import form_fields as sendgrid_fields
+from core.lib.mail.address_lists import read_address_list
 from domains.names import organizational_domain
-from lib.mail.address_lists import read_address_list
+from interfaces.compat.mailgun.webhook_format import form_fields as mailgun_fields
+from interfaces.compat.postmark.receiving.format import inbound_payload
+from interfaces.compat.resend.receiving.resources import received_resource
+from interfaces.compat.sendgrid.receiving.format import form_fields as sendgrid_fields
 from receiving.inlining import load_inlined
 from receiving.reading.message import Reading, read_header
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
-from tests.lib.mail.strict_addresses import read_strictly
-from tests.lib.mail.test_address_lists import parts_of
+from tests.core.lib.mail.strict_addresses import read_strictly
+from tests.core.lib.mail.test_address_lists import parts_of
 from tests.receiving.builders import make_route, receive
 from tests.receiving.hostile_senders import HOSTILE
 from tests.receiving.zone import ZoneLookups

@@ -11,11 +11,12 @@ from django.db.models import Count
 from django.test import Client
 from django.utils import timezone
 
+from core.lib.sql import is_conflict, run
+from core.lib.worker import processor, wakeup
+from core.lib.worker.leases import Lease
+from core.lib.worker.processor import QueueProcessor
+from core.workspaces.models import AuditEntry
 from emails.models import Email
-from lib.sql import is_conflict, run
-from lib.worker import processor, wakeup
-from lib.worker.leases import Lease
-from lib.worker.processor import QueueProcessor
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import erase_received
@@ -24,13 +25,12 @@ from receiving.models import Forward, ForwardTarget, InboundRoute, Message, Rece
 from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block
 from tests.conftest import make_domain
+from tests.core.lib.worker.outages import open_connection
 from tests.emails.api.test_attachments import messages_by_address
-from tests.lib.worker.outages import open_connection
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
 from tests.rows import each
 from tests.threads import run_concurrently
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from dashboard.pages.receiving.details import describe_source
-from inbound.routed import is_looping
+from console.dashboard.pages.receiving.details import describe_source
+from interfaces.inbound.routed import is_looping
 from receiving.forwarding.forwards import forward_email
 from receiving.models import ForwardTarget, ReceivedEmail
 from receiving.reading.verdicts import ReceivedEnvelope, verify_origin

@@ -2,13 +2,13 @@
 
 import pytest
 
+from core.lib.ids import to_uuid
+from core.lib.worker.lease_queue import Claim
 from emails.models import Email, Recipient
 from emails.sending.outgoing_messages import rebuild_message
 from emails.sending.reply_address import reply_address
 from emails.upkeep.retention import delete_emails
 from events.models import Event
-from lib.ids import to_uuid
-from lib.worker.lease_queue import Claim
 from receiving import content, publishing
 from receiving.models import Message, ReceivedEmail
 from receiving.processing import ReadResult, record_reading

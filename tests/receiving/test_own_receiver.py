@@ -8,9 +8,9 @@ from emails.models import Recipient
 from emails.sending.received_domains import ReceivedDomains
 from receiving.models import ReceivedEmail
 from tests.conftest import Api, make_account, make_domain, make_key
+from tests.core.lib.nameserver import NameServer
 from tests.emails.builders import send
-from tests.inbound.fixtures import run_receiver
-from tests.lib.nameserver import NameServer
+from tests.interfaces.inbound.fixtures import run_receiver
 from tests.receiving.builders import make_route, process_received, receive_for
 from tests.sending_process import send_everything
 

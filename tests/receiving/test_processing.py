@@ -9,10 +9,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from config.logs import JsonFormatter
+from core.lib.ids import to_uuid
+from core.lib.worker.leases import LEASE_SECONDS
 from emails.models import Recipient
 from events.models import Event
-from lib.ids import to_uuid
-from lib.worker.leases import LEASE_SECONDS
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received

@@ -9,11 +9,12 @@ from django.core.management import CommandError, call_command
 from django.db.models import F, Sum
 from django.db.models.functions import Now
 
-from counters.models import CounterDelta
+from core.counters.models import CounterDelta
+from core.lib.ids import to_uuid
+from core.workspaces.models import AuditEntry
 from emails.models import Recipient
 from emails.sending.reply_address import reply_address
 from events.models import Event
-from lib.ids import to_uuid
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import delete_delivered_emails, erase_received
@@ -30,7 +31,6 @@ from tests.receiving.builders import PLAIN, arrive, make_route, process_received
 from tests.rows import each
 from webhooks.models import WebhookDelivery, WebhookEvent
 from webhooks.sending.queue import discard_pending
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 

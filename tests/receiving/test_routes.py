@@ -2,12 +2,12 @@
 
 import pytest
 
+from core.workspaces.models import AuditEntry
 from receiving import services
 from receiving.models import InboundRoute
 from tests.conftest import Api, make_domain, make_key
 from tests.receiving.builders import make_route, receive_for
 from tests.rows import each
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 

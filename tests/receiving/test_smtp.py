@@ -8,22 +8,22 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
+from core.lib.ids import to_uuid
+from core.lib.mail.smtp_limits import SessionLimits
+from core.workspaces.models import Workspace
 from emails.models import Email, Recipient
 from emails.sending.reply_address import reply_address
-from inbound import receiver, routed
-from lib.ids import to_uuid
-from lib.mail.smtp_limits import SessionLimits
+from interfaces.inbound import receiver, routed
 from receiving.arrival import storing
 from receiving.models import InboundRoute, Message, ReceivedContent, ReceivedEmail, ReceivingUsage, SenderBlock
 from tests.conftest import Api, make_account, make_domain, make_key
+from tests.core.lib.nameserver import NameServer
 from tests.emails.builders import send
-from tests.inbound.dsns import dsn
-from tests.inbound.fixtures import return_path_of, run_receiver, sent_recipient
-from tests.lib.nameserver import NameServer
+from tests.interfaces.inbound.dsns import dsn
+from tests.interfaces.inbound.fixtures import return_path_of, run_receiver, sent_recipient
 from tests.receiving.builders import PLAIN, make_route, process_received, receive_for, with_field
 from tests.receiving.signing import TAGS, message, record, sign
 from tests.rows import each
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

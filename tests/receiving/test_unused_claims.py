@@ -3,11 +3,11 @@
 import pytest
 from django.db.models import F
 
-from lib.worker.processor import QueueProcessor
+from core.lib.worker.processor import QueueProcessor
 from receiving import received_work
 from receiving.models import Message
 from receiving.received_work import ReceivedQueueWork
-from tests.lib.worker.outages import expect_outage, lose_connection
+from tests.core.lib.worker.outages import expect_outage, lose_connection
 from tests.receiving.builders import arrive, make_route, process_received, with_field
 
 pytestmark = pytest.mark.django_db

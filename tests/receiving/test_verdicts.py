@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lib.mail.address_lists import Mailbox
+from core.lib.mail.address_lists import Mailbox
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
 from receiving.reading.message import read_header
 from receiving.reading.signatures import SignatureVerdict
 from receiving.reading.verdicts import ReceivedEnvelope, conclude, verify_origin
-from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
+from tests.core.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.receiving import corpus, published_samples
 from tests.receiving.builders import PLAIN, make_route, receive, with_field
 from tests.receiving.zone import FAILS, ZoneLookups

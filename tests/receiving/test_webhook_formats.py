@@ -16,8 +16,8 @@ from anymail.webhooks.sendgrid import SendGridInboundWebhookView
 from django.test import RequestFactory
 from svix.webhooks import Webhook as SvixWebhook
 
-from lib.ids import to_uuid
-from lib.worker.stages import Stage
+from core.lib.ids import to_uuid
+from core.lib.worker.stages import Stage
 from receiving.models import Message, ReceivedEmail
 from receiving.services import delete_email
 from tests.events.feed import publish_committed
@@ -414,7 +414,7 @@ def test_a_body_that_cannot_be_rendered_stops_no_other(alice, receiving, receive
         create_webhook(alice.workspace, url=receiver.url(f"/{name}"), events=["received"], format=name)
     make_route(alice.workspace)
     receive(SOURCE, TO)
-    monkeypatch.setattr("compat.postmark.receiving.format.inbound_payload", lambda _: 1 / 0)
+    monkeypatch.setattr("interfaces.compat.postmark.receiving.format.inbound_payload", lambda _: 1 / 0)
     process_queue()
     assert [request.path for request in receiver.received] == ["/sendgrid"]
     assert WebhookDelivery.objects.get(webhook__format="postmark").error == "internal_error"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.test_results import clean_commit, durations, failed_tests, read_cases, record_proof
+from tools.embedded.test_results import clean_commit, durations, failed_tests, read_cases, record_proof
 
 RESULTS = """<?xml version="1.0"?>
 <testsuites><testsuite name="pytest" tests="5" time="12.34">

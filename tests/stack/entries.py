@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from lib.worker.stages import Stage
+from core.lib.worker.stages import Stage
 from tests.stack.stack import Stack
 
 EMAILS, WEBHOOKS = "emails_pending", "webhooks_pending"

@@ -17,10 +17,10 @@ from typing import Any
 import psycopg
 import yaml
 
-from embedded.servers.accounts import SystemAccount, account_for
-from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 from tests.stack.stack import REPOSITORY, answers_200, free_port, wait_for
 from tests.standards import tools
+from tools.embedded.servers.accounts import SystemAccount, account_for
+from tools.embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 
 CONFIGURATION = REPOSITORY / "deploy" / "patroni" / "config.yml"
 ETCD = REPOSITORY / "deploy" / "patroni" / "etcd"

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from embedded.servers.accounts import account_for
-from embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 from tests.stack.patroni import Cluster
 from tests.stack.servers import running_server
 from tests.stack.stack import REPOSITORY, free_port, wait_for
 from tests.standards import tools
+from tools.embedded.servers.accounts import account_for
+from tools.embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
 
 POOLER = REPOSITORY / "deploy" / "pgbouncer.ini"
 BALANCER = REPOSITORY / "deploy" / "patroni" / "haproxy.cfg"

@@ -28,7 +28,7 @@ from tests.audit.auditor import audit, wire_id
 from tests.audit.ledger import AcceptedEmail, Ledger, ReceivedMessage, RegisteredEndpoint
 from tests.audit.sink import mail_sink, webhook_sink
 from tests.chaos.unreliable_relay import UnreliableRelay, unreliable_relay
-from tests.inbound.dsns import dsn
+from tests.interfaces.inbound.dsns import dsn
 from tests.stack.entries import expire_leases
 from tests.stack.stack import REPOSITORY, Stack, free_port, running_stack, wait_for
 from tests.webhooks.receiver import Receiver

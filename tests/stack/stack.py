@@ -21,10 +21,10 @@ from uuid import uuid4
 
 import psycopg
 
-from embedded.logs import read_log_tail
-from embedded.servers import redis
-from embedded.servers.ports import choose_ports
-from lib.worker.failpoints import TERMINATE
+from core.lib.worker.failpoints import TERMINATE
+from tools.embedded.logs import read_log_tail
+from tools.embedded.servers import redis
+from tools.embedded.servers.ports import choose_ports
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # A machine that other programs keep busy may need most of it.

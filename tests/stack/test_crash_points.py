@@ -1,4 +1,4 @@
-"""Every failpoint of lib/worker/failpoints.py, injected in a real stack and audited; new points are included."""
+"""Every failpoint of core/lib/worker/failpoints.py, injected in a real stack and audited; new points are included."""
 
 import re
 import threading
@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from lib.worker.failpoints import POINTS
+from core.lib.worker.failpoints import POINTS
 from tests.stack.scenario import LEASE_SECONDS, recover_after_failpoint, running_scenario
 from tests.stack.stack import REPOSITORY, wait_for
 

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from lib.worker.stages import Stage
+from core.lib.worker.stages import Stage
 from tests.stack.entries import EMAILS, count_entries, expire_leases, send_many
 from tests.stack.stack import wait_for
 

@@ -7,7 +7,7 @@ from email import policy
 
 import pytest
 
-from lib.ids import to_uuid
+from core.lib.ids import to_uuid
 from tests.corpus import emails
 from tests.stack.limits import limited
 from tests.stack.stack import wait_for

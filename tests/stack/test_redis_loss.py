@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.lib.sentinel import running_sentinel
+from tests.core.lib.sentinel import running_sentinel
 from tests.stack.stack import running_stack, wait_for
 
 pytestmark = pytest.mark.stack

@@ -73,7 +73,7 @@ def run_schemathesis(stack: Stack, folder: Path, *chosen: str, key: str, operati
         *("--checks", "all"),
         # Two workers sometimes meet https://github.com/python/cpython/issues/106905 in Python 3.11.
         *("--max-examples", EXAMPLES, "--workers", "1"),
-        # A NUL in a string is refused everywhere by the parser (tests/api/test_malformed_bodies.py).
+        # A NUL in a string is refused everywhere by the parser (tests/core/api/test_malformed_bodies.py).
         *("--generation-allow-x00", "false"),
         # Every request has the key; ignored_auth repeats it without one.
         *("--generation-with-security-parameters", "false"),

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from lib.ids import to_uuid
-from lib.worker.stages import Stage
-from tests.delivery.scripted import ScriptedServer, after, silence
-from tests.lib.nameserver import NameServer
+from core.lib.ids import to_uuid
+from core.lib.worker.stages import Stage
+from tests.core.delivery.scripted import ScriptedServer, after, silence
+from tests.core.lib.nameserver import NameServer
 from tests.stack.entries import expire_leases
 from tests.stack.stack import free_port, wait_for
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from benchmarks.processes import other_process
 from tests.stack.servers import running_server
 from tests.stack.stack import Stack, free_port, listens, wait_for
+from tools.benchmarks.processes import other_process
 
 FAILS = [sys.executable, "-c", "import sys; print('starting'); sys.exit('no such plugin')"]
 LISTENS = """

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tests.delivery.scripted import ScriptedServer, then_disconnect
-from tests.lib.nameserver import NameServer
+from tests.core.delivery.scripted import ScriptedServer, then_disconnect
+from tests.core.lib.nameserver import NameServer
 from tests.stack.stack import free_port, wait_for
 from tests.stack.test_sending import direct_settings, mail_hosts
 

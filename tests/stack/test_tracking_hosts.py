@@ -18,22 +18,22 @@ from urllib.parse import urlsplit
 import pytest
 from django.db.models.functions import Now
 
+from core.lib.network import guarded_http
 from domains.models import TrackingHost
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
-from lib.network import guarded_http
+from interfaces.tracking.hosts import RENEW_SECONDS
 from suppressions.models import Suppression
 from tests.clients.faulty import relay
 from tests.conftest import Account, Api, mail, make_account, make_key
+from tests.core.lib.nameserver import NameServer
 from tests.domains.conftest import Owner, Zone
 from tests.emails.builders import claim_entries
-from tests.lib.nameserver import NameServer
+from tests.interfaces.tracking.test_without_database import call, database_url, web
 from tests.stack import caddy
 from tests.stack.caddy import Authority, acme_server
 from tests.stack.limits import limited
 from tests.stack.stack import free_port, wait_for
-from tests.tracking.test_without_database import call, database_url, web
-from tracking.hosts import RENEW_SECONDS
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from domains.models import TrackingHost
 from tests.conftest import Account, make_account
+from tests.interfaces.tracking.test_without_database import database_url
 from tests.stack import nginx
 from tests.stack.stack import free_port, wait_for
 from tests.stack.test_tracking_hosts import (
@@ -28,7 +29,6 @@ from tests.stack.test_tracking_hosts import (
     verified_owner,
     wait_until_used,
 )
-from tests.tracking.test_without_database import database_url
 
 pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 

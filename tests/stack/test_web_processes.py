@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lib.nameserver import SILENCE, NameServer
+from tests.core.lib.nameserver import SILENCE, NameServer
 from tests.stack.stack import Reply, Stack, running_stack, wait_for
 
 pytestmark = pytest.mark.stack

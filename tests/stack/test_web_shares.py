@@ -12,8 +12,8 @@ from threading import Event, Thread
 
 import pytest
 
-from api.transfers import MAX_FILES_PER_WORKSPACE
 from config.web.worker import ARRIVAL_SECONDS, MAX_ARRIVING, SHARE_OF_ARRIVING
+from core.api.transfers import MAX_FILES_PER_WORKSPACE
 from tests.stack.stack import Stack, running_stack, wait_for
 
 pytestmark = pytest.mark.stack

@@ -5,7 +5,7 @@ import signal
 import pytest
 import standardwebhooks
 
-from lib.worker.stages import Stage
+from core.lib.worker.stages import Stage
 from tests.stack.entries import WEBHOOKS, count_entries, expire_leases, send_many
 from tests.stack.limits import limited
 from tests.stack.stack import wait_for

@@ -8,10 +8,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from delivery.message.compose import File, OutgoingMessage
-from delivery.message.dkim import SigningKey
-from delivery.message.footer import html_footer, text_footer
-from lib.email_addresses import Address
+from core.delivery.message.compose import File, OutgoingMessage
+from core.delivery.message.dkim import SigningKey
+from core.delivery.message.footer import html_footer, text_footer
+from core.lib.email_addresses import Address
 from tests.conftest import _private_key
 from tests.corpus import emails
 

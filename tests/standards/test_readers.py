@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from delivery.message.compose import OutgoingMessage
-from delivery.message.text import html_to_text
-from lib.email_addresses import Address
+from core.delivery.message.compose import OutgoingMessage
+from core.delivery.message.text import html_to_text
+from core.lib.email_addresses import Address
 from tests.rows import each
 from tests.standards import shapes
 from tests.standards.tools import node

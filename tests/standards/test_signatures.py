@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dkim
 
-from delivery.message.dkim import SigningKey, sign
+from core.delivery.message.dkim import SigningKey, sign
 from tests.conftest import _private_key
 from tests.rows import each
 from tests.standards import shapes

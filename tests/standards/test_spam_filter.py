@@ -4,9 +4,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from delivery.message.footer import html_footer, text_footer
-from delivery.message.html import fill, find_slots
-from delivery.message.text import html_to_text
+from core.delivery.message.footer import html_footer, text_footer
+from core.delivery.message.html import fill, find_slots
+from core.delivery.message.text import html_to_text
 from tests.corpus import emails
 from tests.standards.shapes import HTML, LOGO, UNSUBSCRIBE, WITH_LOGO, outgoing_message
 from tests.standards.tools import program

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from core.delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from core.workspaces.key_limits import read_limits
 from emails.models import Email, QueueEntry
 from streams.models import Stream
 from tests.conftest import Account, Api, code_of, mail, make_key
 from tests.rows import each
-from workspaces.key_limits import read_limits
 
 pytestmark = pytest.mark.django_db
 NEWSLETTER = {"id": "newsletter", "name": "Newsletter", "kind": "bulk"}

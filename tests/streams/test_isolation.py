@@ -5,6 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from core.lib.email_addresses import parse_address
+from core.workspaces.api import authentication
+from core.workspaces.key_limits import NO_LIMITS
 from domains.services import sending_domain_cache
 from emails.accept.checks import check_drafts
 from emails.accept.drafts import Draft
@@ -15,15 +18,12 @@ from emails.models import Email, Recipient
 from emails.sending.emails_work import _split_refused
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from events.kinds import EventKind
-from lib.email_addresses import parse_address
 from streams.models import MAIN, Stream
 from streams.services import streams_cache
 from suppressions.models import Suppression
 from suppressions.services import find_suppressed, suppress_address
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from tests.emails.builders import claim_entries
-from workspaces.api import authentication
-from workspaces.key_limits import NO_LIMITS
 
 ADDRESS = "Ada@example.com"
 REASONS = ["unsubscribe", "complaint", "bounce", "manual", "manual in the stream"]

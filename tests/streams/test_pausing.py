@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from delivery.transports.relay import inbox_transport
+from core.delivery.transports.relay import inbox_transport
+from core.lib.worker.stages import Stage
+from core.workspaces.models import AuditEntry
 from emails.models import Email, QueueEntry
 from emails.queue_stats import stats_cache
 from emails.sending.emails_work import EmailQueueWork
@@ -14,13 +16,11 @@ from emails.sending.retries import max_age
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import pause_sending
 from emails.upkeep.reconcile import find_differences
-from lib.worker.stages import Stage
 from streams.errors import InvalidStream
 from streams.models import Stream
 from streams.services import pause_stream, resume_stream
 from tests.conftest import Api, later, make_account, make_domain
 from tests.emails.builders import LATER, accept, deliver, make_due, send
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 REASON = "40 of 1,000 recipients complained."

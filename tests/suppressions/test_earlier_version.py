@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from lib.ids import new_uuid, to_uuid
+from core.lib.ids import new_uuid, to_uuid
 from suppressions.models import Suppression
 from suppressions.services import suppress_address
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from config.logs import JsonFormatter
-from embedded.servers.redis import start_throw_away
 from suppressions import notices
 from suppressions.notices import SuppressionNotice, publish_notice, start_listening
 from tests.conftest import Api
 from tests.stack.stack import wait_for
+from tools.embedded.servers.redis import start_throw_away
 
 pytestmark = pytest.mark.django_db
 

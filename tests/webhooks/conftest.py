@@ -11,13 +11,13 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from core.lib.ids import new_id
+from core.lib.network.address_guard import Guard
+from core.lib.network.resolver import Resolver
+from core.lib.network.target_urls import UrlRules
+from core.lib.worker.event_loop import network_loop
+from core.lib.worker.processor import QueueProcessor
 from events.rendering import RenderedEvent
-from lib.ids import new_id
-from lib.network.address_guard import Guard
-from lib.network.resolver import Resolver
-from lib.network.target_urls import UrlRules
-from lib.worker.event_loop import network_loop
-from lib.worker.processor import QueueProcessor
 from tests.conftest import Account
 from tests.events.feed import publish_committed
 from tests.webhooks.receiver import Receiver

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 import trustme
 
-from lib.network.address_guard import Guard
-from lib.network.resolver import Resolver
-from lib.network.target_urls import UrlRules
-from tests.lib.nameserver import SERVFAIL, SILENCE, NameServer
+from core.lib.network.address_guard import Guard
+from core.lib.network.resolver import Resolver
+from core.lib.network.target_urls import UrlRules
+from tests.core.lib.nameserver import SERVFAIL, SILENCE, NameServer
 from tests.webhooks.conftest import NO_DNS, submit
 from tests.webhooks.receiver import Receiver, drip, raw, reset, silence, status
 from webhooks.sending import post

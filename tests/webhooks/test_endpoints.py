@@ -7,10 +7,10 @@ import re
 import pytest
 from cryptography.exceptions import InvalidTag
 
+from core.lib.ids import to_uuid
 from events.kinds import WEBHOOK_KINDS, wire_type
-from lib.ids import to_uuid
 from tests.conftest import Api, field_codes
-from tests.lib.nameserver import NameServer
+from tests.core.lib.nameserver import NameServer
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
 from tests.webhooks.conftest import pass_time, publish_event, publish_many

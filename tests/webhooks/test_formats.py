@@ -16,8 +16,8 @@ from django.test import RequestFactory
 from standardwebhooks import Webhook as StandardWebhook
 from svix.webhooks import Webhook as SvixWebhook
 
+from core.lib.ids import new_id, to_uuid
 from events.kinds import WEBHOOK_KINDS
-from lib.ids import new_id, to_uuid
 from tests.conftest import Api
 from tests.rows import each
 from webhooks.formats import find_format, format_headers, render_body

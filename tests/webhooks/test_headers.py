@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.keyring import UnknownKey
+from core.lib.keyring import UnknownKey
 from tests.conftest import Api, field_codes
 from tests.rows import each
 from tests.webhooks.conftest import publish_event

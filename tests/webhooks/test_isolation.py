@@ -6,11 +6,11 @@ import time
 import pytest
 from django.db import connection
 
-from lib.network.address_guard import Guard
-from lib.network.target_urls import UrlRules
-from lib.worker import shutdown
-from lib.worker.processor import QueueProcessor
-from lib.worker.stages import Stage
+from core.lib.network.address_guard import Guard
+from core.lib.network.target_urls import UrlRules
+from core.lib.worker import shutdown
+from core.lib.worker.processor import QueueProcessor
+from core.lib.worker.stages import Stage
 from tests.stack.stack import wait_for
 from tests.webhooks.conftest import NO_DNS, make_endpoint, publish_event, publish_many, submit
 from tests.webhooks.receiver import Receiver, drip, silence

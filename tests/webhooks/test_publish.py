@@ -7,7 +7,7 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event

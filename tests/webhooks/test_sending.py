@@ -8,10 +8,11 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from lib.worker.lease_queue import FIRST, Cursor
-from lib.worker.stages import Stage
+from core.lib.worker.lease_queue import FIRST, Cursor
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Workspace
 from tests.conftest import make_account
-from tests.lib.worker.outages import expect_outage, lose_connection
+from tests.core.lib.worker.outages import expect_outage, lose_connection
 from tests.plans import plan_of, prefer_indexes
 from tests.webhooks.conftest import make_endpoint, pass_time, publish_event, publish_many
 from tests.webhooks.receiver import status
@@ -24,7 +25,6 @@ from webhooks.sending.queue import EndpointShares
 from webhooks.sending.webhooks_work import WebhookQueueWork
 from webhooks.services import delete_webhook, replay_delivery, send_test, update_webhook
 from webhooks.tasks import expire
-from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ import svix
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.documentation.conftest import LANGUAGES
+from tests.console.documentation.conftest import LANGUAGES
 from tests.webhooks.conftest import publish_event
 from webhooks.sending.signing import new_secret, plain_signature, signature_headers, standard_signature
 

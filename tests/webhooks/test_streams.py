@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.recording import NewEvent, record_events
 from streams.models import Stream

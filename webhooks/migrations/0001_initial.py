@@ -3,7 +3,7 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import lib.model_fields
+import core.lib.model_fields
 from django.db import migrations, models
 
 
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Webhook',
             fields=[
-                ('id', lib.model_fields.IdField('wh_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('wh_', editable=False, primary_key=True, serialize=False)),
                 ('url', models.TextField()),
                 ('events', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('sent', 'sent'), ('delivered', 'delivered'), ('bounced', 'bounced'), ('failed', 'failed'), ('opened', 'opened'), ('clicked', 'clicked'), ('unsubscribed', 'unsubscribed'), ('complained', 'complained'), ('deferred', 'deferred')], max_length=16), size=None)),
                 ('active', models.BooleanField(default=True)),
@@ -36,8 +36,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WebhookEvent',
             fields=[
-                ('id', lib.model_fields.IdField('evt_', editable=False, primary_key=True, serialize=False)),
-                ('workspace_id', lib.model_fields.IdField('ws_', editable=False)),
+                ('id', core.lib.model_fields.IdField('evt_', editable=False, primary_key=True, serialize=False)),
+                ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False)),
                 ('body', models.TextField()),
                 ('created_at', models.DateTimeField()),
             ],
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WebhookDelivery',
             fields=[
-                ('id', lib.model_fields.IdField('whd_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('whd_', editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('sent', 'sent'), ('delivered', 'delivered'), ('bounced', 'bounced'), ('failed', 'failed'), ('opened', 'opened'), ('clicked', 'clicked'), ('unsubscribed', 'unsubscribed'), ('complained', 'complained'), ('deferred', 'deferred')], max_length=16)),
                 ('is_test', models.BooleanField(default=False)),
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('succeeded', 'Succeeded'), ('exhausted', 'Exhausted'), ('discarded', 'Discarded')], max_length=16)),
@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WebhookSecret',
             fields=[
-                ('id', lib.model_fields.IdField('whs_', editable=False, primary_key=True, serialize=False)),
+                ('id', core.lib.model_fields.IdField('whs_', editable=False, primary_key=True, serialize=False)),
                 ('sealed_secret', models.TextField(editable=False)),
                 ('expires_at', models.DateTimeField(editable=False, null=True)),
                 ('webhook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='secrets', to='webhooks.webhook')),
@@ -80,7 +80,7 @@ class Migration(migrations.Migration):
             name='Pending',
             fields=[
                 ('delivery', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, primary_key=True, related_name='pending', serialize=False, to='webhooks.webhookdelivery')),
-                ('webhook_id', lib.model_fields.IdField('wh_', editable=False)),
+                ('webhook_id', core.lib.model_fields.IdField('wh_', editable=False)),
                 ('stage', models.PositiveSmallIntegerField(choices=[(0, 'Waiting'), (1, 'Ready'), (2, 'Leased')])),
                 ('due_at', models.DateTimeField(help_text='time it became ready, or end of its wait or lease')),
                 ('expires_at', models.DateTimeField(help_text='no attempt starts later')),

@@ -14,9 +14,9 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
-from lib.worker.stages import Stage
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
+from core.lib.worker.stages import Stage
 from webhooks.models import Webhook, WebhookDeliveryStatus
 from webhooks.sending.endpoint_shares import FULL_PACE, SLOW_PACE, SLOW_SECONDS
 from webhooks.sending.post import PostAttempt

@@ -14,11 +14,11 @@ import aiohttp
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from delivery.bounces.replies import safe_text
-from lib.network.address_guard import TargetRefused
-from lib.network.guarded_http import GuardedSession, NoAddress
-from lib.network.resolver import DnsError, Resolver
-from lib.network.target_urls import UrlRules
+from core.delivery.bounces.replies import safe_text
+from core.lib.network.address_guard import TargetRefused
+from core.lib.network.guarded_http import GuardedSession, NoAddress
+from core.lib.network.resolver import DnsError, Resolver
+from core.lib.network.target_urls import UrlRules
 from webhooks.sending.signing import HEADERS
 
 CONNECT_SECONDS = 5.0

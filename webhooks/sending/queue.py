@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from lib.ids import from_uuid, to_uuid
-from lib.sql import run
-from lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
-from lib.worker.stages import Stage
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
+from core.lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
+from core.lib.worker.stages import Stage
 from webhooks.sending.endpoint_shares import FIRST_PACE, SLOW_PACE, EndpointShare, allocate, limit_shares
 
 # Endpoints that one claim considers; the next claim continues after them.
@@ -121,7 +121,7 @@ class EndpointShares:
     slow_limit: int
 
     def claim_turn(self, limit: int, *, after: UUID, claimed: Sequence[WebhookClaim] = ()) -> Turn[WebhookClaim]:
-        """Lease deliveries; see lib.worker.lease_queue.FairnessRule."""
+        """Lease deliveries; see core.lib.worker.lease_queue.FairnessRule."""
         slow_limit = self.slow_limit - sum(claim.is_slow for claim in claimed)
         due = find_endpoints(after=after, least_pace=SLOW_PACE if slow_limit > 0 else FIRST_PACE)
         endpoints = limit_shares(due, limit=limit, slow_limit=slow_limit)

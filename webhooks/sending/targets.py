@@ -2,10 +2,10 @@
 
 from django.conf import settings
 
-from api.errors import InvalidFields
-from lib.coded_texts import CodedText
-from lib.network.address_guard import Guard, TargetRefused
-from lib.network.target_urls import UrlRules, parse_target
+from core.api.errors import InvalidFields
+from core.lib.coded_texts import CodedText
+from core.lib.network.address_guard import Guard, TargetRefused
+from core.lib.network.target_urls import UrlRules, parse_target
 
 FORBIDDEN_TARGET = "forbidden_target"
 

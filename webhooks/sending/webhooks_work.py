@@ -11,14 +11,14 @@ from django.conf import settings
 from django.db import Error
 from django.db.models.functions import Now
 
-from lib.keyring import UnknownKey
-from lib.network.resolver import Resolver
-from lib.worker.failpoints import failpoint
-from lib.worker.lease_queue import Cursor
-from lib.worker.leases import Lease
-from lib.worker.once import once
-from lib.worker.processor import ClaimResult, QueueProcessor
-from lib.worker.unused_claims import UnusedClaims
+from core.lib.keyring import UnknownKey
+from core.lib.network.resolver import Resolver
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.lease_queue import Cursor
+from core.lib.worker.leases import Lease
+from core.lib.worker.once import once
+from core.lib.worker.processor import ClaimResult, QueueProcessor
+from core.lib.worker.unused_claims import UnusedClaims
 from webhooks.formats import RequestBody, deleted_body, find_format, find_large, format_headers, render_body
 from webhooks.models import WebhookDelivery, WebhookSecret, open_headers
 from webhooks.sending import queue
@@ -73,7 +73,7 @@ class PostJob:
 
 
 class WebhookQueueWork:
-    """Webhook deliveries, as a lib.worker.processor.QueueWork."""
+    """Webhook deliveries, as a core.lib.worker.processor.QueueWork."""
 
     kind = "webhooks"
     # A POST in flight may have arrived.

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from compat.apps import DIALECTS
-from compat.endpoints import endpoint_table
+from interfaces.compat.apps import DIALECTS
+from interfaces.compat.endpoints import endpoint_table
 
 TABLE = re.compile(r"^\| endpoint \|.*\n(?:\|.*\n)*", re.MULTILINE)
 

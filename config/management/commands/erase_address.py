@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from console.system_mail import queue as system_mail
+from core.lib.email_addresses import InvalidAddress, parse_recipient
 from emails.upkeep.erasure import erase_emails
-from inbound.inbox.retention import erase_mail
-from inbound.queue import erase_reports
-from lib.email_addresses import InvalidAddress, parse_recipient
+from interfaces.inbound.inbox.retention import erase_mail
+from interfaces.inbound.queue import erase_reports
 from receiving.deletion import erase_received
-from system_mail import queue as system_mail
 
 
 class Command(BaseCommand):

@@ -16,9 +16,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from config.apps import lift_statement_timeout
+from core.lib.progress import ProgressBar
+from core.lib.sql import is_conflict
 from events.former_sequencer import take_over_feed
-from lib.progress import ProgressBar
-from lib.sql import is_conflict
 
 ATTEMPTS = 10
 REFUSAL = """

@@ -16,11 +16,11 @@ from gunicorn.app.wsgiapp import WSGIApplication
 
 import config.wsgi  # noqa: F401 - loads the application before the fork
 from config.worker import worker_programs
-from inbound.inbox.receiver import HOST, serve_on
-from inbound.management.commands.inbound import require_sockets, run_receiver
-from lib.forking import Program, exit_with_parent, fork_programs
-from submission.management.commands.submission import require_listeners
-from submission.server import run_server
+from core.lib.forking import Program, exit_with_parent, fork_programs
+from interfaces.inbound.inbox.receiver import HOST, serve_on
+from interfaces.inbound.management.commands.inbound import require_sockets, run_receiver
+from interfaces.submission.management.commands.submission import require_listeners
+from interfaces.submission.server import run_server
 
 
 class Command(BaseCommand):

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from config.doctor.start_warnings import warn_at_start
 from config.worker import worker_programs
-from doctor.start_warnings import warn_at_start
-from lib.forking import fork_programs
+from core.lib.forking import fork_programs
 
 
 class Command(BaseCommand):

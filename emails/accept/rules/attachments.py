@@ -9,10 +9,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import EntriesField, StrictSerializer, TextField
-from delivery.message.compose import File
+from core.api.fields import EntriesField, StrictSerializer, TextField
+from core.delivery.message.compose import File
+from core.lib.email_addresses import FORBIDDEN
 from emails.errors import AttachmentsTooLarge, TooManyAttachments
-from lib.email_addresses import FORBIDDEN
 
 MAX_FILES = 10
 MAX_TOTAL_BYTES = 10 * 1024 * 1024

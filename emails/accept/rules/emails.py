@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from api.fields import (
+from core.api.fields import (
     OPTIONAL,
     AddressField,
     EntriesField,
@@ -18,6 +18,7 @@ from api.fields import (
     StrictSerializer,
     TextField,
 )
+from core.lib.email_addresses import InvalidAddress, parse_recipient
 from emails.accept.drafts import BulkDraft, BulkRecipientDraft, Draft
 from emails.accept.idempotency import MAX_LENGTH
 from emails.accept.rules.attachments import FilesField
@@ -36,7 +37,6 @@ from emails.accept.rules.fields import (
     TagsField,
 )
 from emails.errors import TooManyRecipients
-from lib.email_addresses import InvalidAddress, parse_recipient
 
 MAX_BATCH = 500
 USUAL_RECIPIENT = {"to": str, "templateData": dict}

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from api.fields import (
+from core.api.fields import (
     ADDRESS_SCHEMA,
     ONE_LINE,
     AddressField,
@@ -22,8 +22,8 @@ from api.fields import (
     RecipientField,
     TextField,
 )
-from lib.datetimes import parse_datetime
-from lib.email_addresses import FORBIDDEN, Address
+from core.lib.datetimes import parse_datetime
+from core.lib.email_addresses import FORBIDDEN, Address
 
 MAX_RECIPIENTS = 50
 MAX_SUBJECT_LENGTH = 998

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from counters.reconcile import find_wrong_days, repair_days
+from core.counters.reconcile import find_wrong_days, repair_days
+from core.lib.datetimes import format_datetime
+from core.lib.ids import to_uuid
+from core.lib.progress import track
+from core.workspaces.models import Workspace
 from emails.upkeep.reconcile import count_slice_differences, find_differences, repair_counters, repair_slices
-from lib.datetimes import format_datetime
-from lib.ids import to_uuid
-from lib.progress import track
-from workspaces.models import Workspace
 
 
 class Command(BaseCommand):

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from lib.datetimes import parse_datetime
-from lib.ids import to_uuid
-from lib.progress import ProgressBar
+from core.lib.datetimes import parse_datetime
+from core.lib.ids import to_uuid
+from core.lib.progress import ProgressBar
 from receiving.reading.rereading import JOINT_GAP, UnreadableMessages
 
 

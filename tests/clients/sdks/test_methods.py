@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.node import run
 from tests.clients.sdks.conftest import HERE
-from tests.compat.test_tables import table
+from tests.interfaces.compat.test_tables import table
 
 pytestmark = pytest.mark.stack
 

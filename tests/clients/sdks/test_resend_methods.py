@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.node import run
 from tests.clients.sdks.conftest import HERE, run_node
-from tests.compat.test_tables import table
+from tests.interfaces.compat.test_tables import table
 
 # It makes no request; the test of webhooks calls it.
 WITHOUT_REQUEST = {"webhooks.verify"}

@@ -5,8 +5,8 @@ from ipaddress import ip_network
 import pytest
 
 from config.web.shares import share_of
+from core.workspaces.api import authentication
 from tests.conftest import Account, Api, make_key
-from workspaces.api import authentication
 
 pytestmark = pytest.mark.django_db
 CLIENT = ("192.0.2.7", 4711)

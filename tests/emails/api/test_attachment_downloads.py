@@ -8,8 +8,8 @@ from django.test import Client
 
 from emails.listing.attachments import attachment_url, list_attachments
 from emails.models import Content, Email
-from tests.compat.conftest import Dialect
 from tests.conftest import Api, mail, make_domain, make_key
+from tests.interfaces.compat.conftest import Dialect
 
 pytestmark = pytest.mark.django_db
 

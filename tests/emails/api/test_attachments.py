@@ -15,16 +15,16 @@ from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.message.compose import File, compose
+from core.delivery.message.compose import File, compose
+from core.lib.email_addresses import FORBIDDEN
 from emails.accept.insertion import NewEmail, SharedFields, insert_attachments
 from emails.api.views import EmailViewSet
 from emails.models import Attachment, Content, Email
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
-from lib.email_addresses import FORBIDDEN
 from templates_app.services import RenderedContent
 from tests.conftest import Api, code_of, field_codes, mail
-from tests.delivery.message.test_message import outgoing_message
+from tests.core.delivery.message.test_message import outgoing_message
 from tests.emails.builders import claim_entries, nothing_was_written
 from tests.rows import each
 

@@ -7,15 +7,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Usage
 from emails.models import Content, Email, QueueEntry, Recipient
 from events.models import Event
-from lib.worker.stages import Stage
 from templates_app.models import TemplateVersion
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.emails.api.test_templates import new_template
 from tests.emails.builders import change_workspace, nothing_was_written, send
 from tests.rows import each
-from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from delivery.message.html import MAX_TRACKED_LINKS
+from core.delivery.message.html import MAX_TRACKED_LINKS
 from emails.accept.content_warnings import LITTLE_TEXT
 from tests.conftest import Api, mail
 from tests.rows import each

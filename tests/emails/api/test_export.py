@@ -13,9 +13,9 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.lib.ids import to_uuid
 from emails.listing.export import COLUMNS, MAX_ROWS, PAGE_ROWS, export_lines
 from emails.models import Email
-from lib.ids import to_uuid
 from tests.conftest import Api, later, mail
 from tests.emails.builders import send
 from tests.rows import each

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.message.compose import compose
+from core.delivery.message.compose import compose
+from core.lib.email_addresses import FORBIDDEN
 from emails.accept.rules.fields import RESERVED_HEADERS, RESERVED_PREFIXES
 from emails.models import Email
-from lib.email_addresses import FORBIDDEN
 from tests.conftest import Api, field_codes, mail
-from tests.delivery.message.test_message import HEADERS, outgoing_message
+from tests.core.delivery.message.test_message import HEADERS, outgoing_message
 from tests.emails.api.test_attachments import messages_by_address, parse_message, received_message
 from tests.rows import each
 

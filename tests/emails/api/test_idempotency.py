@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from core.workspaces.models import Usage
 from emails.models import Email
 from tests.conftest import Api, mail, make_account, make_domain, make_key
 from tests.rows import each
 from tests.threads import own_connection
-from workspaces.models import Usage
 
 
 @pytest.mark.django_db

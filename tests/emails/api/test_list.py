@@ -7,14 +7,14 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counters import counters
+from core.counters import counters
+from core.lib.ids import uuid_text
 from emails.accept.insertion import search_text
 from emails.listing.filters import EmailFilters
 from emails.models import Email
 from emails.states import EmailStatus
 from events.kinds import RARE_KINDS
 from events.models import Event
-from lib.ids import uuid_text
 from tests.conftest import Api, field_codes, later
 from tests.emails.builders import send
 from tests.rows import each

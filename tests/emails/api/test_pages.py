@@ -6,15 +6,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from counters import counters
+from core.counters import counters
+from core.lib.ids import to_uuid
+from core.workspaces.key_limits import KeyLimits
 from emails.api import pagination
 from emails.listing import export, pages, search
 from emails.listing.pages import Effort
 from emails.models import Email
-from lib.ids import to_uuid
 from tests.conftest import Account, Api, make_key
 from tests.rows import each
-from workspaces.key_limits import KeyLimits
 
 # The newest has the number 1. Every second email has the tag `often`, and only the oldest two have `rare`. Every fourth
 # was opened, and the oldest complained.

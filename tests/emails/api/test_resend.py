@@ -3,16 +3,16 @@
 import pytest
 from django.utils import timezone
 
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Usage
 from domains.models import Domain
 from domains.services import sending_domain_cache
 from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.states import EmailStatus
 from events.models import Event
-from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, later, mail
 from tests.emails.builders import BOUNCED, change_workspace, deliver_all, send
 from tests.rows import each
-from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 

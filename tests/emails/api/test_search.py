@@ -7,10 +7,10 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.lib.ids import to_uuid
 from emails.listing import search
 from emails.listing.search import common_trigrams, filter_by_text, has_trigrams, selective_parts
 from emails.models import Email
-from lib.ids import to_uuid
 from tests.conftest import Account
 from tests.plans import prefer_indexes
 from tests.rows import each

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Usage
 from emails.models import Email, QueueEntry, Recipient
 from events.models import Event
-from lib.worker.stages import Stage
 from tests.conftest import Api, field_codes, mail
 from tests.emails.builders import send
 from tests.rows import each
-from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from core.workspaces.models import Usage
 from emails.models import Email
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.emails.api.test_attachments import received_message
 from tests.emails.builders import change_workspace, nothing_was_written
 from tests.rows import each
-from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 

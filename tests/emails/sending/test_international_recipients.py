@@ -4,13 +4,13 @@ from email import message_from_bytes, message_from_string, policy
 
 import pytest
 
-from delivery.message.dkim import verify
+from core.delivery.message.dkim import verify
 from emails.models import Email, Recipient
 from emails.sending.emails_work import EmailQueueWork
 from suppressions.models import Suppression
 from tests.conftest import Api, mail
-from tests.delivery.relaying import relay, run
-from tests.delivery.scripted import ScriptedServer, StubLease
+from tests.core.delivery.relaying import relay, run
+from tests.core.delivery.scripted import ScriptedServer, StubLease
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from delivery.transports.smtp.mail_host import Timeouts
+from core.delivery.transports.smtp.mail_host import Timeouts
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.jobs import SendJob
 from emails.sending.outgoing_messages import build_message, is_large
 from tests.conftest import Api, mail
-from tests.delivery.relaying import relay, run
-from tests.delivery.scripted import ScriptedServer, StubLease
+from tests.core.delivery.relaying import relay, run
+from tests.core.delivery.scripted import ScriptedServer, StubLease
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db

@@ -3,8 +3,8 @@
 import pytest
 from django.db import DataError, transaction
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from delivery.transports.relay import inbox_transport
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.transports.relay import inbox_transport
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
 from tests.conftest import Api, mail

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
+from core.lib.worker.stages import Stage
 from domains.models import DkimKey
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.emails_work import EmailQueueWork
 from events.kinds import EventKind
 from events.models import Event
-from lib.worker.stages import Stage
 from tests.conftest import Api, mail
 from tests.emails.builders import make_ready
 

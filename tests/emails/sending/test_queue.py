@@ -10,15 +10,15 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.lib.worker.lease_queue import FIRST, Cursor
+from core.lib.worker.stages import Stage
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.retries import delay_after
 from emails.sending.scheduling import promote_due
 from events.models import Event
-from lib.worker.lease_queue import FIRST, Cursor
-from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import (

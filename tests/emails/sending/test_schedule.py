@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from counters import counters
+from core.counters import counters
+from core.lib.worker.stages import Stage
+from core.workspaces.models import Usage
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending import queue
 from emails.sending.scheduling import promote_due
-from lib.worker.stages import Stage
 from tests.conftest import Api, code_of, field_codes, later, mail, make_account, make_domain, make_key
 from tests.emails.builders import (
     BOUNCED,
@@ -29,7 +30,6 @@ from tests.emails.builders import (
 )
 from tests.rows import each
 from tests.threads import own_connection
-from workspaces.models import Usage
 
 TWO = ["a@example.com", "b@example.com"]
 

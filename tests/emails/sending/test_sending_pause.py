@@ -5,17 +5,17 @@ from django.core.management import call_command
 from django.db.models.functions import Now
 
 from config import health
+from core.lib.worker.lease_queue import Stage
+from core.workspaces.models import Usage
 from emails.models import Email, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.scheduling import promote_due
 from emails.sending.sending_pause import is_sending_paused
 from events.models import Event
-from lib.worker.lease_queue import Stage
 from tests.conftest import later
-from tests.dashboard.conftest import signed_in
+from tests.console.dashboard.conftest import signed_in
 from tests.emails.builders import LATER, LONG_AGO, accept, claim_entries, counter_values, deliver, event_kinds, send
-from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 

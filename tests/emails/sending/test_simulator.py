@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from core.lib.worker.leases import Lease, boot_seconds
+from core.lib.worker.stages import Stage
 from emails.models import QueueEntry, Recipient
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.transports import configured_transport
-from lib.worker.leases import Lease, boot_seconds
-from lib.worker.stages import Stage
 from suppressions.models import Suppression
 from tests.conftest import Api
 from tests.emails.builders import send

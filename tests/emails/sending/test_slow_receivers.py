@@ -8,17 +8,17 @@ from django.core.management import call_command
 from django.db.models import F
 from django.db.models.functions import Now
 
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from delivery.transports.transports_file import single_transport
-from doctor.diagnosis import Verdict
-from doctor.transports import check_states
+from config.doctor.diagnosis import Verdict
+from config.doctor.transports import check_states
+from console.system_mail.models import SystemMail
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.transports.transports_file import single_transport
+from core.lib.worker.stages import Stage
 from emails.models import Email, QueueEntry, Recipient, TransportUse
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import promote_due
 from emails.sending.transport_status import send_listings
 from events.models import Event
-from lib.worker.stages import Stage
-from system_mail.models import SystemMail
 from tests.emails.builders import accept, claim_entries, deliver_all, event_kinds, make_ready
 from tests.emails.sending.test_transports import Worker, hosts, named, recipients  # noqa: F401 - fixtures
 

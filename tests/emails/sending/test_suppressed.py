@@ -2,20 +2,20 @@
 
 import pytest
 
-from counters import counters
+from core.counters import counters
+from core.lib.worker.processor import QueueProcessor
+from core.workspaces.models import Usage
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
-from lib.worker.processor import QueueProcessor
 from suppressions.models import Suppression
 from suppressions.notices import SuppressionNotice
 from suppressions.services import suppress_address
 from tests.conftest import Api, later, mail
-from tests.delivery.relaying import relay, run
-from tests.delivery.scripted import ScriptedServer, StubLease
+from tests.core.delivery.relaying import relay, run
+from tests.core.delivery.scripted import ScriptedServer, StubLease
 from tests.emails.builders import make_due, nothing_was_written, send
 from tests.rows import each
-from workspaces.models import Usage
 
 pytestmark = pytest.mark.django_db
 

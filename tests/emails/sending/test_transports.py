@@ -11,10 +11,14 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from counters.models import DailyCounter
-from delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
-from delivery.transports.router import TransportChange
-from delivery.transports.transports_file import read_transports, single_transport
+from console.system_mail.models import SystemMail, SystemMailKind
+from console.system_mail.sending import SystemMailQueueWork
+from console.system_mail.services import queue_system_mail
+from core.counters.models import DailyCounter
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.transports.router import TransportChange
+from core.delivery.transports.transports_file import read_transports, single_transport
+from core.lib.worker.stages import Stage
 from emails.models import QueueEntry, Recipient, TransportUse
 from emails.sending import delivery_health
 from emails.sending.emails_work import EmailQueueWork
@@ -23,11 +27,7 @@ from emails.sending.scheduling import promote_due
 from emails.sending.transport_status import read_statuses, reserve, send_changes
 from emails.sending.transports import configured_transport
 from events.models import Event
-from lib.worker.stages import Stage
 from streams.services import create_stream
-from system_mail.models import SystemMail, SystemMailKind
-from system_mail.sending import SystemMailQueueWork
-from system_mail.services import queue_system_mail
 from tests.conftest import mail
 from tests.emails.builders import accept, claim_entries, fold
 from tests.sending_process import MailHost, perform_jobs

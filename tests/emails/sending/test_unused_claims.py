@@ -2,14 +2,14 @@
 
 import pytest
 
+from core.lib.worker.stages import Stage
 from emails.models import QueueEntry
 from emails.sending import emails_work, queue
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.outcomes import SendResult
 from events.models import Event
-from lib.worker.stages import Stage
+from tests.core.lib.worker.outages import expect_outage, lose_connection
 from tests.emails.builders import LATER, accept, claim_entries, let_time_pass
-from tests.lib.worker.outages import expect_outage, lose_connection
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db

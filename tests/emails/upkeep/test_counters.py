@@ -21,10 +21,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from analytics.services import read_days, read_range
-from api.errors import NotFound
-from counters import counters
-from counters.reconcile import find_wrong_days
-from delivery.bounces.replies import DeliveryStatus
+from core.api.errors import NotFound
+from core.counters import counters
+from core.counters.reconcile import find_wrong_days
+from core.delivery.bounces.replies import DeliveryStatus
+from core.lib.email_addresses import parse_address
+from core.lib.ids import to_uuid
+from core.lib.worker.stages import Stage
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.models import Workspace
 from emails.accept.drafts import BulkDraft, BulkRecipientDraft, Draft
 from emails.accept.services import resend_email, send_bulk, send_email
 from emails.errors import EmailAlreadySent, EmailNotCancellable, EmailNotScheduled
@@ -39,15 +44,10 @@ from emails.states import TRANSITIONS, EmailStatus
 from emails.upkeep.reconcile import find_differences
 from emails.upkeep.retention import delete_emails, delete_expired_emails
 from events.kinds import EventKind
-from lib.email_addresses import parse_address
-from lib.ids import to_uuid
-from lib.worker.stages import Stage
 from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import BOUNCED, FAILED, LATER, OK, PARKED, SENT, claim_entries
 from tests.threads import own_connection
-from workspaces.key_limits import NO_LIMITS
-from workspaces.models import Workspace
 
 OUTCOMES = {outcome.status: outcome for outcome in (OK, SENT, LATER, BOUNCED, FAILED, PARKED)}
 VERDICTS = st.sampled_from(DeliveryStatus)

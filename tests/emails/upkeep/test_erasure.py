@@ -5,17 +5,17 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from core.workspaces.models import AuditEntry
 from emails.models import Acceptance, Email
-from inbound.inbox.models import CaughtMail
-from inbound.models import MailReport, ProviderReport
+from interfaces.inbound.inbox.models import CaughtMail
+from interfaces.inbound.models import MailReport, ProviderReport
 from suppressions.models import Suppression
 from tests.conftest import mail, make_domain, make_key
 from tests.emails.builders import deliver_all, send
 from tests.events.feed import publish_committed
-from tests.submission.fixtures import run_submission
+from tests.interfaces.submission.fixtures import run_submission
 from webhooks.models import PendingDelivery, WebhookDelivery, WebhookEvent
 from webhooks.services import create_webhook
-from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 

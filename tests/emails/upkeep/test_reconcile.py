@@ -6,9 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from counters import counters
-from counters.models import DailyCounter, SliceCounter
-from counters.slices import Dimension, slice_id
+from core.counters import counters
+from core.counters.models import DailyCounter, SliceCounter
+from core.counters.slices import Dimension, slice_id
 from streams.services import create_stream
 from tests.emails.builders import BOUNCED, LATER, OK, deliver, send
 from tests.rows import each

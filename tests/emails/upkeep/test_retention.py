@@ -10,7 +10,10 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from api.errors import NotFound
+from core.api.errors import NotFound
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.models import Workspace
+from core.workspaces.retention import sweep
 from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email
@@ -24,9 +27,6 @@ from tests.emails.builders import BOUNCED, LATER, OK, change_workspace, claim_en
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
 from tests.threads import own_connection
-from workspaces.key_limits import NO_LIMITS
-from workspaces.models import Workspace
-from workspaces.retention import sweep
 
 FILE = {"filename": "a.txt", "content": "QQ=="}
 DAYS = {"free": 7, "pro": 90, "enterprise": 365}
@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture(autouse=True)
 def _no_rest_between_batches(monkeypatch):
-    monkeypatch.setattr("workspaces.retention.REST_RATIO", 0.0)
+    monkeypatch.setattr("core.workspaces.retention.REST_RATIO", 0.0)
 
 
 def age(by, **filters):

@@ -1,0 +1,25 @@
+"""Warnings in the log of a start, about what the database has and the settings lack."""
+
+import logging
+
+from django.conf import settings
+from django.db import connection
+
+from config.doctor.app_keys import missing_keys
+from config.doctor.transports import transport_warnings
+from core.lib.forking import fork_once
+
+log = logging.getLogger("postrider.start")
+
+
+def warn_at_start() -> None:
+    """Log the warnings in a forked process: a start does not wait for the database (docs/decisions/0147)."""
+    fork_once(_log_warnings)
+
+
+def _log_warnings() -> None:
+    try:
+        for message in (*missing_keys(), *(transport_warnings() if settings.TRANSPORTS.is_named else ())):
+            log.warning(message)
+    finally:
+        connection.close()

@@ -1,0 +1,1 @@
+"""What owners and operators use: dashboard, management API, documentation, system email."""

@@ -1,0 +1,125 @@
+"""Forms of streams: a few fields for a new one, all properties of an existing one."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext, gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from console.dashboard.ui.forms import ApiForm
+from streams.models import Stream, route_choices, stream_priorities
+from streams.serializers import StreamChanges, StreamInput
+from streams.services import FIXED_IN_MAIN
+
+KINDS = {
+    Stream.Kind.TRANSACTIONAL: gettext_lazy("Transactional: answers to what somebody did, such as receipts"),
+    Stream.Kind.BULK: gettext_lazy("Bulk: newsletters and announcements"),
+}
+UNSUBSCRIBES = {
+    Stream.Unsubscribe.LINK: gettext_lazy("Link in the footer, and button of the mail client"),
+    Stream.Unsubscribe.HEADERS: gettext_lazy("Button of the mail client only"),
+    Stream.Unsubscribe.NONE: gettext_lazy("None: recipients cannot unsubscribe"),
+}
+SCOPES = {
+    Stream.SuppressionScope.STREAM: gettext_lazy("This stream only"),
+    Stream.SuppressionScope.WORKSPACE: gettext_lazy("All streams of the workspace"),
+}
+# Fields of the form → fields of the API.
+CHANGEABLE = {
+    "name": "name",
+    "description": "description",
+    "public": "public",
+    "unsubscribe": "unsubscribe",
+    "scope": "scope",
+    "own_bounces": "ownBounces",
+    "ignores_unsubscribes": "ignoresUnsubscribes",
+    "priority": "priority",
+    "track_opens": "trackOpens",
+    "track_clicks": "trackClicks",
+    "transport_route": "transportRoute",
+}
+
+
+def _switch(label: Any, help_text: Any = "") -> forms.BooleanField:
+    return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget, help_text=help_text)
+
+
+def _choice(label: Any, choices: dict[Any, Any], help_text: Any = "") -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=label, choices=list(choices.items()), widget=UnfoldAdminSelectWidget, help_text=help_text
+    )
+
+
+class NameForm(ApiForm):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=100,
+        widget=UnfoldAdminTextInputWidget({"autofocus": True, "autocomplete": "off", "placeholder": "Newsletter"}),
+        help_text=gettext_lazy("Recipients see it when they unsubscribe."),
+    )
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=500,
+        widget=UnfoldAdminTextareaWidget({"rows": 2}),
+        help_text=gettext_lazy("Recipients see it on their preference page."),
+    )
+
+
+class NewStreamForm(NameForm):
+    """The fields that a new stream needs; the others have defaults by its kind."""
+
+    serializer = StreamInput
+    wire_names = {"name": "name", "slug": "id", "kind": "kind", "description": "description"}
+
+    slug = forms.CharField(
+        label=gettext_lazy("ID"),
+        max_length=40,
+        widget=UnfoldAdminTextInputWidget(
+            {"autocomplete": "off", "autocapitalize": "none", "placeholder": "newsletter"}
+        ),
+        help_text=gettext_lazy("The “stream” of its emails: a-z, 0-9 and hyphens. It cannot be changed later."),
+    )
+    kind = _choice(gettext_lazy("Kind"), KINDS, gettext_lazy("It cannot be changed later."))
+    field_order = ("name", "slug", "kind", "description")
+
+
+class StreamForm(NameForm):
+    serializer, wire_names = StreamChanges, CHANGEABLE
+
+    public = _switch(gettext_lazy("Public"), gettext_lazy("The preference page of recipients lists the stream."))
+    unsubscribe = _choice(gettext_lazy("Unsubscribing"), UNSUBSCRIBES)
+    scope = _choice(gettext_lazy("Unsubscribes and complaints block"), SCOPES)
+    own_bounces = _switch(
+        gettext_lazy("Own bounces"), gettext_lazy("A hard bounce blocks this stream only, instead of the workspace.")
+    )
+    ignores_unsubscribes = _switch(
+        gettext_lazy("Ignore unsubscribes from the workspace"),
+        gettext_lazy("Bounces, complaints and manual suppressions block in any case."),
+    )
+    priority = _choice(
+        gettext_lazy("Priority"),
+        dict(stream_priorities()),
+        gettext_lazy("The order in which waiting emails of the workspace are sent."),
+    )
+    track_opens = _switch(gettext_lazy("Track opens"))
+    track_clicks = _switch(gettext_lazy("Track clicks"), gettext_lazy("Emails can set both for themselves."))
+
+    def __init__(self, data: Any, *, stream: Stream) -> None:
+        super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})
+        for name in FIXED_IN_MAIN.keys() & self.fields.keys() if stream.is_main else ():
+            del self.fields[name]
+        routes = dict(route_choices(stream.workspace_id))
+        # The usual one, and that of the workspace under its name.
+        if len(routes) > 2:
+            help_text = gettext("The way by which the operator's servers send its emails.")
+            self.fields["transport_route"] = _choice(gettext("Route"), routes, help_text)
+            self.fields["transport_route"].required = False
+
+    def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        return {CHANGEABLE[name]: cleaned[name] for name in self.fields}

@@ -1,0 +1,399 @@
+"""Requests and responses of `/v1/admin`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from alerts.serializers import AlertInput
+from alerts.services import MAX_ALERTS
+from core.api.errors import InvalidFields
+from core.api.fields import (
+    DISPLAY_NAME_LENGTH,
+    OPTIONAL,
+    AddressField,
+    AttributesSerializer,
+    CountField,
+    EntriesField,
+    NameField,
+    OptionField,
+    RowSerializer,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+    TextListField,
+    UtcDateTimeField,
+    WholeNumberField,
+    help_texts,
+)
+from core.delivery.transports.router import TransportState
+from core.lib.datetimes import parse_datetime, to_utc
+from core.lib.network.target_urls import MAX_URL_LENGTH
+from core.workspaces.api.serializers import LIMIT_TEXTS, KeyLimitsSerializer, QuotaSerializer
+from core.workspaces.key_limits import (
+    MAX_ENTRY_LENGTH,
+    MAX_LIMIT_ENTRIES,
+    MAX_REQUESTS_PER_SECOND,
+    MAX_STREAM_LENGTH,
+    MAX_TEMPLATE_LENGTH,
+    read_limits,
+    refuse_scope,
+)
+from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
+from domains.serializers import DomainInput, DomainSettingsInput
+from domains.services import find_unaligned
+from emails.sending.transport_status import TransportStatus
+from receiving.api.serializers import MAX_WEBHOOK_IDS, BlockInput, RouteInput
+from receiving.services import MAX_BLOCKS, MAX_ROUTES
+from streams.errors import InvalidStream, TransportRouteNotAllowed
+from streams.serializers import StreamInput
+from streams.services import MAX_STREAMS, check_stream
+from templates_app.errors import TemplateSyntaxInvalid
+from templates_app.serializers import AliasField, TemplateInput, new_template
+from templates_app.services import compile_draft
+from webhooks.serializers import ConfiguredWebhookInput
+
+MAX_REASON_LENGTH = 200
+MAX_ENTRIES = 100
+# Compiling a template takes up to 0.15 s of processor time.
+MAX_CHECKED_TEMPLATES = 5
+GROUP = "The group of the workspace, whose management keys can manage it; empty without one."
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class ExpiryField(TextField):
+    """A time in the future, or null."""
+
+    default_error_messages = {
+        "invalid": "This must be a timestamp such as 2027-01-01T00:00:00Z.",
+        "in_past": "This must be in the future.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        parsed = parse_datetime(super().to_internal_value(data))
+        # The database cannot return a time that is outside of the calendar in UTC.
+        expires_at = parsed and to_utc(parsed)
+        if expires_at is None:
+            self.fail("invalid")
+        if expires_at <= datetime.now(UTC):
+            self.fail("in_past")
+        return expires_at
+
+
+class IdentityField(AddressField):
+    """The address of an account, as it signs in."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return normalize_identity(super().to_internal_value(data).spec)
+
+
+class NewWorkspaceInput(StrictSerializer):
+    name = NameField()
+    plan = OptionField(choices=list(settings.PLANS), required=False, help_text="DEFAULT_PLAN if omitted.")
+    group = NameField(
+        required=False, help_text="Only for a key to all workspaces. A key of a group creates workspaces in its group."
+    )
+    ownerEmail = IdentityField(required=False, help_text="The address of a person who is invited as an owner.")
+
+
+class WorkspaceChangesInput(StrictSerializer):
+    name = NameField(required=False)
+    plan = OptionField(choices=list(settings.PLANS), required=False, help_text="Only for management keys.")
+
+
+class SuspensionInput(StrictSerializer):
+    reason = NameField(max_length=MAX_REASON_LENGTH, help_text="Shown to the members.")
+
+
+class LimitEntriesField(EntriesField):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, max_length=MAX_LIMIT_ENTRIES, **options)
+
+
+class KeyLimitsInput(StrictSerializer):
+    """Limits of a new API key."""
+
+    domains = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH), help_text=LIMIT_TEXTS["domains"])
+    networks = LimitEntriesField(child=TextField(max_length=MAX_ENTRY_LENGTH), help_text=LIMIT_TEXTS["networks"])
+    templates = LimitEntriesField(child=TextField(max_length=MAX_TEMPLATE_LENGTH), help_text=LIMIT_TEXTS["templates"])
+    streams = LimitEntriesField(child=TextField(max_length=MAX_STREAM_LENGTH), help_text=LIMIT_TEXTS["streams"])
+    requestsPerSecond = WholeNumberField(
+        source="requests_per_second",
+        **OPTIONAL,
+        min_value=1,
+        max_value=MAX_REQUESTS_PER_SECOND,
+        help_text=LIMIT_TEXTS["requestsPerSecond"],
+    )
+
+
+@contextmanager
+def field_errors() -> Iterator[None]:
+    """Raise InvalidFields as errors of the fields of the serializer in use, which may be one of many in a list."""
+    try:
+        yield
+    except InvalidFields as problem:
+        errors = problem.members["errors"]
+        details = {error["field"]: [serializers.ErrorDetail(error["detail"], code=error["code"])] for error in errors}
+        raise serializers.ValidationError(details) from problem
+
+
+class ConfiguredKeyInput(StrictSerializer):
+    name = NameField()
+    scope = OptionField(choices=ApiKey.Scope.values, help_text="The scope of the key.")
+    test = StrictBooleanField(required=False, default=False, help_text="Create a test key.")
+    limits = KeyLimitsInput(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        with field_errors():
+            limits = replace(read_limits(**attrs.get("limits", {})), is_test=attrs.pop("test"))
+            refuse_scope(limits, can_only_send=attrs["scope"] in ApiKey.SENDING_SCOPES)
+        return {**attrs, "limits": limits}
+
+
+class ApiKeyInput(ConfiguredKeyInput):
+    expiresAt = ExpiryField(source="expires_at", **OPTIONAL)
+
+
+class InvitationInput(StrictSerializer):
+    email = IdentityField()
+    role = OptionField(choices=Membership.Role.values, required=False, help_text="The role of the member.")
+
+
+class RoleInput(StrictSerializer):
+    role = OptionField(choices=Membership.Role.values, help_text="The role of the member.")
+
+
+class ConfiguredDomainInput(DomainSettingsInput, DomainInput):
+    """A domain with its settings."""
+
+
+class ConfiguredTemplateInput(TemplateInput):
+    """A template whose syntax is checked; its alias identifies it."""
+
+    alias = AliasField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            compile_draft(new_template(attrs)["content"])
+        except TemplateSyntaxInvalid as error:
+            raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
+        return attrs
+
+
+class ConfiguredStreamInput(StreamInput):
+    archived = StrictBooleanField(required=False, help_text="Whether the stream accepts no emails.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        fields = {name: value for name, value in attrs.items() if name != "archived"}
+        try:
+            check_stream(**fields, is_archived=attrs.get("archived", False))
+        except (InvalidStream, TransportRouteNotAllowed) as error:
+            raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
+        return attrs
+
+
+class ConfiguredRouteInput(RouteInput):
+    """A route; domain and pattern identify it."""
+
+    # Their ids are not known before they exist.
+    webhookIds = None  # type: ignore[assignment]  # so DRF removes a field
+    webhooks = EntriesField(
+        child=TextField(max_length=MAX_URL_LENGTH),
+        max_length=MAX_WEBHOOK_IDS,
+        required=False,
+        help_text="The URLs of the webhooks that get `received`; empty for all that subscribe to it.",
+    )
+
+
+class ConfigurationInput(StrictSerializer):
+    """A workspace as a configuration file describes it, or a part of it."""
+
+    locals()["id"] = TextField(
+        required=False, max_length=DISPLAY_NAME_LENGTH, help_text="The id of the workspace, if its name changes."
+    )
+    name = NameField(required=False)
+    plan = OptionField(choices=list(settings.PLANS), required=False)
+    group = NameField(required=False, help_text=GROUP)
+    ownerEmail = IdentityField(
+        required=False, help_text="The address of a person who is invited as an owner of a new workspace."
+    )
+    domains = EntriesField(
+        child=ConfiguredDomainInput(), required=False, max_length=MAX_ENTRIES, help_text="The sending domains."
+    )
+    templates = EntriesField(
+        child=ConfiguredTemplateInput(),
+        required=False,
+        max_length=MAX_CHECKED_TEMPLATES,
+        help_text="The templates, each with an alias.",
+    )
+    streams = EntriesField(
+        child=ConfiguredStreamInput(), required=False, max_length=MAX_STREAMS, help_text="The streams, also `main`."
+    )
+    alerts = EntriesField(
+        child=AlertInput(), required=False, max_length=MAX_ALERTS, help_text="The alerts on rates and quota."
+    )
+    webhooks = EntriesField(
+        child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES, help_text="The webhook endpoints."
+    )
+    routes = EntriesField(
+        child=ConfiguredRouteInput(), required=False, max_length=MAX_ROUTES, help_text="The routes of received email."
+    )
+    blocks = EntriesField(
+        child=BlockInput(), required=False, max_length=MAX_BLOCKS, help_text="The senders that are blocked."
+    )
+    apiKeys = EntriesField(
+        child=ConfiguredKeyInput(), required=False, max_length=MAX_ENTRIES, help_text="The API keys that exist."
+    )
+
+
+class LeaseInput(StrictSerializer):
+    token = TextField(
+        min_length=22, max_length=100, help_text="A random text that the run keeps: with it, it renews its lease."
+    )
+    workspaceId = TextField(
+        **OPTIONAL,
+        max_length=40,
+        help_text="The workspace. For an API key, its own; for a management key without one, the list of workspaces.",
+    )
+
+
+class LeaseSerializer(serializers.Serializer[Any]):
+    """A lease."""
+
+    expiresAt = serializers.CharField(
+        allow_null=True, help_text="The time at which the lease ends, unless it is renewed; null after its release."
+    )
+
+
+class ConfigurationSerializer(serializers.Serializer[Any]):
+    """The response to a valid configuration."""
+
+    domainNames = TextListField(help_text="The names of the domains in lower case and ASCII, as responses have them.")
+    routeDomains = TextListField(help_text="The domains of the routes, in the same form.")
+    blockedSenders = TextListField(help_text="The blocked senders, in the same form.")
+
+
+class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
+    plan = serializers.ChoiceField(list(settings.PLANS))
+    suspendedReason = serializers.SerializerMethodField(
+        help_text="The reason of the suspension, as the members see it; null without one."
+    )
+    deletesAt = UtcDateTimeField(
+        allow_null=True,
+        help_text="The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
+    )
+
+    class Meta:
+        model = Workspace
+        fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt")
+        extra_kwargs = help_texts(
+            group=GROUP, suspendedAt="The time of the suspension; null if the workspace is not suspended."
+        )
+
+    def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
+        return workspace.suspended_reason or None
+
+
+class ManagedKeySerializer(RowSerializer[ApiKey]):
+    test = serializers.BooleanField(
+        source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
+    )
+    limits = KeyLimitsSerializer()
+    lastFour = serializers.CharField(help_text="The last four characters of the key.")
+
+    class Meta:
+        model = ApiKey
+        fields = (
+            "id", "name", "scope", "test", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt",
+        )  # fmt: skip
+        extra_kwargs = help_texts(
+            revokedAt="The time at which it was revoked; null if it was not.",
+            lastUsedAt="The time of its last use, to the minute; null if it was never used.",
+        )
+
+
+class NewKeySerializer(ManagedKeySerializer):
+    """The response that contains the key, which is passed in the context."""
+
+    key = serializers.SerializerMethodField(help_text="The key. It is shown only here: store it.")
+
+    class Meta(ManagedKeySerializer.Meta):
+        fields = (*ManagedKeySerializer.Meta.fields, "key")  # type: ignore[assignment]  # one more than its parent's
+
+    @extend_schema_field({"type": "string", "pattern": "^pr_"})
+    def get_key(self, key: ApiKey) -> Any:
+        return self.context["secret"]
+
+
+class MemberSerializer(RowSerializer[Membership]):
+    email = serializers.CharField(source="user.email")
+
+    class Meta:
+        model = Membership
+        fields = ("email", "role", "createdAt")
+
+
+class RemovedMemberSerializer(serializers.Serializer[Any]):
+    email = serializers.CharField()
+    deleted = serializers.BooleanField(read_only=True, default=True, help_text="Always true.")
+
+
+class InvitationSerializer(RowSerializer[Invitation]):
+    email = serializers.CharField()
+
+    class Meta:
+        model = Invitation
+        fields = ("id", "email", "role", "createdAt", "expiresAt")
+
+
+class AuditEntrySerializer(RowSerializer[AuditEntry]):
+    action = serializers.ChoiceField(AuditEntry.Action.choices, source="act", help_text="The recorded action.")
+
+    class Meta:
+        model = AuditEntry
+        fields = ("action", "about", "actorKind", "actor", "address", "createdAt")
+        extra_kwargs = help_texts(
+            about="The object of the action.",
+            actorKind="The kind of the actor.",
+            actor="The person, key or program that acted.",
+            address="The IP address of the actor.",
+        )
+
+
+class TransportSerializer(AttributesSerializer[TransportStatus]):
+    name = serializers.CharField(help_text="The name of the transport in TRANSPORTS_FILE, or `default`.")
+    kind = serializers.ChoiceField(
+        ["direct", "smtp", "anymail", "inbox"], help_text="How it sends: to mail hosts, a relay, or a provider."
+    )
+    state = serializers.ChoiceField(
+        [state.value for state in TransportState],
+        help_text="`paused` after failures; `probing` after a successful probe; `draining` by the operator.",
+    )
+    since = UtcDateTimeField(allow_null=True, help_text="Since when; null if no worker has reported.")
+    lastError = serializers.CharField(help_text="The last failure that concerned all email; empty without one.")
+    inFlight = CountField(help_text="The number of messages that are being sent.")
+    sentToday = CountField(help_text="The number of messages that it has taken since midnight UTC.")
+    perDay = serializers.IntegerField(allow_null=True, help_text="Its limit for a UTC day; null without one.")
+    routes = TextListField(help_text="The routes that use it.")
+    unalignedDomains = serializers.SerializerMethodField(
+        help_text="Up to 100 domains of the managed workspaces whose SPF records do not let it send."
+    )
+
+    @extend_schema_field({"type": "array", "items": {"type": "string"}})
+    def get_unalignedDomains(self, status: TransportStatus) -> list[str]:  # noqa: N802 - named after the field
+        return find_unaligned(self.context["domains"], spf=status.spec.spf)[:MAX_ENTRIES]
+
+
+class MonthSerializer(serializers.Serializer[Any]):
+    month = serializers.DateField(help_text="The first day of the month, UTC.")
+    used = CountField(help_text="The number of emails used this month.")
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    quota = QuotaSerializer(help_text="The monthly quota of emails.")
+    months = MonthSerializer(many=True, help_text="The emails of each month.")

@@ -1,0 +1,34 @@
+"""System email tasks: send, delete old rows, and check reputations and alerts. Each may be lost or run twice."""
+
+from celery import shared_task
+
+from alerts.checks import check_alerts
+from analytics.reputation.services import check_reputations
+from console.system_mail.alert_emails import notify_of_alert
+from console.system_mail.queue import delete_expired
+from console.system_mail.reputation_warnings import send_pause, send_suspension, send_warning
+from console.system_mail.sending import system_mail_processor
+
+
+@shared_task(name="system_mail.tasks.drain", ignore_result=True)
+def process_queue() -> None:
+    """Send everything that is due."""
+    system_mail_processor().run_notified()
+
+
+@shared_task(name="system_mail.tasks.expire", ignore_result=True)
+def expire() -> None:
+    """Delete rows past their retention."""
+    delete_expired()
+
+
+@shared_task(name="reputation.tasks.judge", ignore_result=True)
+def check_workspaces() -> None:
+    """Warn or suspend workspaces, and pause streams, with high bounce or complaint rates."""
+    check_reputations(send_warning=send_warning, send_suspension=send_suspension, send_pause=send_pause)
+
+
+@shared_task(name="alerts.tasks.check", ignore_result=True)
+def check_watched_values() -> None:
+    """Notify owners and webhooks of alerts that begin or end."""
+    check_alerts(notify=notify_of_alert)

@@ -1,0 +1,46 @@
+"""Admission control: a request that waited too long for a thread is rejected, with 503 or 429.
+
+Without a limit, overload makes every request wait longer and longer, in the end for responses after the client has
+given up (docs/decisions/0062).
+"""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from core.api import errors, latency
+from core.api.exception_handler import problem_http_response
+
+API_PREFIXES = ("/v1/", "/compat/")
+MIB = 1024 * 1024
+
+
+class AdmissionMiddleware:
+    """Limits the wait of API requests; clicks, health checks and dashboard pages are few and always served.
+
+    The limit is per MiB of the body: a client that uploads attachments waits longer anyway, and reading the body to
+    reject it would take half as long as accepting it (docs/decisions/0087).
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(API_PREFIXES):
+            return self.get_response(request)
+        # Set by config.web.worker; other servers do not know it.
+        client = request.META.get("gunicorn.socket")
+        waited = getattr(client, "waited_seconds", 0.0)
+        if waited * 1000 <= settings.WEB_MAX_WAIT_MS * max(1, _content_length(request) / MIB):
+            return self.get_response(request)
+        # The other threads were free, or busy for other workspaces.
+        problem = errors.too_many_waiting() if getattr(client, "waits_for_share", False) else errors.overloaded()
+        latency.observe("turned-away", status=problem.status, seconds=waited)
+        return problem_http_response(problem)
+
+
+def _content_length(request: HttpRequest) -> int:
+    length = request.META.get("CONTENT_LENGTH") or ""
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 12 else 0

@@ -1,0 +1,54 @@
+"""Session factory: opens sessions, and remembers hosts that were unreachable or failed the TLS handshake."""
+
+import asyncio
+from dataclasses import replace
+
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.transports.expiring_set import ExpiringSet
+from core.delivery.transports.smtp.errors import SmtpError
+from core.delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
+from core.delivery.transports.smtp.session import Session
+from core.delivery.transports.smtp.tls import TlsMode
+
+PLAINTEXT_SECONDS = 3600.0
+UNREACHABLE_SECONDS = 60.0
+
+
+class SessionFactory:
+    """Opens sessions with the given timeouts."""
+
+    def __init__(self, timeouts: Timeouts = RFC_5321) -> None:
+        self._timeouts = timeouts
+        self._plaintext_hosts = ExpiringSet(ttl_seconds=PLAINTEXT_SECONDS)
+        self._unreachable_hosts = ExpiringSet(ttl_seconds=UNREACHABLE_SECONDS)
+
+    def is_down(self, name: str) -> bool:
+        """Return whether opening a session to the host failed in the last 60 s."""
+        return name in self._unreachable_hosts
+
+    def deadline(self) -> float:
+        """Return the deadline, in the loop's time, of an attempt that begins now."""
+        return asyncio.get_running_loop().time() + self._timeouts.total
+
+    async def open(self, host: MailHost, *, deadline: float) -> Session:
+        """Return an open session. Raises SmtpError.
+
+        If opportunistic TLS fails, the session is in plaintext, as with a host that offers no TLS.
+        """
+        try:
+            return await self._open(host, deadline)
+        except SmtpError:
+            self._unreachable_hosts.add(host.name)
+            raise
+
+    async def _open(self, host: MailHost, deadline: float) -> Session:
+        if host.tls is TlsMode.OPPORTUNISTIC and host.name in self._plaintext_hosts:
+            host = replace(host, tls=TlsMode.NONE)
+        try:
+            return await Session.open(host, deadline=deadline, timeouts=self._timeouts)
+        except SmtpError as error:
+            if error.reason is not FailureReason.TLS or host.tls is not TlsMode.OPPORTUNISTIC:
+                raise
+        session = await Session.open(replace(host, tls=TlsMode.NONE), deadline=deadline, timeouts=self._timeouts)
+        self._plaintext_hosts.add(host.name)
+        return session

@@ -1,0 +1,67 @@
+"""Limits of an SMTP server's sessions (docs/decisions/0170)."""
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Protocol
+
+from core.lib.network.address_guard import unwrap
+from core.lib.network.client_address import client_network
+
+TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections"
+
+
+@dataclass(frozen=True)
+class SessionLimits:
+    """Limits of one session and of all sessions together. RFC 5321, 4.5.3.2.7: idle timeout of at least 5 minutes.
+
+    rcpt_seconds: from the connection to the first accepted recipient. crowded_idle_seconds: after this time without a
+    command, a session can be ended for a new one when there are too many.
+    arrival_bytes: what must arrive of a message in each arrival_seconds.
+    sessions_per_peer: of one IPv4 address or IPv6 /64. new_sessions_per_peer: those of them that are greeted and have
+    no accepted recipient yet; others wait for their greeting. sessions_per_owner: those that `assign` counts.
+    new_lines: lines of a session before its first accepted recipient.
+    """
+
+    message_bytes: int = 1024 * 1024
+    lines: int = 50_000
+    line_bytes: int = 16 * 1024
+    idle_seconds: float = 300.0
+    session_seconds: float = 1_200.0
+    rcpt_seconds: float = 30.0
+    crowded_idle_seconds: float = 60.0
+    arrival_seconds: float = 30.0
+    arrival_bytes: int = 32 * 1024
+    sessions: int = 50
+    sessions_per_peer: int = 10
+    new_sessions_per_peer: int = 16
+    sessions_per_owner: int = 10
+    messages: int = 200
+    refusals: int = 20
+    other_commands: int = 20
+    new_lines: int = 2_000
+
+    @property
+    def commands(self) -> dict[str, int]:
+        """Return how often a session may use each command; "*" stands for all others."""
+        per_message = dict.fromkeys(("MAIL", "RCPT", "DATA", "RSET"), 2 * self.messages)
+        return {**per_message, "*": self.other_commands}
+
+
+class LimitedSession(Protocol):
+    """What the limiter needs of a session."""
+
+    @property
+    def idle_seconds(self) -> float: ...
+
+    @property
+    def can_end_for_others(self) -> bool: ...
+
+    def end(self, status: str) -> None: ...
+
+
+def network_of(peer: str) -> str:
+    """Return what counts as one client: an IPv4 address, or the /64 of an IPv6 address; other texts unchanged."""
+    try:
+        return client_network(unwrap(ip_address(peer)))
+    except ValueError:
+        return peer

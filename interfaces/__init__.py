@@ -1,0 +1,1 @@
+"""Other ways in and back: SMTP submission, the APIs of other providers, inbound SMTP, tracking links."""

@@ -1,0 +1,130 @@
+"""Templates of Postmark's API: in requests, and from its language, Mustachio, to the template language of Postrider.
+
+`{{#person}}` is a section of its own there, and `{{^person}}` its opposite: `{{#with person}}` and
+`{{#unless person}}` here (docs/decisions/0192). The places of the unsubscribe link are translated with them.
+See https://postmarkapp.com/support/article/1077-template-syntax.
+"""
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from emails.links import UNSUBSCRIBE_PLACEHOLDER
+from interfaces.compat.drafts import as_object, rename_fields, with_html
+from interfaces.compat.errors import endpoint_absent
+from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
+from templates_app.language.scanner import SECTION_WORDS
+from templates_app.serializers import TemplateInput, new_template
+from templates_app.services import TemplateContent, preview_draft
+
+# The place of the unsubscribe link, as the value of an attribute or as text.
+# https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
+UNSUBSCRIBE_TAG = re.compile(
+    r"""(?P<attribute>=\s{0,9}["']?\s{0,9})?"""
+    r"""\{\{\{?\s*pm:unsubscribe(?:\s+label="(?P<label>[^"{}]{0,200})")?\s*\}?\}\}"""
+)
+# A tag that has another form here: a section, its end, and the value of the scope. A backslash escapes the braces.
+TAG = re.compile(
+    r"(?<!\\)\{\{\s*(?P<sign>[#^/])\s*(?P<name>[\w./-]{1,255})\s*\}\}|(?<!\\)(?P<open>\{\{\{?)\s*\.\s*(?=\}\})"
+)
+LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
+OPENED = {"#": "with", "^": "unless"}
+# https://postmarkapp.com/developer/api/templates-api
+FIELDS = {
+    "Name": "name",
+    "Alias": "alias",
+    "Subject": "subject",
+    "HtmlBody": "htmlContent",
+    "TextBody": "textContent",
+}
+SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
+
+
+def translate_content(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a template that a request has, in the language of Postrider. Raises NotFound for a layout."""
+    if body.get("TemplateType") == "Layout" or body.get("LayoutTemplate"):
+        raise endpoint_absent("Layouts are not available here. Put the layout into the template.")
+    return {name: _translate(body[name], name) for name in SECTIONS if name in body}
+
+
+def _translate(text: Any, name: str) -> Any:
+    if not isinstance(text, str):
+        return text
+    if LAYOUT_CONTENT.search(text):
+        raise endpoint_absent(f"{name}: {{{{{{@content}}}}}} belongs to a layout, and layouts are not available here.")
+    return translate_sections(html_with_links(text) if name == "HtmlBody" else text_with_links(text))
+
+
+def translate_sections(text: str) -> str:
+    """Return a text whose sections are those of Postrider. An end without a beginning stays, and does not compile."""
+    open_sections: list[tuple[str, str]] = []
+
+    def translate(tag: re.Match[str]) -> str:
+        if tag["open"]:
+            return f"{tag['open']}this"
+        sign, name = tag["sign"], "this" if tag["name"] == "." else tag["name"]
+        if sign in OPENED:
+            open_sections.append((name, OPENED[sign]))
+            return f"{{{{#{OPENED[sign]} {name}}}}}"
+        if name in SECTION_WORDS or not open_sections or open_sections[-1][0] != name:
+            return tag[0]
+        return f"{{{{/{open_sections.pop()[1]}}}}}"
+
+    return TAG.sub(translate, text)
+
+
+def html_with_links(html: Any) -> Any:
+    """Return HTML with the places of the unsubscribe link in the form of Postrider; any other value unchanged.
+
+    In the value of an attribute the placeholder is the link's URL, elsewhere the whole link.
+    """
+    return UNSUBSCRIBE_TAG.sub(_link, html) if isinstance(html, str) else html
+
+
+def text_with_links(text: Any) -> Any:
+    """Return a text with the places of the unsubscribe link in the form of Postrider; any other value unchanged."""
+    return UNSUBSCRIBE_TAG.sub(_url, text) if isinstance(text, str) else text
+
+
+def _link(tag: re.Match[str]) -> str:
+    if tag["attribute"]:
+        return _url(tag)
+    return f'<a href="{UNSUBSCRIBE_PLACEHOLDER}">{escape(tag["label"] or "Unsubscribe")}</a>'
+
+
+def _url(tag: re.Match[str]) -> str:
+    return (tag["attribute"] or "") + UNSUBSCRIBE_PLACEHOLDER
+
+
+def read_template(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of create_template. Raises ValidationError."""
+    native = rename_fields({**body, **translate_content(body)}, FIELDS)
+    return new_template(TemplateInput().run_validation(with_html({"htmlContent": "", **native})))
+
+
+def read_changes(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes of update_template. Raises ValidationError."""
+    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(
+        rename_fields({**body, **translate_content(body)}, FIELDS)
+    )
+    return changes
+
+
+def validate(body: dict[str, Any]) -> dict[str, Any]:
+    """Return whether each part of a template is valid, and the part rendered with the test model."""
+    model = as_object(body.get("TestRenderModel"), "TestRenderModel")
+    content = translate_content(body)
+    sections = {name: _section(name, content.get(name), model) for name in SECTIONS}
+    is_valid = all(section["ContentIsValid"] for section in sections.values())
+    return {"AllContentIsValid": is_valid, **sections, "SuggestedTemplateModel": model}
+
+
+def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:
+    parts = {"subject": "", "html": "", "text": "", SECTIONS[name]: text if isinstance(text, str) else ""}
+    try:
+        rendered = preview_draft(TemplateContent(**parts), data=model)
+    except (TemplateSyntaxInvalid, TemplateOutputTooLarge) as error:
+        problem = {"Message": error.detail, "Line": error.members.get("line"), "CharacterPosition": None}
+        return {"ContentIsValid": False, "ValidationErrors": [problem], "RenderedContent": None}
+    return {"ContentIsValid": True, "ValidationErrors": [], "RenderedContent": getattr(rendered, SECTIONS[name])}

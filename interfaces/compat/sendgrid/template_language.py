@@ -1,0 +1,52 @@
+"""Dynamic templates of SendGrid, which use Handlebars with helpers, in the template language of Postrider.
+
+Most of it is the same in both languages (docs/decisions/0192). `{{insert}}` has another form here, and helpers without
+an equivalent are refused by their names.
+See https://www.twilio.com/docs/sendgrid/for-developers/sending-email/using-handlebars.
+"""
+
+import re
+from typing import Any
+
+from emails.links import UNSUBSCRIBE_PLACEHOLDER
+from interfaces.compat.errors import invalid_field
+
+# Places of the unsubscribe link, and of the page with all groups.
+# https://www.twilio.com/docs/sendgrid/ui/sending-email/create-and-manage-unsubscribe-groups
+UNSUBSCRIBE_TAG = re.compile(
+    r"\{\{\{?\s*(?:unsubscribe|unsubscribe_preferences)\s*\}?\}\}"
+    r"|<%\s*(?:asm_group_unsubscribe|asm_preferences|asm_global_unsubscribe)_(?:raw_)?url\s*%>"
+)
+# A value with a default: `{{insert name "default=Customer"}}`.
+INSERT = re.compile(
+    r"""(?<!\\)(?P<open>\{\{\{?)\s*insert\s+(?P<name>[\w./@-]{1,255})"""
+    r"""(?:\s+"(?:default=)?(?P<default>[^"\\{}]{0,2000})")?\s*(?=\}\})"""
+)
+HELPER = re.compile(r"(?<!\\)\{\{\{?\s*#?\s*(?P<name>formatDate|length)\s")
+NESTED = re.compile(r"(?<!\\)\{\{#?(?!\s*!)[^{}\"]{0,500}\(\s*(?P<name>\w{1,50})\s")
+REPLACEMENTS = {
+    "formatDate": "Format the date in your application, and pass it as a text.",
+    "length": "Count the entries in your application, and pass the number.",
+}
+EXPRESSIONS = "Compute the value in your application."
+
+
+def translate(text: Any, *, field: str) -> Any:
+    """Return a text of a template in the language of Postrider; any other value unchanged. Raises InvalidFields."""
+    if not isinstance(text, str):
+        return text
+    if helper := HELPER.search(text) or NESTED.search(text):
+        line = text.count("\n", 0, helper.start()) + 1
+        replacement = REPLACEMENTS.get(helper["name"], EXPRESSIONS)
+        raise invalid_field(field, f"Line {line}: {helper['name']} is not supported here. {replacement}")
+    return INSERT.sub(_with_default, with_unsubscribe_links(text))
+
+
+def with_unsubscribe_links(text: str) -> str:
+    """Return a text with the places of the unsubscribe link in the form of Postrider."""
+    return UNSUBSCRIBE_TAG.sub(UNSUBSCRIBE_PLACEHOLDER, text)
+
+
+def _with_default(tag: re.Match[str]) -> str:
+    default = "" if tag["default"] is None else f'|"{tag["default"]}"'
+    return f"{tag['open']}{tag['name']}{default}"

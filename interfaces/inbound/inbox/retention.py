@@ -1,0 +1,61 @@
+"""Retention of caught messages: as long as the plan keeps logs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+
+from core.lib.ids import to_uuid
+from core.workspaces.plans import BUILT_IN
+from interfaces.inbound.inbox.models import CaughtMail
+
+BATCH_SIZE = 200
+CLEAR_AT_ONCE = 10_000
+# Small batches, because a message can have megabytes.
+DELETE = """
+WITH expired AS (
+    SELECT id FROM inbox_caughtmail WHERE workspace_id IS NOT DISTINCT FROM %(workspace)s
+       AND received_at < now() - %(age)s ORDER BY received_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+DELETE FROM inbox_caughtmail WHERE id IN (SELECT id FROM expired)
+"""
+# System email belongs to no plan.
+SYSTEM_MAIL_RETENTION = BUILT_IN["free"].retention
+
+
+def delete_expired_mail(workspace_id: str, age: timedelta) -> Iterator[None]:
+    """Delete a workspace's caught messages older than `age`; yield after each batch."""
+    return _batches(workspace=to_uuid(workspace_id, prefix="ws_"), age=age)
+
+
+def delete_expired_system_mail() -> Iterator[None]:
+    return _batches(workspace=None, age=SYSTEM_MAIL_RETENTION)
+
+
+def _batches(**values: Any) -> Iterator[None]:
+    deleted = BATCH_SIZE
+    while deleted == BATCH_SIZE:
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE, {"limit": BATCH_SIZE, **values})
+            deleted = cursor.rowcount
+        yield
+
+
+def clear_inbox(workspace_id: str) -> int:
+    """Delete the caught messages of a workspace, at most CLEAR_AT_ONCE; return their number."""
+    batches = range(CLEAR_AT_ONCE // BATCH_SIZE)
+    values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": timedelta(), "limit": BATCH_SIZE}
+    deleted = 0
+    for _ in batches:
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE, values)
+            deleted += cursor.rowcount
+            if cursor.rowcount < BATCH_SIZE:
+                break
+    return deleted
+
+
+def erase_mail(address: str) -> None:
+    """Delete the caught messages to an address, in all workspaces."""
+    CaughtMail.objects.filter(recipient__iexact=address).delete()

@@ -1,0 +1,99 @@
+"""The report queue: rows are claimed before processing, so that one which crashes the process is tried only 3 times."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TypeVar
+
+from django.db.models.functions import Now
+
+from core.lib.sql import run
+from core.lib.worker.lease_queue import Claim, LeaseQueue
+from core.lib.worker.unused_claims import UnusedClaims
+from interfaces.inbound.models import InboundReport, MailReport, ProviderReport
+
+T = TypeVar("T", bound=InboundReport)
+
+MAX_ATTEMPTS = 3
+CLAIM_BATCH_SIZE = 100
+# Longer than processing CLAIM_BATCH_SIZE rows takes; afterwards another process may claim them.
+CLAIM_SECONDS = 120
+RETENTION_DAYS = 30
+PURGE_BATCH_SIZE = 1_000
+
+QUEUES: dict[type[InboundReport], LeaseQueue] = {
+    kind: LeaseQueue(
+        table=kind.table(),
+        key="number",
+        key_type="bigint",
+        fence="attempts",
+        condition="processed_at IS NULL",
+        lease_seconds=CLAIM_SECONDS,
+    )
+    for kind in (MailReport, ProviderReport)
+}
+# Claims during which the database stopped responding.
+UNUSED: dict[type[InboundReport], UnusedClaims[Claim]] = {
+    kind: UnusedClaims(queue.give_back) for kind, queue in QUEUES.items()
+}
+# {table} is the table name of a model, never user input.
+PURGE = """
+WITH expired AS (
+    SELECT number FROM {table} WHERE processed_at < now() - make_interval(days => %s)
+     ORDER BY processed_at LIMIT %s FOR UPDATE SKIP LOCKED
+)
+DELETE FROM {table} WHERE number IN (SELECT number FROM expired)
+RETURNING number
+"""
+# A report quotes the address in the spelling of the remote host, so the comparison ignores case.
+ERASE = """
+DELETE FROM inbound_mailreport
+ WHERE processed_at IS NOT NULL AND (lower(sender) = lower(%(address)s)
+    OR position(encode(convert_to(lower(%(address)s), 'UTF8'), 'escape') in lower(encode(source, 'escape'))) > 0);
+DELETE FROM inbound_providerreport
+ WHERE processed_at IS NOT NULL AND position(lower(%(address)s) in lower(event::text)) > 0
+"""
+
+
+def claim(kind: type[InboundReport]) -> list[Claim]:
+    """Claim due rows.
+
+    A row claimed before and not settled is claimed alone: if it crashes the process, no other row is affected.
+    """
+    queue = QUEUES[kind]
+    rows = queue.claim_due(CLAIM_BATCH_SIZE, condition="attempts = 0") or queue.claim_due(1, condition="attempts > 0")
+    return [Claim(*row) for row in rows]
+
+
+def load(kind: type[T], claims: Sequence[Claim]) -> list[T]:
+    """Return claimed rows in order of arrival."""
+    return list(kind.objects.filter(number__in=[claim.key for claim in claims]).order_by("number"))
+
+
+def waiting_time(row: InboundReport) -> timedelta:
+    """Return the age of a claimed row, by the database clock, since the local clock may be wrong."""
+    return row.due_at - timedelta(seconds=CLAIM_SECONDS) - row.received_at
+
+
+def settle(kind: type[T], statuses: Mapping[int, InboundReport.ReportStatus]) -> None:
+    """Record the final status of rows, by number, and take them off the queue."""
+    for status in set(statuses.values()):
+        numbers = [number for number, final in statuses.items() if final is status]
+        kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now())
+
+
+def postpone(row: InboundReport, *, seconds: float) -> None:
+    """Make a row due again after `seconds` and reset its attempts, unless another process has claimed it."""
+    claim = Claim(row.number, row.attempts, row.attempts)
+    changes = "attempts = 0, due_at = now() + make_interval(secs => %(seconds)s)"
+    QUEUES[type(row)].update_leased([claim], changes, seconds=seconds)
+
+
+def purge(kind: type[T]) -> int:
+    """Delete a batch of rows settled more than RETENTION_DAYS ago; return the number deleted."""
+    return len(run(PURGE.format(table=kind.table()), [RETENTION_DAYS, PURGE_BATCH_SIZE]))
+
+
+def erase_reports(address: str) -> None:
+    """Delete the processed reports about an address. Unprocessed ones are due within a minute."""
+    for statement in ERASE.split(";"):
+        run(statement, {"address": address})

@@ -1,0 +1,211 @@
+"""Drafts from submitted messages: the same Draft that a request to `POST /v1/emails/send` becomes."""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from email.utils import getaddresses
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+
+from core.lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address, parse_recipient
+from core.lib.mail.encoded_words import decode_words
+from core.lib.mail.mime import MalformedMime, MimePart, MimePolicy, read_message
+from emails.accept.drafts import Draft
+from emails.accept.rules.fields import (
+    MAX_HEADER_LENGTH,
+    MAX_SUBJECT_LENGTH,
+    RESERVED_HEADERS,
+    RESERVED_PREFIXES,
+    HeadersField,
+)
+from emails.models import Entrance
+from interfaces.submission.content import read_content
+from interfaces.submission.errors import InvalidHeader, MalformedMessage
+from interfaces.submission.options import IDEMPOTENCY_KEY, Options, error_messages
+
+# The client's Message-ID; Postrider's is the same on every attempt and identifies the recipient.
+ORIGINAL_ID = "X-Original-Message-ID"
+# Only recipients may have internationalized addresses (docs/decisions/0083).
+ADDRESS_FIELDS = {"from": parse_address, "to": parse_recipient, "cc": parse_recipient, "reply-to": parse_address}
+# Header fields that describe the transfer so far, or that Postrider sets itself: dropped (docs/smtp.md).
+DROPPED = RESERVED_HEADERS - set(ADDRESS_FIELDS) - {"subject", "message-id"}
+DROPPED_PREFIXES = ("content-", "list-", "dkim-", "arc-", "resent-")
+# Header fields with options of other services.
+REFUSED_PREFIXES = tuple(prefix for prefix in RESERVED_PREFIXES if prefix not in (*DROPPED_PREFIXES, "x-pm-"))
+MAX_VISIBLE = 500
+# The program gets the reply while its user waits: it is better to refuse a message than to alter it.
+STRICT = MimePolicy(is_strict=True)
+# Mail servers write it for a message without To, often with a comment.
+EMPTY_GROUP = re.compile(r":\s*;")
+
+
+@dataclass
+class Headers:
+    """The header of a message, sorted by its use."""
+
+    addresses: dict[str, tuple[Address, ...]] = field(default_factory=dict)
+    subject: str | None = None
+    options: Options = field(default_factory=Options)
+    custom: dict[str, str] = field(default_factory=dict)
+    original_id: str = ""
+
+    def add(self, name: str, value: str) -> None:
+        """Sort one field. Raises InvalidHeader."""
+        lower = name.lower()
+        text = decode_words(value)
+        if lower in ADDRESS_FIELDS:
+            # RFC 5322 allows one field of each; some programs repeat To for each recipient.
+            self.addresses[lower] = self.addresses.get(lower, ()) + tuple(_addresses(name, value))
+        elif lower == "subject":
+            self._set_subject(text)
+        elif lower == "message-id":
+            self.original_id = value
+        elif self.options.add(name, text) or lower in DROPPED or lower.startswith(DROPPED_PREFIXES):
+            return
+        elif lower.startswith(REFUSED_PREFIXES):
+            raise InvalidHeader(name, "Options of other services are not supported; remove this header.")
+        elif lower in {known.lower() for known in self.custom}:
+            raise InvalidHeader(name, "This header is given more than once.")
+        else:
+            self.custom[name] = text
+
+    def sender(self) -> Address:
+        senders = self.addresses.get("from", ())
+        if len(senders) != 1:
+            raise InvalidHeader("From", f"A message must have exactly one From address, not {len(senders)}.")
+        return senders[0]
+
+    def _set_subject(self, text: str) -> None:
+        # RFC 5322, section 3.6.
+        if self.subject is not None:
+            raise MalformedMessage("A message must have only one Subject")
+        self.subject = text
+
+    def checked_subject(self) -> str:
+        subject = self.subject or ""
+        if FORBIDDEN.search(subject):
+            raise InvalidHeader("Subject", "This must not contain line breaks or other control characters.")
+        if len(subject) > MAX_SUBJECT_LENGTH:
+            raise InvalidHeader("Subject", f"This must have at most {MAX_SUBJECT_LENGTH} characters.")
+        return subject
+
+    def checked_custom(self) -> dict[str, str]:
+        """Return the custom headers, checked by the rules of the API."""
+        try:
+            custom: dict[str, str] = HeadersField().run_validation(self.custom)
+        except ValidationError as error:
+            details = error.detail
+            name, messages = next(iter(details.items())) if isinstance(details, dict) else ("Headers", details)
+            raise InvalidHeader(str(name), next(error_messages(messages))) from error
+        return custom
+
+
+@dataclass(frozen=True)
+class SubmittedEmail:
+    """A draft, the idempotency key of its header if any, and a digest of everything that a repeat must have equal."""
+
+    draft: Draft
+    key: str | None
+    fingerprint: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one statement accepts the email together with others, and none of them waits for its content."""
+        draft = self.draft
+        return not (self.key or draft.files or draft.template or draft.scheduled_for)
+
+
+def read_email(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
+    """Return the email that a message with this envelope asks for. Raises Refused.
+
+    To and Cc show the addresses of the header; only those of the envelope receive the message, the others among them
+    as blind copies.
+    """
+    try:
+        return _read(read_message(source, STRICT), recipients)
+    except MalformedMime as error:
+        raise MalformedMessage(str(error)) from error
+    except RecursionError as error:
+        raise MalformedMessage("The message is nested too deeply") from error
+
+
+def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
+    headers = _read_headers(message)
+    options = headers.options.validated()
+    content = read_content(message)
+    to, cc = headers.addresses.get("to", ()), headers.addresses.get("cc", ())
+    visible = {address.spec.lower() for address in (*to, *cc)}
+    template = options.get("templateId")
+    draft = Draft(
+        sender=headers.sender(),
+        to=to,
+        cc=cc,
+        bcc=tuple(address for address in recipients if address.spec.lower() not in visible),
+        reply_to=headers.addresses.get("reply-to", ()),
+        subject=headers.checked_subject() or (None if template else ""),
+        html=content.html or "",
+        text=content.text or "",
+        files=tuple(content.files),
+        headers=headers.checked_custom(),
+        template=template,
+        template_data=options.get("templateData"),
+        tags=tuple(options.get("tags", ())),
+        metadata=options.get("metadata"),
+        scheduled_for=options.get("scheduledFor"),
+        track_opens=options.get("trackOpens"),
+        track_clicks=options.get("trackClicks"),
+        stream=options.get("stream"),
+        entrance=Entrance.SMTP,
+        envelope=frozenset(address.spec.lower() for address in recipients),
+    )
+    fingerprint = _fingerprint(draft)
+    key = headers.options.values.get(IDEMPOTENCY_KEY)
+    return SubmittedEmail(_with_original_id(draft, headers.original_id), key, fingerprint)
+
+
+def _read_headers(message: MimePart) -> Headers:
+    headers = Headers()
+    for header in message.fields:
+        headers.add(header.name, header.value)
+    return headers
+
+
+def _addresses(name: str, value: str) -> Iterator[Address]:
+    """Yield the addresses of a header field; a group without members, such as undisclosed-recipients, has none."""
+    found = [(phrase, spec) for phrase, spec in getaddresses([value]) if phrase or spec]
+    if len(found) > MAX_VISIBLE:
+        raise InvalidHeader(name, f"At most {MAX_VISIBLE} addresses are allowed.")
+    if not found and value.strip() and not EMPTY_GROUP.search(value):
+        raise InvalidHeader(name, f"{value[:80]!r} is not a list of addresses.")
+    parse = ADDRESS_FIELDS[name.lower()]
+    for phrase, spec in found:
+        try:
+            yield parse(str(Address(decode_words(phrase).strip(), spec)))
+        except InvalidAddress as error:
+            raise InvalidHeader(name, str(error)) from error
+
+
+def _with_original_id(draft: Draft, original_id: str) -> Draft:
+    """Return the draft with the client's Message-ID among its headers, if it can be one."""
+    is_taken = any(name.lower() == ORIGINAL_ID.lower() for name in draft.headers)
+    is_text = original_id.isascii() and original_id.isprintable()
+    if not original_id or is_taken or not is_text or len(original_id) > MAX_HEADER_LENGTH:
+        return draft
+    return replace(draft, headers={**draft.headers, ORIGINAL_ID: original_id})
+
+
+def _fingerprint(draft: Draft) -> str:
+    """Return a digest of a draft: a program that repeats a message gives it another Message-ID, date and boundary."""
+    values: dict[str, Any] = {**vars(draft), "envelope": sorted(draft.envelope or ())}
+    # As the versions without streams hashed it.
+    values |= {name: True for name in ("track_opens", "track_clicks") if values[name] is None}
+    if draft.stream is None:
+        del values["stream"]
+    values["files"] = [
+        (file.filename, file.content_type, file.content_id, file.placement, hashlib.sha256(file.data).hexdigest())
+        for file in draft.files
+    ]
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,241 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console.dashboard.pages.overview.selection import DIMENSIONS
+from core.counters import counters
+from core.counters.slices import Dimension, slice_id
+from core.workspaces.models import Workspace
+from domains.models import Domain
+from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
+from tests.console.dashboard.conftest import make_email
+from tests.console.dashboard.scenario import make_template
+
+NOON = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(hours=1)
+
+
+@pytest.fixture
+def workspace(alice):
+    """Return a workspace of a year ago with one email."""
+    make_email(alice.workspace, tags=["shop"])
+    Workspace.objects.filter(id=alice.workspace.id).update(created_at=NOON - timedelta(days=365))
+    return alice.workspace
+
+
+def count(workspace, key: str, number: int, *, days: int = 0, slice_=None) -> None:
+    slices = (slice_,) if slice_ else ()
+    key = counters.CounterKey(workspace.id, NOON - timedelta(days=days), key, slices)
+    counters.add([(key, number)])
+
+
+def metrics(page) -> dict[str, tuple]:
+    return {metric.tone: (metric.count, metric.rate, metric.before) for metric in page.context["metrics"]}
+
+
+class TestPeriod:
+    def test_sums_and_rates_are_compared_with_the_period_before(self, owner, workspace):
+        for days, key, number in (
+            (0, "status.delivered", 30), (0, "reached.delivered", 15),
+            (8, "status.delivered", 70), (8, "reached.delivered", 70), (40, "status.delivered", 200),
+        ):  # fmt: skip
+            count(workspace, key, number, days=days)
+
+        week, month = (metrics(owner.get(f"/dashboard/?days={days}")) for days in (7, 30))
+
+        assert (week["all"], week["delivered"]) == ((30, None, "70"), (15, 50.0, "100.0%"))
+        assert (month["all"], month["delivered"]) == ((100, None, "200"), (85, 85.0, "0.0%"))
+
+    def test_a_period_before_the_workspace_is_no_data(self, owner, workspace):
+        Workspace.objects.filter(id=workspace.id).update(created_at=NOON - timedelta(days=3))
+        count(workspace, "status.delivered", 5)
+
+        page = owner.get("/dashboard/?days=7")
+
+        assert metrics(page)["all"] == (5, None, None)
+        assert page.context["volume"].series[0].values == [None, None, None, 0, 0, 0, 5]
+        assert [row.counts is None for row in page.context["rows"]] == [False] * 4 + [True] * 3
+        assert page.content.decode().count("no earlier data") == 5
+
+    def test_a_custom_range_ends_on_its_last_day(self, owner, workspace):
+        for days in (9, 10, 12, 13):
+            count(workspace, "status.sent", 1, days=days)
+        first, last = (NOON.date() - timedelta(days=days) for days in (12, 10))
+
+        page = owner.get(f"/dashboard/?from={first}&to={last}")
+
+        assert metrics(page)["all"] == (2, None, "1")
+        assert len(page.context["rows"]) == 3
+        assert page.context["volume"].running == ""
+
+    def test_an_invalid_period_falls_back_to_the_default(self, owner, workspace):
+        queries = (
+            "", "days=8", "days=nonsense", "days=-7", "days=٧", "from=2026-01-01", "from=2026-13-01&to=2026-13-02",  # noqa: RUF001
+            "from=2026-02-01&to=2026-01-01", "from=2001-01-01&to=2026-01-01", "from=2999-01-01&to=2999-01-02",
+            "from=0001-01-01&to=0001-01-05",
+        )  # fmt: skip
+        pages = {query: owner.get(f"/dashboard/?{query}").context for query in queries}
+        assert [
+            query for query, page in pages.items() if (page["period"].days, page["period"].is_custom) != (14, False)
+        ] == []
+        # Today is marked as running.
+        assert pages[""]["volume"].running == "Today, so far"
+        assert [row.is_running for row in pages[""]["rows"]] == [True] + [False] * 13
+
+
+class TestOutcomes:
+    def test_each_email_is_in_one_series(self, owner, workspace):
+        for key, number in (
+            ("delivered", 1), ("opened", 2), ("clicked", 4), ("sent", 8), ("bounced", 16), ("cancelled", 100),
+            ("scheduled", 100),
+        ):  # fmt: skip
+            count(workspace, f"status.{key}", number)
+
+        chart = owner.get("/dashboard/").context["volume"]
+
+        last = {series.name: series.values[-1] for series in chart.series}
+        assert last == {"Delivered": 7, "Sent": 8, "Bounced": 16}
+
+    def test_rates_are_of_seven_days_with_their_limits(self, owner, workspace, settings):
+        settings.COMPLAINT_WARN_PERCENT = None
+        settings.BOUNCE_WARN_PERCENT = 4
+        for days, sent, bounced, complained in ((0, 10, 0, 1), (6, 1_990, 50, 2), (7, 2_000, 400, 0)):
+            for name, number in (("sent", sent), ("bounced", bounced), ("complained", complained)):
+                count(workspace, f"rated.{name}", number, days=days)
+
+        bounces, complaints = owner.get("/dashboard/?days=7").context["rates"]
+
+        assert (bounces.rate, bounces.limit, bounces.is_above) == ("2.5%", "4%", False)
+        assert bounces.chart.series[0].values[0] == pytest.approx(100 * 450 / 3_990)
+        assert (complaints.rate, complaints.limit, complaints.is_above) == ("0.15%", "0.1%", True)
+
+    def test_a_rate_of_few_emails_is_not_shown(self, owner, workspace):
+        count(workspace, "rated.complained", 1)
+        for more, rate in ((99, ""), (1, "1%")):
+            count(workspace, "rated.sent", more, days=2)
+            page = owner.get("/dashboard/")
+            _bounces, complaints = page.context["rates"]
+            assert (complaints.rate, complaints.is_empty) == (rate, not rate)
+            assert ("Shown from 100 emails in seven days." in page.text) == (not rate)
+
+    def test_a_rate_needs_the_days_before_a_short_period(self, owner, workspace):
+        count(workspace, "rated.sent", 200, days=6)
+        count(workspace, "rated.bounced", 2)
+        today = NOON.date()
+
+        bounces, _complaints = owner.get(f"/dashboard/?from={today}&to={today}").context["rates"]
+
+        assert bounces.chart.series[0].values == [1.0]
+
+
+class TestSelection:
+    def test_shows_only_its_emails(self, owner, workspace):
+        count(workspace, "status.sent", 5)
+        for number, dimension in enumerate(DIMENSIONS, start=1):
+            count(workspace, "status.sent", number, slice_=slice_id(workspace.id, dimension, "x:y"))
+
+        assert metrics(owner.get("/dashboard/"))["all"][0] == 5 + sum(range(1, len(DIMENSIONS) + 1))
+        for number, dimension in enumerate(DIMENSIONS, start=1):
+            page = owner.get("/dashboard/", {"show": f"{dimension}:x:y"})
+            assert metrics(page)["all"][0] == number, dimension
+            assert f'<option value="{dimension}:x:y" selected>x:y</option>' in page.text
+        # An invalid selection shows all.
+        for show in ("tag:", "tag", "nonsense:x", f"tag:{'x' * 256}", ":"):
+            page = owner.get("/dashboard/", {"show": show})
+            assert (page.context["selection"].value, metrics(page)["all"]) == (
+                "",
+                metrics(owner.get("/dashboard/"))["all"],
+            ), show
+
+    def test_offers_domains_templates_and_tags(self, owner, workspace, bob):
+        Domain.objects.create(workspace=workspace, name="alice.example")
+        receipt = make_template(workspace, "Receipt", "s", "h")
+        make_email(bob.workspace, tags=["foreign"])
+
+        groups = owner.get("/dashboard/").context["selection"].groups
+
+        assert [group.options for group in groups] == [
+            [("domain:alice.example", "alice.example")], [(f"template:{receipt.id}", "Receipt")], [("tag:shop", "shop")]
+        ]  # fmt: skip
+
+    def test_is_read_in_one_query_for_any_number_of_emails(self, owner, workspace):
+        shop = slice_id(workspace.id, Dimension.TAG, "shop")
+        for days in range(30):
+            make_email(workspace, tags=["shop"])
+            count(workspace, "status.sent", 1, days=days, slice_=shop)
+
+        with CaptureQueriesContext(connection) as queries:
+            page = owner.get("/dashboard/?days=90&show=tag:shop")
+
+        # The queue statistics are cached for a second, so the number of all queries varies.
+        reading = [query["sql"] for query in queries if "requested" in query["sql"]]
+        # The version of the page, the metrics, and the health.
+        assert [shop.hex in sql.replace("-", "") for sql in reading] == [False, True, False]
+        assert sum("emails_email" in query["sql"] for query in queries) <= 4
+        assert metrics(page)["all"][0] == 30
+
+
+class TestHealth:
+    @pytest.fixture(autouse=True)
+    def _direct(self, settings):
+        settings.DELIVERY_TRANSPORT = "direct"
+
+    def test_of_a_trial_needs_no_dns_records(self, owner, workspace, settings):
+        settings.DELIVERY_TRANSPORT = "inbox"
+        Domain.objects.create(workspace=workspace, name="b.example")
+
+        health = self.health(owner)
+
+        assert list(health) == ["Bounce rate", "Complaint rate", "DNS records"]
+        assert health["DNS records"] == ("neutral", "not needed", "All emails stay in the built-in inbox.")
+
+    def health(self, owner) -> dict[str, tuple[str, str, str]]:
+        return {item.title: (item.tone, item.value, item.advice) for item in owner.get("/dashboard/").context["health"]}
+
+    def test_compares_the_rates_with_their_limits(self, owner, workspace):
+        count(workspace, "rated.sent", 1000, days=6)
+        count(workspace, "rated.complained", 500, days=7)
+        for more, tone, shown in (
+            (10, "success", "1% (limit 5%)"),
+            (20, "warning", "3% (limit 5%)"),
+            (21, "danger", "5.1% (limit 5%)"),
+        ):
+            count(workspace, "rated.bounced", more)
+            health = self.health(owner)
+            assert health["Bounce rate"][:2] == (tone, shown)
+            assert bool(health["Bounce rate"][2]) == (tone != "success")
+            assert health["Complaint rate"] == ("success", "0% (limit 0.1%)", "")
+        assert "Rates of the last 7 days, without emails to the simulator." in owner.get("/dashboard/").text
+
+    def test_without_emails_has_no_data(self, owner, workspace):
+        health = self.health(owner)
+
+        assert health["Bounce rate"] == ("neutral", "no data", "")
+        assert health["Domain"][1] == "none"
+
+    def test_names_the_weakest_dmarc_policy(self, owner, workspace):
+        strong = RecordCheck(RecordStatus.VALID, found="v=DMARC1; p=reject")
+        domains = [
+            Domain.objects.create(workspace=workspace, name=name, status="verified", verified_at=NOON)
+            for name in ("a.example", "b.example")
+        ]
+        for verdict, policy, expected in (
+            ("absent", None, ("warning", "no policy")),
+            ("wrong", "v=DMARC1; p=reject", ("warning", "no policy")),
+            ("right", "v=DMARC1; p=none; rua=mailto:a@b.example", ("neutral", "none")),
+            ("right", "v=DMARC1;p = Quarantine", ("success", "quarantine")),
+            ("right", "v=DMARC1; sp=none; p=reject", ("success", "reject")),
+        ):
+            for domain, dmarc in zip(domains, (strong, RecordCheck(RecordStatus(verdict), found=policy)), strict=True):
+                domain.findings = to_json(
+                    VerificationResult({}, spf=strong, dmarc=dmarc, return_path=strong, mail=strong)
+                )
+                domain.save()
+            assert self.health(owner)["DMARC"][:2] == expected, (verdict, policy)
+
+    def test_names_a_domain_that_is_not_verified(self, owner, workspace):
+        Domain.objects.create(workspace=workspace, name="a.example", status="verified", verified_at=NOON)
+        Domain.objects.create(workspace=workspace, name="b.example")
+
+        assert self.health(owner)["b.example"][:2] == ("warning", "not verified")

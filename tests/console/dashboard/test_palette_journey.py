@@ -1,0 +1,52 @@
+"""The command palette in Chromium."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.conftest import make_account
+from tests.console.dashboard.axe import violations
+from tests.console.dashboard.browser import sign_in
+from tests.console.dashboard.conftest import make_email
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_an_owner_finds_everything_with_the_keyboard(visit):
+    account = make_account("alice", plan="pro")
+    email = make_email(account.workspace, subject="Your receipt")
+    sign_in(visit, account.owner.email)
+    page = visit.go("/dashboard/domains/")
+    palette = page.locator("#palette")
+    expect(palette).to_be_hidden()
+
+    page.keyboard.press("Control+k")
+    expect(palette.get_by_role("option", name="Overview")).to_be_visible()
+    assert not violations(page)
+    visit.keep_screenshot("palette")
+    page.keyboard.type("webh")
+    expect(palette.get_by_role("option").nth(1)).to_have_text("webhookWebhooks")
+    page.keyboard.press("ArrowDown")
+    expect(palette.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{visit.base_url}/dashboard/webhooks/")
+    # Scripts have run.
+    page.wait_for_load_state()
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ada@example.com")
+    expect(palette.get_by_role("option").first).to_have_text("personada@example.com")
+    page.keyboard.press("Enter")
+    expect(page.locator(".pr-hero h2")).to_have_text("ada@example.com")
+    assert not violations(page)
+
+    page.wait_for_load_state()
+    page.get_by_role("link", name="Go to").click()
+    page.keyboard.type(email.id)
+    # Enter waits for the answer to the whole text.
+    page.keyboard.press("Enter")
+    expect(page.locator(".pr-hero h2")).to_have_text("Your receipt")
+    page.wait_for_load_state()
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Escape")
+    expect(palette).to_be_hidden()
+    assert not visit.complaints

@@ -1,0 +1,36 @@
+"""Outages of the database during a test, whose own connection is not in a transaction."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+
+from core.lib.sql import run
+
+
+def open_connection() -> "psycopg.Connection[Any]":
+    """Open another connection to the database of the test, in a transaction."""
+    return psycopg.connect(**{**connection.get_connection_params(), "cursor_factory": psycopg.Cursor})
+
+
+def end_connection(backend_pid: int) -> None:
+    """Terminate a connection, as a restart of the server does."""
+    with open_connection() as other:
+        other.execute("SELECT pg_terminate_backend(%s, 30000)", [backend_pid])
+
+
+def lose_connection(_: str = "") -> None:
+    """Terminate the connection of this thread; in place of a failpoint, it gets its name."""
+    ((backend_pid,),) = run("SELECT pg_backend_pid()")
+    end_connection(backend_pid)
+
+
+@contextmanager
+def expect_outage() -> Iterator[None]:
+    """Expect that a block loses its connection to the database, and open another one, as processors do."""
+    with pytest.raises(OperationalError):
+        yield
+    connection.close()

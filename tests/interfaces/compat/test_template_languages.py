@@ -1,0 +1,142 @@
+"""Templates in the languages of Postmark and SendGrid: translated when they are created, or refused by name."""
+
+import time
+
+import pytest
+
+from emails.models import Email
+from emails.rendered_content import render_email
+from interfaces.compat.postmark.templates import translate_sections
+from interfaces.compat.sendgrid.template_language import translate
+from tests.interfaces.compat.conftest import Dialect
+from tests.interfaces.compat.test_postmark import error
+from tests.interfaces.compat.test_sendgrid import mail as sendgrid_mail
+from tests.rows import each
+
+pytestmark = pytest.mark.django_db
+
+# The examples of Postmark's documentation.
+MODEL = {
+    "company_name": "ACME",
+    "person": {"first_name": "Andrew", "address": {"city": "Rome"}},
+    "employees": [{"name": "Wile", "tags": ["a"]}, {"name": "Road", "tags": []}],
+    "tags": ["x", "y"],
+    "is_new": True,
+    "none": None,
+}
+
+
+def postmark_text(postmark: Dialect, source: str) -> str:
+    body = postmark.post("/templates", {"Name": "T", "Alias": "t", "Subject": "S", "TextBody": source})
+    assert body.status_code == 200, body.content
+    message = {"From": "hi@alice.example", "To": "ada@example.com", "TemplateAlias": "t", "TemplateModel": MODEL}
+    assert postmark.post("/email/withTemplate", message).json()["ErrorCode"] == 0
+    return render_email(Email.objects.get()).text
+
+
+@each(
+    ("source", "text"),
+    [
+        ("{{#person}}Hello {{first_name}}{{/person}}", "Hello Andrew"),
+        ("{{#person}}{{#address}}{{city}} {{../first_name}} {{../../company_name}}{{/address}}{{/person}}",
+         "Rome Andrew ACME"),
+        ("{{#person.address}}{{city}}{{/person.address}}", "Rome"),
+        ("{{#each employees}}{{name}} of {{../company_name}}; {{/each}}", "Wile of ACME; Road of ACME; "),
+        ("{{#each employees}}{{#each tags}}{{.}}{{/each}}{{^tags}}none{{/tags}}{{/each}}", "anone"),
+        ("{{#each tags}}{{ . }},{{{.}}} {{/each}}", "x,x y,y "),
+        ("{{#is_new}}New: {{company_name}}{{/is_new}}{{^is_new}}Old{{/is_new}}", "New: ACME"),
+        ("{{^ none }}Nothing{{/ none }}{{#none}}Something{{/none}}", "Nothing"),
+        ("{{# person }}{{^middle_name}}No{{/middle_name}}{{/ person }}", "No"),
+        (r"\{{#person}} {{#if is_new}}yes{{/if}}", "{{#person}} yes"),
+    ],
+)  # fmt: skip
+def test_sections_of_postmark(postmark, source, text):
+    assert postmark_text(postmark, source) == text
+
+
+def test_sections_of_postmark_in_a_bulk_request_and_in_a_validation(postmark):
+    content = {"Subject": "S", "TextBody": "{{#person}}{{first_name}}{{/person}}"}
+    messages = [{"To": "ada@example.com", "TemplateModel": MODEL}]
+    assert (
+        postmark.post("/email/bulk", {"From": "hi@alice.example", **content, "Messages": messages}).status_code == 200
+    )
+    assert render_email(Email.objects.get()).text == "Andrew"
+    validated = postmark.post("/templates/validate", {**content, "TestRenderModel": MODEL}).json()
+    assert (validated["AllContentIsValid"], validated["TextBody"]["RenderedContent"]) == (True, "Andrew")
+
+
+@each("source", ["{{#a}}{{/b}}", "{{#a}}", "{{/a}}", "{{#a}}{{#b}}{{/a}}{{/b}}", "{{^a}}{{/each}}"])
+def test_sections_that_do_not_match_are_a_syntax_error(postmark, source):
+    body = {"Name": "T", "Subject": "S", "TextBody": source}
+    assert error(postmark.post("/templates", body)) == (422, 1122)
+
+
+@each(
+    "change",
+    [{"TemplateType": "Layout"}, {"LayoutTemplate": "basic"}, {"HtmlBody": "<b>{{{ @content }}}</b>"}],
+)
+def test_layouts_are_refused_by_name(postmark, change):
+    refused = postmark.post("/templates", {"Name": "T", "Subject": "S", "HtmlBody": "Hi", **change})
+    assert error(refused) == (501, 501)
+    assert "ayout" in refused.json()["Message"]
+
+
+def sendgrid_text(sendgrid: Dialect, source: str) -> str:
+    template = sendgrid.post("/v3/templates", {"name": "T", "generation": "dynamic"}).json()["id"]
+    version = {"subject": "S", "plain_content": source}
+    created = sendgrid.post(f"/v3/templates/{template}/versions", version)
+    assert created.status_code == 201, created.content
+    to = {"to": [{"email": "ada@example.com"}], "dynamic_template_data": MODEL | {"score": 7, "code": "A1"}}
+    sent = sendgrid.post("/v3/mail/send", sendgrid_mail(personalizations=[to], template_id=template, content=None))
+    assert sent.status_code == 202, sent.content
+    return render_email(Email.objects.get()).text
+
+
+@each(
+    ("source", "text"),
+    [
+        ('{{#equals code "A1"}}yes{{else}}no{{/equals}}', "yes"),
+        ("{{#notEquals code company_name}}yes{{/notEquals}}", "yes"),
+        ("{{#greaterThan score 5}}high{{else}}low{{/greaterThan}}", "high"),
+        ("{{#lessThan score 5}}low{{else}}high{{/lessThan}}", "high"),
+        ("{{#and is_new none}}both{{else}}not both{{/and}}", "not both"),
+        ("{{#or is_new none}}one{{/or}}", "one"),
+        ("{{#if none}}1{{else if is_new}}2{{else}}3{{/if}}", "2"),
+        ("{{#each employees}}{{this.name}} {{../company_name}} {{@root.code}};{{/each}}", "Wile ACME A1;Road ACME A1;"),
+        ('{{insert person.first_name "default=Customer"}} {{ insert nobody "default=Customer" }}', "Andrew Customer"),
+        ("{{insert code}}", "A1"),
+        ('{{! a note (of mine) }}{{nobody|"(none at all)"}}', "(none at all)"),
+        ("{{#with person}}{{first_name}}{{/with}}", "Andrew"),
+    ],
+)  # fmt: skip
+def test_helpers_of_sendgrid(sendgrid, source, text):
+    assert sendgrid_text(sendgrid, source) == text
+
+
+@each(
+    ("source", "name"),
+    [
+        ('\n{{formatDate timeStamp "MMMM DD, YYYY"}}', "formatDate"),
+        ("\n{{length employees}}", "length"),
+        ("\n{{#greaterThan (length employees) 2}}x{{/greaterThan}}", "length"),
+        ("\n{{#if (upper code)}}x{{/if}}", "upper"),
+    ],
+)
+def test_helpers_without_an_equivalent_are_refused_by_name(sendgrid, source, name):
+    template = sendgrid.post("/v3/templates", {"name": "T", "generation": "dynamic"}).json()["id"]
+    refused = sendgrid.post(f"/v3/templates/{template}/versions", {"subject": "S", "html_content": source})
+    (entry,) = refused.json()["errors"]
+    assert (refused.status_code, entry["field"]) == (400, "html_content")
+    assert entry["message"].startswith(f"Line 2: {name} is not supported here. ")
+
+
+@each(
+    "unit",
+    ["{{", "{{#", "{{#a}}", "{{^a ", "{{/a}}", "{{ ", "{{{ pm:unsubscribe ", "=", "{{insert a ", "{{#a (", "<% "],
+)
+def test_a_hostile_megabyte_is_translated_in_linear_time(unit):
+    source = unit * (1024 * 1024 // len(unit))
+    started = time.thread_time()
+    translate_sections(source)
+    translate(source, field="html_content")
+    assert time.thread_time() - started < 3

@@ -1,0 +1,83 @@
+"""The submission server over real SMTP: one email for each 250, with the content of the message."""
+
+import asyncio
+import smtplib
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from emails.models import Email, Recipient
+from interfaces.submission import metrics
+from interfaces.submission.metrics import read_reply_counts
+from tests.conftest import make_key
+from tests.interfaces.submission.fixtures import MESSAGE, begin_message, run_submission
+from tests.stack.stack import wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_replies_are_counted_for_the_metrics_of_web(workspace, settings, monkeypatch):
+    def count(command: str, code: str) -> int:
+        return dict(read_reply_counts()).get((command, code), 0)
+
+    monkeypatch.setattr("interfaces.submission.metrics.SAVE_SECONDS", 0.05)
+    metrics.replies.clear()
+    with run_submission(settings, key=make_key(workspace)) as port:
+        port.submit()
+        port.submit(MESSAGE, "root")
+        wait_for(lambda: (count("DATA", "250"), count("RCPT", "553")) == (1, 1), seconds=30, what="replies are saved")
+    body = Client().get("/metrics").content.decode()
+    assert 'postrider_submission_replies_total{code="553",command="RCPT"} 1.0' in body
+
+
+def test_the_use_of_shares_is_in_the_metrics_of_web(workspace, settings, monkeypatch):
+    monkeypatch.setattr("core.counters.smtp_usage.SAVE_SECONDS", 1.0)
+    settings.SUBMISSION_SESSIONS = 4
+    with run_submission(settings, key=make_key(workspace)) as port, port.client() as client:
+        with pytest.raises(smtplib.SMTPException), port.client(), port.client():
+            pass
+        begin_message(client)
+        client.send(b"x" * 20_000 + b"\r\n" + b"x" * 20_000)
+        names = (
+            "session_seconds_total",
+            "receiving_byte_seconds_total",
+            'refused_total{server="submission",share="address"}',
+        )
+        wait_for(lambda: all(name in metrics_page() for name in names), seconds=30, what="the use is saved")
+        client.close()
+
+
+def metrics_page() -> str:
+    return Client().get("/metrics").content.decode()
+
+
+def test_replies_are_counted_later_while_the_database_does_not_respond(transactional_db):
+    async def refuse(step):
+        raise OperationalError("down")
+
+    async def run(step):
+        await asyncio.get_running_loop().run_in_executor(None, step_with_own_connection, step)
+
+    metrics.replies.clear()
+    metrics.count_reply("AUTH", "535 5.7.8 Invalid")
+    before = dict(read_reply_counts()).get(("AUTH", "535"), 0)
+    asyncio.run(metrics.replies.save(refuse))
+    asyncio.run(metrics.replies.save(run))
+    asyncio.run(metrics.replies.save(run))
+    assert dict(read_reply_counts())["AUTH", "535"] == before + 1
+
+
+def step_with_own_connection(step):
+    step()
+    connection.close()
+
+
+def test_a_message_becomes_an_email(port):
+    code, text = port.submit()
+    email = Email.objects.get()
+    assert (code, text) == (250, f"2.0.0 Accepted as {email.id}")
+    assert (email.sender, email.to, email.subject) == ("Alice <hi@alice.example>", ["ada@example.com"], "Hello")
+    assert (email.content.text, email.content.html) == ("Hello Ada\n", "")
+    assert (email.entrance, email.status) == ("smtp", "queued")
+    assert list(Recipient.objects.values_list("address", flat=True)) == ["ada@example.com"]

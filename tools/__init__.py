@@ -1,0 +1,1 @@
+"""The launcher behind bin/, and the benchmarks; no part of the service."""

@@ -1,0 +1,31 @@
+"""Management commands that the launcher runs to completion."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from tools.embedded.errors import CannotStart
+from tools.embedded.locations import REPOSITORY
+from tools.embedded.processes.processes import signal_on_parent_exit
+
+
+def run_command(*arguments: str, environment: Mapping[str, str], failure: str) -> str:
+    """Run `manage.py ARGUMENTS` and return its output.
+
+    Raises CannotStart when it fails; the message is `failure` and the last lines of the command's output.
+    """
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=dict(environment),
+        cwd=REPOSITORY,
+        preexec_fn=signal_on_parent_exit(signal.SIGTERM),
+    )
+    if done.returncode == 0:
+        return done.stdout
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    raise CannotStart("\n".join([failure, *lines[-15:]]))

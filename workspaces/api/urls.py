@@ -1,4 +1,0 @@
-from api.routing import fixed_path
-from workspaces.api.views import MeView
-
-urlpatterns = [fixed_path("me", MeView.as_view(), name="me")]
