@@ -178,7 +178,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
     # Before unfold, whose templates it overrides.
-    "dashboard",
+    "console.dashboard",
     # Not unfold's default config, which would replace config.staff.StaffSite.
     "unfold.apps.BasicAppConfig",
     "django.contrib.auth",

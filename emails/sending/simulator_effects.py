@@ -13,7 +13,10 @@ HITS = ("opened", "clicked")
 
 
 def apply_simulator_effects(results: Sequence[SendResult]) -> None:
-    """Record the follow-up events of simulated outcomes (core.delivery.transports.simulator) in one transaction."""
+    """Record the follow-up events of simulated outcomes in the caller's transaction.
+
+    See core.delivery.transports.simulator.
+    """
     hits = list(_hits(results))
     reports = list(_reports(results))
     if hits:

@@ -30,8 +30,8 @@ from tests.stack.stack import REPOSITORY
 # Packages that read messages, replies of hosts, DNS records, and requests without a key. The HTML of emails has its
 # own hostile tests (tests/core/delivery/message/test_html_hostile.py).
 PACKAGES = (
-    "receiving", "inbound", "lib", "submission", "tracking", "core.delivery.bounces", "core.delivery.message.text",
-    "core.delivery.transports", "domains.record_checks",
+    "receiving", "interfaces.inbound", "interfaces.submission", "interfaces.tracking", "core.lib",
+    "core.delivery.bounces", "core.delivery.message.text", "core.delivery.transports", "domains.record_checks",
 )  # fmt: skip
 # Used only with match or fullmatch: a search would begin anew at each character.
 ANCHORED = {
