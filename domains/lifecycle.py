@@ -1,10 +1,11 @@
 """The domain lifecycle: the status after a check and the time of the next one, as two tables (docs/decisions/0039)."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
+from typing import Any
 
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
@@ -21,6 +22,21 @@ class VerificationOutcome(Enum):
     PASSED = "passed"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class CheckedDomain:
+    """A domain whose check is being recorded: its locked row before, and the results of its records.
+
+    number: the number of the check.
+    changes: the new values of the row, "status" among them.
+    """
+
+    domain: Domain
+    number: int
+    result: VerificationResult
+    changes: Mapping[str, Any]
+    now: datetime
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from domains.record_checks.results import (
     ReceivingCheck,
     RecordCheck,
     RecordStatus,
+    VerificationResult,
     from_json,
-    host_from_json,
-    receiving_from_json,
 )
 from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
 from domains.signing_identities import return_path_name
@@ -80,7 +79,7 @@ def find_receiving_error(receiving: ReceivingDomain) -> str | None:
 
 
 def _domain_records(domain: Domain) -> list[DnsRecord]:
-    result = from_json(domain.findings, domain.finding_codes)
+    result = from_json(VerificationResult, domain.findings, domain.finding_codes)
     keys = sorted(domain.dkim_keys.all(), key=lambda key: (key.created_at, key.id))
     dkim = [_dkim(domain, key, select_signing_key(keys)) for key in keys]
     records = [*dkim, _spf(domain), _dmarc(domain), _return_path(domain)]
@@ -92,7 +91,7 @@ def _domain_records(domain: Domain) -> list[DnsRecord]:
 
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
     """Return the problems found by the last check that no record of the list can fix."""
-    result = from_json(domain.findings, domain.finding_codes)
+    result = from_json(VerificationResult, domain.findings, domain.finding_codes)
     receiving = _receiving_check(domain.receiving) if domain.receiving else None
     # The MX of a receiving domain has a record of its own.
     error = result.mail.error if result and not receiving else None
@@ -174,7 +173,7 @@ def _return_path(domain: Domain) -> DnsRecord:
 
 
 def _host_check(host: TrackingHost) -> HostCheck | None:
-    return host_from_json(host.findings, host.finding_codes)
+    return from_json(HostCheck, host.findings, host.finding_codes)
 
 
 def _tracking_records(domain: Domain) -> list[DnsRecord]:
@@ -196,7 +195,7 @@ def _tracking_records(domain: Domain) -> list[DnsRecord]:
 
 
 def _receiving_check(receiving: ReceivingDomain) -> ReceivingCheck | None:
-    return receiving_from_json(receiving.findings, receiving.finding_codes)
+    return from_json(ReceivingCheck, receiving.findings, receiving.finding_codes)
 
 
 def _receiving_records(domain: Domain) -> list[DnsRecord]:

@@ -16,10 +16,11 @@ from core.lib.keyring import key_named
 from core.lib.sql import run
 from core.workspaces.audit import AuditAction, record_action
 from domains.errors import TrackingHostTaken, TrackingUnavailable
+from domains.lifecycle import CheckedDomain
 from domains.models import SENDING_STATUSES, Domain, TrackingHost
 from domains.names import InvalidDomainName, organizational_domain, to_a_label
 from domains.record_checks.expected_host import PROOF_PATH, ExpectedHost
-from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, host_to_json
+from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, findings_of
 
 HostStatus = TrackingHost.HostStatus
 
@@ -106,17 +107,15 @@ def expected_host(domain: Domain) -> ExpectedHost | None:
     )
 
 
-def record_host_check(domain: Domain, check: HostCheck, *, status: str) -> None:
-    """Record the check of a tracking host, in the transaction of its domain's check; nothing if it has ended since.
-
-    status: that of the domain after the check.
-    """
+def record_host_check(checked: CheckedDomain, check: HostCheck) -> None:
+    """Record the check of a tracking host, in the transaction of its domain's check; nothing if it has ended since."""
+    domain = checked.domain
     host = TrackingHost.objects.select_for_update(no_key=True).filter(id=check.host_id, domain=domain).first()
     if host is None:
         return
     try:
         with transaction.atomic():
-            _save_check(host, replace(check, owner=_check_owner(host, domain, status)))
+            _save_check(host, replace(check, owner=_check_owner(host, domain, checked.changes["status"])))
     except IntegrityError:
         # Another workspace has proven the name at the same time.
         _save_check(host, replace(check, owner=_taken(host)))
@@ -172,8 +171,7 @@ def _taken(host: TrackingHost) -> RecordCheck:
 def _save_check(host: TrackingHost, check: HostCheck) -> None:
     TrackingHost.objects.filter(id=host.id).update(
         status=next_status(host, check),
-        findings=host_to_json(check),
-        finding_codes=[message.to_json() for message in check.messages()],
+        **findings_of(check),
         seen_at=_seen_at(host, check.name),
         proven_at=host.proven_at or (Now() if next_status(host, check) is HostStatus.ACTIVE else None),
     )

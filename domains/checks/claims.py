@@ -3,7 +3,7 @@
 Checks are numbered: a result that arrives after a newer one was recorded changes nothing.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +20,14 @@ from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.models import Workspace
-from domains.lifecycle import OLD_KEY_RETENTION, VerificationOutcome, decide_outcome, next_interval, next_status
+from domains.lifecycle import (
+    OLD_KEY_RETENTION,
+    CheckedDomain,
+    VerificationOutcome,
+    decide_outcome,
+    next_interval,
+    next_status,
+)
 from domains.models import SENDING_STATUSES, Domain, ReceivingDomain, TrackingHost
 from domains.plan_limit import may_become_verified
 from domains.receiving.services import record_receiving_check
@@ -30,7 +37,7 @@ from domains.record_checks.results import (
     RecordCheck,
     RecordStatus,
     VerificationResult,
-    to_json,
+    findings_of,
 )
 from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
@@ -98,15 +105,10 @@ def make_due(claims: Collection[CheckClaim]) -> None:
 
 
 @transaction.atomic
-def record_check(
-    claim: CheckClaim,
-    result: VerificationResult,
-    host_check: HostCheck | None = None,
-    receiving_check: ReceivingCheck | None = None,
-) -> None:
-    """Record the result of a check; nothing if the domain is deleted or a newer check is recorded.
+def record_check(claim: CheckClaim, result: VerificationResult, *others: HostCheck | ReceivingCheck) -> None:
+    """Record the results of a check; nothing if the domain is deleted or a newer check is recorded.
 
-    host_check, receiving_check: those of its tracking host and its MX records, if it has them.
+    others: the results for its tracking host and its MX records, if it has them.
     """
     workspace = _lock_workspace(claim)
     older = Domain.objects.filter(id=claim.domain_id, checks_recorded__lt=claim.number)
@@ -114,29 +116,10 @@ def record_check(
     if domain is None:
         return
     _record_keys(domain, result)
-    changes = _changes(domain, decide_outcome(result), domain.clock)
-    if changes["verified_at"] != domain.verified_at and workspace and not may_become_verified(domain, workspace):
-        # It stays as it is, until another domain is deleted or the plan is changed.
-        changes |= {"status": domain.status, "verified_at": domain.verified_at}
-    if changes["verified_at"] != domain.verified_at:
-        record_action(domain.workspace, AuditAction.DOMAIN_VERIFIED, about=domain.name)
-    if domain.checks_begun > claim.number:
-        # A newer check is due or running; its result ends the request and sets the next due time.
-        changes |= {"check_due_at": domain.check_due_at, "checking_until": domain.checking_until}
-    Domain.objects.filter(id=domain.id).update(
-        checks_recorded=claim.number,
-        last_checked_at=Now(),
-        findings=to_json(result),
-        finding_codes=[message.to_json() for message in result.messages()],
-        **({} if result.spf.status is RecordStatus.UNKNOWN else {"spf_passing": escape_controls(result.spf.passing)}),
-        return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
-        **changes,
-    )
-    if host_check:
-        record_host_check(domain, host_check, status=changes["status"])
-    if receiving_check:
-        record_receiving_check(domain, receiving_check, result, domain.clock)
-    _record_transition(domain, changes["status"])
+    changes = _changes(domain, result, domain.clock, workspace)
+    checked = CheckedDomain(domain, claim.number, result, changes, domain.clock)
+    for check in (result, *others):
+        RECORDERS[type(check)](checked, check)
     failpoint("domains.before_record_commit")
 
 
@@ -149,6 +132,32 @@ def _lock_workspace(claim: CheckClaim) -> Workspace | None:
     return Workspace.objects.select_for_update(no_key=True).filter(id__in=unverified.values("workspace_id")).first()
 
 
+def _record_domain(checked: CheckedDomain, result: VerificationResult) -> None:
+    domain, changes = checked.domain, dict(checked.changes)
+    if changes["verified_at"] != domain.verified_at:
+        record_action(domain.workspace, AuditAction.DOMAIN_VERIFIED, about=domain.name)
+    if domain.checks_begun > checked.number:
+        # A newer check is due or running; its result ends the request and sets the next due time.
+        changes |= {"check_due_at": domain.check_due_at, "checking_until": domain.checking_until}
+    Domain.objects.filter(id=domain.id).update(
+        checks_recorded=checked.number,
+        last_checked_at=Now(),
+        **findings_of(result),
+        **({} if result.spf.status is RecordStatus.UNKNOWN else {"spf_passing": escape_controls(result.spf.passing)}),
+        return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
+        **changes,
+    )
+    _record_transition(domain, changes["status"])
+
+
+# A row for each subject of a check: the domain, its tracking host, its MX records.
+RECORDERS: dict[type, Callable[[CheckedDomain, Any], None]] = {
+    VerificationResult: _record_domain,
+    HostCheck: record_host_check,
+    ReceivingCheck: record_receiving_check,
+}
+
+
 def _record_transition(domain: Domain, status: str) -> None:
     """Add an event if the domain can send again, or has failed."""
     payload = {"domainId": domain.id, "name": domain.name, "status": status}
@@ -158,8 +167,12 @@ def _record_transition(domain: Domain, status: str) -> None:
         record_events([NewEvent(EventKind.DOMAIN_FAILED, workspace_id=domain.workspace_id, details=payload)])
 
 
-def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dict[str, Any]:
-    """Return the status, the absences and the time of the next check, as the result of the newest check."""
+def _changes(domain: Domain, result: VerificationResult, now: datetime, workspace: Workspace | None) -> dict[str, Any]:
+    """Return the status, the absences and the time of the next check, as the result of the newest check.
+
+    workspace: locked, of a domain that was never verified.
+    """
+    outcome = decide_outcome(result)
     missing_since, absences = {
         VerificationOutcome.PASSED: (None, 0),
         VerificationOutcome.FAILED: (domain.missing_since or now, min(domain.absences + 1, 1000)),
@@ -174,6 +187,9 @@ def _changes(domain: Domain, outcome: VerificationOutcome, now: datetime) -> dic
     )
     interval = next_interval(status, outcome, watched_for=now - domain.watched_since, is_waiting=is_waiting)
     is_newly_verified = status is Domain.DomainStatus.VERIFIED and before not in SENDING_STATUSES
+    if is_newly_verified and workspace and not may_become_verified(domain, workspace):
+        # It stays as it is, until another domain is deleted or the plan is changed.
+        status, is_newly_verified = before, False
     return {
         "status": status,
         "missing_since": missing_since,

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 
@@ -21,7 +22,6 @@ from domains.record_checks.check_all import ExpectedRecords, check_domain_record
 from domains.record_checks.dns_cache import ANSWER_SECONDS
 from domains.record_checks.expected_host import ExpectedHost
 from domains.record_checks.receiving import ExpectedMx, check_receiving
-from domains.record_checks.results import HostCheck, ReceivingCheck, VerificationResult
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.record_checks.tracking_host import check_tracking_host
 from domains.signing_identities import return_path_name
@@ -36,25 +36,31 @@ TRY_SECONDS = 1.5
 # A request waits at most five seconds for its domain check, also without Redis.
 FALLBACK_SECONDS = 2.0
 
+Expected = ExpectedRecords | ExpectedHost | ExpectedMx
+
 
 @dataclass(frozen=True)
 class DomainCheckJob:
-    """A claimed check, the records that the domain should have published, its tracking host and MX, if it has them."""
+    """A claimed check. expected: of the domain, and of its tracking host and MX records, if it has them."""
 
     claim: CheckClaim
-    expected: ExpectedRecords
-    host: ExpectedHost | None
-    mx: ExpectedMx | None = None
+    expected: tuple[Expected, ...]
 
 
 @dataclass(frozen=True)
 class DomainCheckResult:
-    """The result of a claimed check; None if the check crashed: the domain is due again after five minutes."""
+    """The results of a claimed check; none if the check crashed: the domain is due again after five minutes."""
 
     claim: CheckClaim
-    result: VerificationResult | None
-    host_check: HostCheck | None = None
-    receiving_check: ReceivingCheck | None = None
+    results: tuple[Any, ...]
+
+
+# A row for each subject of a check: the domain, its tracking host, its MX records.
+CHECKS: dict[type, Callable[[Any, Resolver], Awaitable[Any]]] = {
+    ExpectedRecords: check_domain_records,
+    ExpectedHost: check_tracking_host,
+    ExpectedMx: check_receiving,
+}
 
 
 class DomainCheckQueueWork:
@@ -77,19 +83,17 @@ class DomainCheckQueueWork:
 
     async def perform(self, job: DomainCheckJob, lease: Lease) -> DomainCheckResult:
         resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=ANSWER_SECONDS, try_seconds=TRY_SECONDS)
-        result, host_check, receiving_check = await asyncio.gather(
-            check_domain_records(job.expected, resolver), _check_host(job.host, resolver), _check_mx(job.mx, resolver)
-        )
-        return DomainCheckResult(job.claim, result, host_check, receiving_check)
+        results = await asyncio.gather(*(CHECKS[type(expected)](expected, resolver) for expected in job.expected))
+        return DomainCheckResult(job.claim, tuple(results))
 
     def crash_result(self, job: DomainCheckJob, error: BaseException) -> DomainCheckResult:
         log.error("a domain check failed", extra={"data": {"domain": job.claim.domain_id}}, exc_info=error)
-        return DomainCheckResult(job.claim, None)
+        return DomainCheckResult(job.claim, ())
 
     def record(self, results: Sequence[DomainCheckResult]) -> None:
         for check in results:
-            if check.result:
-                record_check(check.claim, check.result, check.host_check, check.receiving_check)
+            if check.results:
+                record_check(check.claim, *check.results)
 
     def renew(self, claims: Collection[CheckClaim]) -> Collection[CheckClaim]:
         """Renew nothing: a check takes 5 seconds, or 14 with a tracking host, and its claim is valid for 5 minutes."""
@@ -99,19 +103,12 @@ class DomainCheckQueueWork:
 def _load_jobs(claims: Sequence[CheckClaim]) -> list[DomainCheckJob]:
     rows = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
     domains = rows.in_bulk([claim.domain_id for claim in claims])
-    return [
-        DomainCheckJob(claim, expected_records(domain), expected_host(domain), expected_mx(domain))
-        for claim in claims
-        if (domain := domains.get(claim.domain_id))
-    ]
+    return [DomainCheckJob(claim, _expected(domain)) for claim in claims if (domain := domains.get(claim.domain_id))]
 
 
-async def _check_host(host: ExpectedHost | None, resolver: Resolver) -> HostCheck | None:
-    return await check_tracking_host(host, resolver) if host else None
-
-
-async def _check_mx(mx: ExpectedMx | None, resolver: Resolver) -> ReceivingCheck | None:
-    return await check_receiving(mx, resolver) if mx else None
+def _expected(domain: Domain) -> tuple[Expected, ...]:
+    others = (expected_host(domain), expected_mx(domain))
+    return (expected_records(domain), *(other for other in others if other))
 
 
 def expected_records(domain: Domain) -> ExpectedRecords:

@@ -14,11 +14,11 @@ from core.lib.ttl_cache import TTLCache
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.models import Workspace
 from domains.errors import ReceivingDomainTaken, ReceivingUnavailable
-from domains.lifecycle import FAILURE_RULES, MIN_ABSENCES
+from domains.lifecycle import FAILURE_RULES, MIN_ABSENCES, CheckedDomain
 from domains.models import Domain, ReceivingDomain
 from domains.names import InvalidDomainName, organizational_domain, to_a_label
 from domains.record_checks.receiving import ExpectedMx
-from domains.record_checks.results import ReceivingCheck, RecordCheck, RecordStatus, VerificationResult, host_to_json
+from domains.record_checks.results import ReceivingCheck, RecordCheck, RecordStatus, VerificationResult, findings_of
 
 ReceivingStatus = ReceivingDomain.ReceivingStatus
 
@@ -98,19 +98,19 @@ def expected_mx(domain: Domain) -> ExpectedMx | None:
     return ExpectedMx(receiving.id, domain.name, organizational_domain(domain.name), mail_hosts())
 
 
-def record_receiving_check(domain: Domain, check: ReceivingCheck, result: VerificationResult, now: datetime) -> None:
+def record_receiving_check(checked: CheckedDomain, check: ReceivingCheck) -> None:
     """Record the check of a receiving domain, in the transaction of its domain's check.
 
-    result: that of the domain. Only the DKIM record shows that the owner of the name knows the workspace: the MX
-    record is the same for all.
+    Only the DKIM record shows that the owner of the name knows the workspace: the MX record is the same for all.
     """
+    domain, now = checked.domain, checked.now
     rows = ReceivingDomain.objects.select_for_update(no_key=True)
     receiving = rows.filter(id=check.receiving_id, domain=domain).first()
     if receiving is None:
         return
     try:
         with transaction.atomic():
-            _save_check(receiving, replace(check, owner=_check_owner(domain, result)), now)
+            _save_check(receiving, replace(check, owner=_check_owner(domain, checked.result)), now)
     except IntegrityError:
         # Another workspace has proven the name at the same time.
         _save_check(receiving, replace(check, owner=_taken(domain)), now)
@@ -171,7 +171,6 @@ def _save_check(receiving: ReceivingDomain, check: ReceivingCheck, now: datetime
     ReceivingDomain.objects.filter(id=receiving.id).update(
         status=status,
         proven_at=proven_at,
-        findings=host_to_json(check),
-        finding_codes=[message.to_json() for message in check.messages()],
+        **findings_of(check),
         **absences,
     )

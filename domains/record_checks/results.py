@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from core.lib.coded_texts import CodedText, escape_controls, restore_text
 
@@ -100,60 +100,52 @@ class ReceivingCheck:
         return _messages([self.mx, self.owner, self.advice])
 
 
+SubjectCheck = VerificationResult | HostCheck | ReceivingCheck
+CheckT = TypeVar("CheckT", VerificationResult, HostCheck, ReceivingCheck)
+
+
 def _messages(checks: Iterable[RecordCheck]) -> list[CodedText]:
     return [text for check in checks for text in (check.error, check.note) if isinstance(text, CodedText)]
 
 
-def to_json(result: VerificationResult) -> dict[str, Any]:
+def findings_of(check: SubjectCheck) -> dict[str, Any]:
+    """Return the columns of a row with the result of its check, in English, and the codes of its messages."""
+    return {
+        "findings": to_json(check),
+        "finding_codes": [message.to_json() for message in check.messages()],
+    }
+
+
+def to_json(check: SubjectCheck) -> dict[str, Any]:
     """Return the stored form of a result in English, with the status of each check under "verdict"."""
-    checks = {name: _check_to_json(check) for name, check in vars(result).items() if name != "keys"}
-    return {"keys": {selector: _check_to_json(check) for selector, check in result.keys.items()}, **checks}
+    return {name: _to_json(value) for name, value in vars(check).items()}
 
 
 def from_json(
-    stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None
-) -> VerificationResult | None:
-    """Return the result that `to_json` stored; None before the first check.
+    kind: type[CheckT], stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None
+) -> CheckT | None:
+    """Return the result of a kind that `to_json` stored; None before the first check.
 
     messages: the errors and notes with their codes. A text without one was written by an earlier version.
     """
     if not stored:
         return None
     by_text = {message: message for message in map(restore_text, messages or ())}
-    checks = {name: _check_from_json(check, by_text) for name, check in stored.items() if name != "keys"}
-    keys = {selector: _check_from_json(check, by_text) for selector, check in stored["keys"].items()}
-    return VerificationResult(keys=keys, **checks)
+    return kind(**{name: _from_json(value, by_text) for name, value in stored.items()})
 
 
-def host_to_json(check: HostCheck | ReceivingCheck) -> dict[str, Any]:
-    """Return the stored form of the check of a tracking host or a receiving domain."""
-    return {
-        name: _check_to_json(value) if isinstance(value, RecordCheck) else value for name, value in vars(check).items()
-    }
+def _to_json(value: Any) -> Any:
+    if isinstance(value, RecordCheck):
+        return _check_to_json(value)
+    return {name: _check_to_json(check) for name, check in value.items()} if isinstance(value, Mapping) else value
 
 
-def host_from_json(stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None) -> HostCheck | None:
-    """Return the check that `host_to_json` stored; None before the first check."""
-    if not stored:
-        return None
-    by_text = {message: message for message in map(restore_text, messages or ())}
-    values: dict[str, Any] = {
-        name: _check_from_json(value, by_text) if isinstance(value, dict) else value for name, value in stored.items()
-    }
-    return HostCheck(**values)
-
-
-def receiving_from_json(
-    stored: Mapping[str, Any], messages: Iterable[Mapping[str, Any]] | None = None
-) -> ReceivingCheck | None:
-    """Return the check that `host_to_json` stored; None before the first check."""
-    if not stored:
-        return None
-    by_text = {message: message for message in map(restore_text, messages or ())}
-    values: dict[str, Any] = {
-        name: _check_from_json(value, by_text) if isinstance(value, dict) else value for name, value in stored.items()
-    }
-    return ReceivingCheck(**values)
+def _from_json(value: Any, by_text: Mapping[str, str]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("verdict"), str):
+        return _check_from_json(value, by_text)
+    return {selector: _check_from_json(check, by_text) for selector, check in value.items()}
 
 
 def _check_to_json(check: RecordCheck) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def check(domain: Domain, rows, *, dkim: RecordStatus = VALID) -> dict:
     ok = RecordCheck(VALID)
     result = VerificationResult({"pr1": RecordCheck(dkim)}, ok, ok, ok, ok)
     Domain.objects.filter(id=domain.id).update(checks_begun=domain.checks_begun + 1)
-    record_check(CheckClaim(domain.id, domain.checks_begun + 1), result, None, found)
+    record_check(CheckClaim(domain.id, domain.checks_begun + 1), result, found)
     shown = Api(make_key(domain.workspace)).get(f"/domains/{domain.id}").json()
     return {**shown["receiving"], "warnings": [warning["code"] for warning in shown["warnings"]]}
 

@@ -14,7 +14,7 @@ from analytics.outcomes import DayOutcomes, read_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
 from core.workspaces.models import Workspace
 from domains.models import Domain
-from domains.record_checks.results import RecordStatus, from_json
+from domains.record_checks.results import RecordStatus, VerificationResult, from_json
 from domains.services import is_dns_optional
 
 # The limits of large mailbox providers, unless the operator has set others.
@@ -124,7 +124,7 @@ def _dmarc_item(domain: Domain) -> HealthItem:
 
 def _policy(domain: Domain) -> str | None:
     """Return the published DMARC policy: none, quarantine or reject; None without a valid record."""
-    result = from_json(domain.findings)
+    result = from_json(VerificationResult, domain.findings)
     is_valid = result is not None and result.dmarc.status == RecordStatus.VALID
     match = POLICY.search(result.dmarc.found or "") if result and is_valid else None
     return match[1].lower() if match else None

@@ -11,7 +11,6 @@ from domains.record_checks.results import (
     RecordCheck,
     RecordStatus,
     VerificationResult,
-    host_to_json,
     to_json,
 )
 from domains.records import list_records
@@ -199,7 +198,7 @@ def test_the_zone_file_permits_the_certificate_of_the_links(owner, domain, setti
     settings.TRACKING_HOST, settings.TRACKING_CA = "mail.service.example", "letsencrypt.org"
     refused = RecordCheck(RecordStatus.INVALID, found='0 issue "other.example"')
     check = HostCheck("", refused, refused, authority=refused, authority_name=domain.name)
-    values = {"workspace": domain.workspace, "name": "links.mail.example.com", "findings": host_to_json(check)}
+    values = {"workspace": domain.workspace, "name": "links.mail.example.com", "findings": to_json(check)}
     TrackingHost.objects.create(domain=domain, **values)
     zone = dns.zone.from_text(
         owner.get(f"/dashboard/domains/{domain.id}/zone/").content.decode(), origin=domain.name, check_origin=False
