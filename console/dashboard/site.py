@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from console.dashboard.auth.access import TwoFactorSite
+from console.dashboard.auth.current_workspace import current_workspace, switch_workspace, workspaces_of
 from console.dashboard.auth.email_confirmation import confirm_email, resend_confirmation
 from console.dashboard.auth.invitation import invitation
 from console.dashboard.auth.password_reset import new_password, reset
@@ -24,7 +25,6 @@ from console.dashboard.pages.onboarding import send_test_email
 from console.dashboard.pages.overview.page import overview, read_refresh
 from console.dashboard.pages.palette.entries import find_entries
 from console.dashboard.pages.usage import usage
-from console.dashboard.ui.current_workspace import current_workspace, switch_workspace, workspaces_of
 from console.dashboard.ui.guides import guide_url
 from console.dashboard.ui.navigation import shortcuts
 

@@ -11,11 +11,11 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from console.dashboard.auth.current_workspace import SESSION_KEY
 from console.dashboard.auth.passwords import add_password_errors, new_password_field
 from console.dashboard.auth.rendering import PageRenderer, expired_link_page
 from console.dashboard.auth.signin import BACKEND
 from console.dashboard.auth.throttle import INVITATION, remember_browser, throttle_network, throttled_message
-from console.dashboard.ui.current_workspace import SESSION_KEY
 from core.workspaces.members import InvalidInvitation, accept_invitation, find_invitation, sign_up_invited
 from core.workspaces.models import Invitation, User
 

@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
 from console.dashboard.auth.account_emails import send_confirmation
+from console.dashboard.auth.current_workspace import workspaces_of
 from console.dashboard.auth.passwords import add_password_errors, new_password_field
 from console.dashboard.auth.rendering import PageRenderer
 from console.dashboard.auth.signin import BACKEND
 from console.dashboard.auth.throttle import SIGN_UP, remember_browser, throttle_network, throttled_message
-from console.dashboard.ui.current_workspace import workspaces_of
 from core.workspaces.account_status import must_confirm_address
 from core.workspaces.models import User, normalize_identity
 from core.workspaces.services import create_account

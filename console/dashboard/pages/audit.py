@@ -12,8 +12,8 @@ from django.urls import URLPattern
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.dashboard.auth.current_workspace import is_owner
 from console.dashboard.ui.csv_files import csv_response
-from console.dashboard.ui.current_workspace import is_owner
 from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.datetimes import format_datetime

@@ -15,8 +15,8 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.labels import DELIVERY_TONES, WEBHOOK_ERRORS
 from console.dashboard.ui.listing import ListPage, list_page
 from console.dashboard.ui.refresh import refresh_of

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.tracking_settings import tracking_form
 from console.dashboard.ui.confirm import Confirmation, problem_message, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.labels import DOMAIN_TONES
 from console.dashboard.ui.refresh import refresh_of
 from console.dashboard.ui.scoping import ScopedAdmin

@@ -13,8 +13,8 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import Confirmation
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.preview import preview_response, shown_source, source_response
 from console.dashboard.ui.refresh import refresh_of

@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import sending_details, sending_domain_name, sending_domains
 from console.dashboard.pages.sending_samples import key_samples
 from console.dashboard.ui.confirm import problem_message
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.forms import LocalDateTimeField, in_time_zone
 from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.scoping import ScopedAdmin

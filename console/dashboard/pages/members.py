@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
 
+from console.dashboard.auth.current_workspace import current_workspace, is_owner
 from console.dashboard.auth.throttle import INVITE, throttle_account, throttle_network, throttled_message
-from console.dashboard.ui.current_workspace import current_workspace, is_owner
 from console.dashboard.ui.scoping import ScopedAdmin
 from console.system_mail.invitations import send_invitation
 from core.workspaces.members import (

@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import problem_message
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.smtp_settings import smtp_settings
 from core.api.errors import Problem
 from core.lib.code_samples import ExampleRequest, curl

@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.suppression_files import AddressFile, UnreadableFile, read_addresses
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.csv_files import csv_response
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.forms import ApiForm
 from console.dashboard.ui.labels import SUPPRESSION_TONES
 from console.dashboard.ui.listing import PER_PAGE, list_page

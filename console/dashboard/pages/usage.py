@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
+from console.dashboard.auth.current_workspace import current_workspace, uses_receiving
 from console.dashboard.ui.charts import Chart, ChartKind, ChartSeries
-from console.dashboard.ui.current_workspace import current_workspace, uses_receiving
 from core.workspaces.models import Workspace
 from core.workspaces.plans import MAX_KEYS
 from core.workspaces.quota import Quota, read_quota

@@ -20,9 +20,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.deliveries import describe_error, find_deliveries, retry_progress
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.forms import ApiForm, LocalDateTimeField, in_time_zone
 from console.dashboard.ui.labels import DELIVERY_TONES
 from console.dashboard.ui.listing import ListPage

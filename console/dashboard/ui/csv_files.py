@@ -7,7 +7,7 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from console.dashboard.ui.current_workspace import current_workspace
+from console.dashboard.auth.current_workspace import current_workspace
 from core.api.errors import RateLimitExceeded
 from core.api.transfers import csv_file
 from emails.listing.csv_lines import csv_lines

@@ -11,14 +11,14 @@ from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.dashboard.auth.passwords import has_password
-from console.dashboard.ui.current_workspace import (
+from console.dashboard.auth.current_workspace import (
     current_workspace,
     is_owner,
     uses_alerts,
     uses_receiving,
     workspaces_of,
 )
+from console.dashboard.auth.passwords import has_password
 from console.dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"

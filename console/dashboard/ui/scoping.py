@@ -15,8 +15,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.views.decorators.http import require_POST
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import Confirmation
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.listing import list_page
 from core.workspaces.admin import ReadOnlyAdmin
 from core.workspaces.models import Workspace

@@ -5,7 +5,7 @@ See docs/decisions/0181.
 
 from django.http import HttpRequest
 
-from console.dashboard.ui.current_workspace import current_workspace, workspaces_of
+from console.dashboard.auth.current_workspace import current_workspace, workspaces_of
 from streams.models import Stream
 from streams.services import read_streams
 

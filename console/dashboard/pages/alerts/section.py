@@ -16,10 +16,10 @@ from alerts.checks import MINIMUM_INTERVAL
 from alerts.models import Alert
 from alerts.services import create_alert, delete_alert, describe_alert, update_alert
 from alerts.values import WatchedValue, read_values
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.alerts.forms import CHANGEABLE, AlertForm, NewAlertForm
 from console.dashboard.pages.overview.health import rate_text
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.scoping import ScopedAdmin
 from console.dashboard.ui.streams import streams_of
 from core.lib.translation import translate

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from analytics.advice import Advice
 from analytics.bounces import MAX_EVENTS, BounceCauses, BounceReason, BounceSample, BouncingHost, read_causes
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.texts.reasons import EXPLANATIONS
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.streams import selected_stream, streams_of
 from console.documentation.pages import URL
 from core.lib.translation import translate

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from rest_framework import serializers
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.emails.display import rows_per_page
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.listing import (
     PAGE_PARAMETER,
     ListPage,

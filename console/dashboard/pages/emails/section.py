@@ -11,6 +11,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.dashboard.auth.current_workspace import current_workspace, uses_receiving
 from console.dashboard.pages.emails.bulk import ACTIONS, MAX_SELECTED, cancel_once, describe_selection
 from console.dashboard.pages.emails.details import describe_email, summarize_email
 from console.dashboard.pages.emails.display import COLUMNS, ROWS, read_display, save_display
@@ -34,7 +35,6 @@ from console.dashboard.pages.emails.search import (
 from console.dashboard.pages.emails.timeline import last_event_number
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.csv_files import download
-from console.dashboard.ui.current_workspace import current_workspace, uses_receiving
 from console.dashboard.ui.labels import EMAIL_TONES, SUPPRESSION_TONES
 from console.dashboard.ui.listing import PAGE_PARAMETER
 from console.dashboard.ui.preview import attachment_response, preview_response, source_response

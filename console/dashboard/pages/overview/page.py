@@ -8,12 +8,12 @@ from django.http import HttpRequest
 
 from analytics.outcomes import read_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import read_onboarding
 from console.dashboard.pages.overview.health import read_health
 from console.dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
 from console.dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
 from console.dashboard.pages.usage import percent_used
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.labels import EMAIL_TONES
 from console.dashboard.ui.refresh import Refresh, refresh_of
 from console.dashboard.ui.streams import selected_stream, streams_of

@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.emails.recipient_history import parse_recipient_address, recipient_url
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.navigation import account_links, shortcuts
 from console.documentation.pages import page_sections
 from emails.listing.search import filter_by_id

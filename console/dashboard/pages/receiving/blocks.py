@@ -9,9 +9,9 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.receiving.forms import BlockForm
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.scoping import ScopedAdmin
 from receiving.services import block_sender, unblock_sender
 

@@ -11,9 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.receiving.forms import ACTIONS, RouteForm, domain_choices
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.scoping import ScopedAdmin
 from core.workspaces.models import Workspace
 from receiving.api.serializers import MAX_ADDRESS

@@ -16,6 +16,7 @@ from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.receiving.details import (
     describe_received,
     describe_source,
@@ -23,7 +24,6 @@ from console.dashboard.pages.receiving.details import (
 )
 from console.dashboard.pages.receiving.search import ReceivedListFilters, find_received
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.labels import RECEIVED_TONES
 from console.dashboard.ui.preview import preview_response
 from console.dashboard.ui.refresh import Refresh, refresh_of

@@ -6,7 +6,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from console.dashboard.ui.current_workspace import current_workspace
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.listing import ListPage, list_page
 from console.dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
 from core.lib.ids import is_id

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from analytics.outcomes import read_stream_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.overview.health import rate_items
 from console.dashboard.pages.overview.metrics import read_metrics, read_period
 from console.dashboard.pages.streams.forms import (
@@ -22,7 +23,6 @@ from console.dashboard.pages.streams.forms import (
     StreamForm,
 )
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.translation import translate
 from streams.counts import add_counts

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.sending_samples import template_samples
 from console.dashboard.pages.templates.comparison import read_comparison
 from console.dashboard.pages.templates.drafts import apply_color_scheme, check_draft, read_draft, sample_data
@@ -20,7 +21,6 @@ from console.dashboard.pages.templates.starters import STARTERS, TemplateStarter
 from console.dashboard.pages.templates.testing import default_sender, send_test
 from console.dashboard.pages.templates.version_diff import read_diff
 from console.dashboard.ui.confirm import Confirmation, try_action
-from console.dashboard.ui.current_workspace import current_workspace
 from console.dashboard.ui.forms import ApiForm
 from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.preview import preview_response

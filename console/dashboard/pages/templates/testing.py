@@ -6,10 +6,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import send_draft, sending_domain_name
 from console.dashboard.pages.templates.drafts import check_draft, read_draft
 from console.dashboard.ui.confirm import problem_message
-from console.dashboard.ui.current_workspace import current_workspace
 from core.api.errors import Problem
 from core.lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from core.lib.translation import translate
