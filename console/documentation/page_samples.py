@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from console.documentation.code_samples import CodeSample
 from console.documentation.pages import directory
-from core.lib.code_samples import CodeSample
 
 
 @functools.cache

@@ -13,10 +13,10 @@ from typing import Any
 from django.conf import settings
 from django.utils.safestring import SafeString
 
+from console.documentation.code_samples import CodeSample, ExampleRequest, code_samples
 from console.documentation.fields import FieldDescription, Schema, SchemaReader
 from console.documentation.markdown import parser, plain_text, render_markdown
 from core.api.openapi import openapi_document
-from core.lib.code_samples import CodeSample, ExampleRequest, code_samples
 
 METHODS = ("get", "post", "patch", "put", "delete")
 FIRST_ERROR_STATUS = 400

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.lib.code_samples import ExampleRequest, curl_line
 from tools.embedded.commands import run_command
 from tools.embedded.errors import CannotStart
 from tools.embedded.locations import DataDirectory, write_private
@@ -42,8 +41,10 @@ class DemoAccount:
             "subject": "Hello from Postrider",
             "html": "<h1>It works</h1>",
         }
-        url = f"{self.base_url}/v1/emails/send"
-        return curl_line(ExampleRequest("POST", url, email, key=self.logins["apiKey"]))
+        arguments = ["curl", "-sS", f"{self.base_url}/v1/emails/send"]
+        for header in (f"Authorization: Bearer {self.logins['apiKey']}", "Content-Type: application/json"):
+            arguments += ["-H", header]
+        return shlex.join([*arguments, "-d", json.dumps(email, separators=(",", ":"), ensure_ascii=False)])
 
     def curl_smtp(self, port: str) -> str:
         """Return a shell command that sends an email over SMTP."""

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import problem_message
 from console.dashboard.ui.smtp_settings import smtp_settings
+from console.documentation.code_samples import ExampleRequest, curl
 from core.api.errors import Problem
-from core.lib.code_samples import ExampleRequest, curl
 from core.lib.email_addresses import Address, InvalidAddress, parse_recipient
 from core.lib.translation import translate
 from core.workspaces.account_status import refuse_inactive, refuse_suspended

@@ -8,9 +8,9 @@ from django.conf import settings
 
 from console.dashboard.pages.templates.testing import default_sender
 from console.dashboard.ui.smtp_settings import smtp_sample_values
+from console.documentation.code_samples import CodeSample, ExampleRequest, code_samples, curl
 from core.api.errors import InvalidJson
 from core.api.parser import parse_object
-from core.lib.code_samples import CodeSample, ExampleRequest, code_samples, curl
 from templates_app.models import Template
 
 LANGUAGES = {"curl", "JavaScript", "Python"}

@@ -19,8 +19,8 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 
+from console.documentation.code_samples import RENDERERS
 from console.documentation.reference import ReferenceOperation, reference_pages
-from core.lib.code_samples import RENDERERS
 from tests.console.documentation.conftest import LANGUAGES as PROGRAMS
 from tests.stack.stack import Stack, wait_for
 

@@ -1,4 +1,4 @@
-"""Code samples of API requests, one renderer for each language: for documentation, dashboard and launcher."""
+"""Code samples of API requests, one renderer for each language: for documentation and dashboard."""
 
 import json
 import re
@@ -107,27 +107,18 @@ def _parts(value: Any, style: LiteralStyle, *, indent: int) -> list[str]:
 
 
 def curl(request: ExampleRequest) -> str:
-    return " \\\n  ".join(_curl_parts(request, body=literal(request.body, JSON, indent=2)))
-
-
-def curl_line(request: ExampleRequest) -> str:
-    """Return the command on one line; it shows errors, but no progress."""
-    body = json.dumps(request.body, separators=(",", ":"), ensure_ascii=False)
-    return " ".join(_curl_parts(request, body=body, options="-sS "))
-
-
-def _curl_parts(request: ExampleRequest, *, body: str, options: str = "") -> list[str]:
+    options = ""
     if request.is_stream:
-        options += "-N "
+        options = "-N "
     elif request.method != ("GET" if request.body is None else "POST"):
-        options += f"-X {request.method} "
+        options = f"-X {request.method} "
     parts = [f"curl {options}{shlex.quote(request.url)}"]
     if request.has_key:
         parts.append(f'-H "Authorization: Bearer {request.key or "$POSTRIDER_API_KEY"}"')
     if request.body is not None:
-        quoted = body.replace("'", r"'\''")
+        quoted = literal(request.body, JSON, indent=2).replace("'", r"'\''")
         parts += ['-H "Content-Type: application/json"', f"-d '{quoted}'"]
-    return parts
+    return " \\\n  ".join(parts)
 
 
 def javascript(request: ExampleRequest) -> str:
