@@ -52,7 +52,7 @@ ROUTE_TEXTS = {
     "attachments": "Whether attachments are links or part of the body, in formats that allow both.",
     "includeRaw": "Whether the source of the message is part of the body, in formats that have it.",
     "requireAuthenticated": "Whether a message is blocked unless it is proven to come from the domain of its From.",
-    "spamAbove": "The spam score above which a message is blocked; null for none.",
+    "spamAbove": "The lowest spam score with which a message is blocked; null for none.",
     "repliesOnly": "Whether a message is blocked unless it answers an email of the workspace.",
     "storeDays": "The days for which messages are kept; null for as long as the plan allows, 0 until they are "
     "delivered.",

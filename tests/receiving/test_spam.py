@@ -111,7 +111,7 @@ def test_a_filter_that_is_down_delays_nothing(settings):
 
 
 @pytest.mark.django_db
-def test_a_message_above_the_score_of_its_route_is_blocked(rspamd, alice, receiving):
+def test_a_message_with_the_score_of_its_route_is_blocked_and_one_below_is_not(rspamd, alice, receiving):
     make_route(alice.workspace, match="strict*", spam_above=7.5)
     make_route(alice.workspace, match="lax*", spam_above=7.6)
     strict, lax = receive(to="strict@alice.example"), receive(to="lax@alice.example")

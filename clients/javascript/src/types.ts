@@ -658,7 +658,7 @@ export interface NewRoute {
   includeRaw?: boolean;
   /** Block messages that are not proven to come from the domain of their From. */
   requireAuthenticated?: boolean;
-  /** Block messages with a higher spam score. */
+  /** Block messages with this spam score or a higher one. */
   spamAbove?: number | null;
   /** Block messages that answer no email of the workspace. */
   repliesOnly?: boolean;

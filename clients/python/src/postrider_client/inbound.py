@@ -148,8 +148,8 @@ class Routes:
         domain: a receiving domain, or "shared" for the workspace's address at the domain of the service. match: a
         pattern of local parts, such as "support*". priority: low numbers first. action: "deliver", "reject" or
         "discard". webhook_ids: None for all webhooks that subscribe to `received`. forward_to: addresses that
-        have confirmed it. require_authenticated, spam_above,
-        replies_only: what is blocked. store_days: 0 deletes an email when it is delivered.
+        have confirmed it. require_authenticated, replies_only: what is blocked. spam_above: the lowest spam score
+        that is blocked. store_days: 0 deletes an email when it is delivered.
         """
         body = body_of(**{name: value for name, value in locals().items() if name != "self"})
         return read(Route, self._transport.json(Call("POST", ["inbound", "routes"], body=body)))

@@ -24,7 +24,7 @@ MAX_REPLIES = 20
 BLOCKED: dict[str, str | Promise] = {
     BlockedReason.SENDER_BLOCKED: _("Its sender is blocked."),
     BlockedReason.NOT_AUTHENTICATED: _("Its route requires a proven origin."),
-    BlockedReason.SPAM: _("Its spam score is above the limit of its route."),
+    BlockedReason.SPAM: _("Its spam score has reached the limit of its route."),
     BlockedReason.NOT_A_REPLY: _("Its route accepts only answers to emails of this workspace."),
 }
 AUTOMATIC: dict[str, str | Promise] = {

@@ -36,7 +36,7 @@ STATUSES: dict[str, Q] = {
 BLOCKED_REASONS = {
     "sender_blocked": "The sender is blocked by an inbound rule.",
     "not_authenticated": "The sender is not proven.",
-    "spam": "The spam score is above the threshold.",
+    "spam": "The spam score has reached the threshold.",
     "not_a_reply": "The message answers no email.",
 }
 

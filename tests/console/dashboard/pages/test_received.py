@@ -317,7 +317,7 @@ class TestActions:
         email = make_received(alice.workspace, status="blocked", blocked_reason="spam")
         url = f"{RECEIVED}{email.id}/"
         page = owner.get(url)
-        assert "Its spam score is above the limit of its route." in page.text
+        assert "Its spam score has reached the limit of its route." in page.text
         assert "as if no rule had blocked it" in owner.get(f"{url}release/").text
         assert ReceivedEmail.objects.get().status == "blocked"
         assert "The email was released." in owner.post(f"{url}release/", follow=True).text

@@ -45,7 +45,7 @@ PROPERTIES = (
         default=None,
         help="Whether emails are blocked unless their sender's domain is proven.",
     ),
-    click.option("--spam-above", type=float, metavar="SCORE", help="Block emails with a higher spam score."),
+    click.option("--spam-above", type=float, metavar="SCORE", help="Block emails with this spam score or more."),
     click.option("--replies-only/--all-emails", default=None, help="Whether only answers to sent emails are accepted."),
     click.option("--store-days", type=click.IntRange(min=0), help="0 deletes an email when it is delivered."),
     click.option("--active/--inactive", default=None),
