@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from events.kinds import EventKind
+from core.lib.registry import Registry
 from events.models import Event
 
 
@@ -22,20 +22,15 @@ class SubjectDescription:
 
 # Describes the subjects of events of one kind, by the numbers of the events. is_whole: as webhooks show them.
 Describe = Callable[[Sequence[Event], bool], dict[int, SubjectDescription]]
+# By the kind of the events.
+DESCRIBERS = Registry[Describe]()
 UNKNOWN = SubjectDescription()
-
-_describers: dict[str, Describe] = {}
-
-
-def register_subject(kind: EventKind, describe: Describe) -> None:
-    """Describe the subjects of events of a kind: in AppConfig.ready, since every process starts the same apps."""
-    _describers[kind.value] = describe
 
 
 def describe_subjects(events: Sequence[Event], *, is_whole: bool) -> dict[int, SubjectDescription]:
     """Return the descriptions of the subjects that still exist, by the numbers of their events."""
     found: dict[int, SubjectDescription] = {}
-    for kind, describe in _describers.items():
+    for kind, describe in DESCRIBERS.items():
         if about := [event for event in events if event.kind == kind]:
             found |= describe(about, is_whole)
     return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
+from core.lib.registry import Registry
 from events.kinds import WEBHOOK_KINDS
 from webhooks.sending.signing import signature_headers
 
@@ -69,25 +70,17 @@ class WebhookFormat:
         return [kind for kind in self.kinds if kind not in self.large]
 
 
-_formats: dict[str, WebhookFormat] = {}
-
-
-def register_format(webhook_format: WebhookFormat) -> None:
-    """Make a format available to all endpoints: in AppConfig.ready, since every process starts the same apps."""
-    _formats[webhook_format.name] = webhook_format
-
-
-register_format(WebhookFormat(STANDARD, gettext_lazy("Standard"), WEBHOOK_KINDS))
+FORMATS = Registry({STANDARD: WebhookFormat(STANDARD, gettext_lazy("Standard"), WEBHOOK_KINDS)})
 
 
 def find_format(name: str) -> WebhookFormat:
     """Return the format with a name, the standard one for a name that is no longer registered."""
-    return _formats.get(name) or _formats[STANDARD]
+    return FORMATS.get(name) or FORMATS[STANDARD]
 
 
 def format_choices() -> list[tuple[str, Any]]:
     """Return names and labels: a function, so that a new format needs no migration."""
-    return [(webhook_format.name, webhook_format.label) for webhook_format in _formats.values()]
+    return [(webhook_format.name, webhook_format.label) for webhook_format in FORMATS.values()]
 
 
 def render_body(body: str, *, format_: str) -> bytes:

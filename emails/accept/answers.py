@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from core.api.errors import InvalidFields
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import Address, InvalidAddress, parse_recipient
+from core.lib.registry import Registry
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from domains.receiving.services import reply_domain
@@ -33,12 +34,7 @@ class AnsweredEmail:
 
 
 FindAnswered = Callable[[Workspace, str, KeyLimits], AnsweredEmail | None]
-_finders: list[FindAnswered] = []
-
-
-def register_answered(find: FindAnswered) -> None:
-    """Look up received emails with a function: in AppConfig.ready, since every process starts the same apps."""
-    _finders[:] = [find]
+FINDERS = Registry[FindAnswered]()
 
 
 def complete_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> Draft:
@@ -64,7 +60,7 @@ def _reply_domain(workspace: Workspace, draft: Draft) -> str:
 
 
 def _find_answered(workspace: Workspace, received_id: str, limits: KeyLimits) -> AnsweredEmail:
-    for find in _finders:
+    for find in FINDERS.values():
         if answered := find(workspace, received_id, limits):
             return answered
     detail = CodedText("emails.received_not_found", name=repr(received_id[:80]))

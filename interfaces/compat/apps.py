@@ -4,16 +4,16 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
-from webhooks.formats import register_format
+from webhooks.formats import FORMATS
 
 DIALECTS = ("resend", "postmark", "sendgrid")
 # Mailgun has no dialect, only a format of received emails.
-FORMATS = (*DIALECTS, "mailgun")
+PROVIDERS = (*DIALECTS, "mailgun")
 
 
 class CompatConfig(AppConfig):
     name = "interfaces.compat"
 
     def ready(self) -> None:
-        for provider in FORMATS:
-            register_format(import_module(f"interfaces.compat.{provider}.webhook_format").FORMAT)
+        for provider in PROVIDERS:
+            FORMATS.register(provider, import_module(f"interfaces.compat.{provider}.webhook_format").FORMAT)
