@@ -1,11 +1,10 @@
 """The domain lifecycle: the status after a check and the time of the next one, as two tables (docs/decisions/0039)."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
 
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
@@ -25,17 +24,29 @@ class VerificationOutcome(Enum):
 
 
 @dataclass(frozen=True)
+class DomainState:
+    """The columns of a domain that a check sets by its result."""
+
+    status: Domain.DomainStatus
+    verified_at: datetime | None
+    missing_since: datetime | None
+    absences: int
+    check_due_at: datetime
+    checking_until: datetime | None = None
+
+
+@dataclass(frozen=True)
 class CheckedDomain:
-    """A domain whose check is being recorded: its locked row before, and the results of its records.
+    """A domain whose check is being recorded: its locked row as it was, the result, and its state after the check.
 
     number: the number of the check.
-    changes: the new values of the row, "status" among them.
+    now: the time of the database.
     """
 
     domain: Domain
     number: int
     result: VerificationResult
-    changes: Mapping[str, Any]
+    after: DomainState
     now: datetime
 
 

@@ -115,7 +115,7 @@ def record_host_check(checked: CheckedDomain, check: HostCheck) -> None:
         return
     try:
         with transaction.atomic():
-            _save_check(host, replace(check, owner=_check_owner(host, domain, checked.changes["status"])))
+            _save_check(host, replace(check, owner=_check_owner(host, domain, checked.after.status)))
     except IntegrityError:
         # Another workspace has proven the name at the same time.
         _save_check(host, replace(check, owner=_taken(host)))

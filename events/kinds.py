@@ -1,6 +1,7 @@
-"""Event kinds: the one table that the log, timelines, feed, webhooks and their documentation read."""
+"""Event kinds: the one table that log, timelines, feed, webhooks and documentation read; the members of an event."""
 
 from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
 
 from django.db import models
 
@@ -93,3 +94,18 @@ def kind_choices() -> list[tuple[str, str]]:
 def wire_type(kind: str) -> str:
     """Return the event type as spelled in the `type` member of a body: `email.sent`, `domain.verified`."""
     return kind if "." in kind else TYPE_PREFIX + kind
+
+
+class EventBody(TypedDict):
+    """The JSON members of an event, the body of a webhook in the standard format. Only samples have `test`.
+
+    cursor: the position in pages and streams of `/v1/events`.
+    """
+
+    id: str
+    type: str
+    event: str
+    createdAt: str
+    test: NotRequired[bool]
+    cursor: NotRequired[str]
+    data: dict[str, Any]

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from core.lib.datetimes import format_datetime
-from events.kinds import wire_type
+from events.kinds import EventBody, wire_type
 from events.models import Event
 from events.subjects import UNKNOWN, SubjectDescription, describe_subjects
 
@@ -16,7 +16,7 @@ EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "
 
 @dataclass(frozen=True)
 class RenderedEvent:
-    """An event as its readers see it. is_test: a sample; only samples have a `test` member beside `data`.
+    """An event as its readers see it. is_test: a sample.
 
     webhook_ids: the only endpoints that get it, also without a subscription; empty for all with one.
     """
@@ -30,17 +30,18 @@ class RenderedEvent:
     is_test: bool = False
     webhook_ids: tuple[str, ...] = ()
 
-    def members(self, **more: str) -> dict[str, Any]:
-        """Return the JSON members in their order. more: members before `data`, such as the cursor."""
-        return {
+    def body(self, cursor: str = "") -> EventBody:
+        """Return the JSON members in their order; without a cursor, those of a webhook."""
+        members = {
             "id": self.id,
             "type": wire_type(self.kind),
             "event": self.kind,
             "createdAt": format_datetime(self.created_at),
             **({"test": True} if self.is_test else {}),
-            **more,
+            **({"cursor": cursor} if cursor else {}),
             "data": self.data,
         }
+        return cast(EventBody, members)
 
 
 def render_events(

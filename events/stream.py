@@ -18,6 +18,7 @@ from core.lib.worker.once import once
 from core.workspaces.api.authentication import is_active_key
 from events.api.serializers import DEFAULT_LIMIT, render_page
 from events.feed import make_cursor, read_feed
+from events.kinds import EventBody
 from events.models import FeedHead
 
 # The kind of these connections among the slow clients.
@@ -170,7 +171,7 @@ def read_page(workspace_id: str, kinds: tuple[str, ...], after: int) -> StreamPa
     return StreamPage(text.encode(), page.position, page.has_more)
 
 
-def _format_event(event: dict[str, Any]) -> str:
+def _format_event(event: EventBody) -> str:
     data = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
     return f"id: {event['cursor']}\nevent: {event['type']}\ndata: {data}\n\n"
 

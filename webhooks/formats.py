@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 
 from core.lib.registry import Registry
-from events.kinds import WEBHOOK_KINDS
+from events.kinds import WEBHOOK_KINDS, EventBody
 from webhooks.sending.signing import signature_headers
 
 STANDARD = "standard"
@@ -35,8 +35,8 @@ class LargeBody:
     the subject was deleted.
     """
 
-    measure: Callable[[dict[str, Any]], int]
-    render: Callable[[dict[str, Any], str, int], RequestBody | None]
+    measure: Callable[[EventBody], int]
+    render: Callable[[EventBody, str, int], RequestBody | None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class WebhookFormat:
     name: str
     label: Any
     kinds: Collection[str]
-    payload: Callable[[dict[str, Any]], Any] | None = None
+    payload: Callable[[EventBody], Any] | None = None
     headers: Callable[[bytes, Mapping[str, str], str], Mapping[str, str]] = lambda *_: {}
     verification_key: Callable[[str], str | None] = lambda _: None
     large: Mapping[str, LargeBody] = field(default_factory=dict)
@@ -89,14 +89,16 @@ def render_body(body: str, *, format_: str) -> bytes:
     Of an event that is rendered for each attempt, and of one whose subject was deleted, the standard body.
     """
     webhook_format = find_format(format_)
-    event = json.loads(body) if webhook_format.payload else {}
+    if webhook_format.payload is None:
+        return body.encode()
+    event: EventBody = json.loads(body)
     # A delivery from before the endpoint's format was changed may have a kind that the new one has not.
-    if webhook_format.payload is None or event["event"] not in webhook_format.small_kinds or is_deleted(event):
+    if event["event"] not in webhook_format.small_kinds or is_deleted(event):
         return body.encode()
     return _to_json(webhook_format.payload(event))
 
 
-def find_large(body: str, *, format_: str) -> tuple[LargeBody, dict[str, Any]] | None:
+def find_large(body: str, *, format_: str) -> tuple[LargeBody, EventBody] | None:
     """Return how a stored event is rendered for each attempt, with its standard body; None for one that is not."""
     webhook_format = find_format(format_)
     if not webhook_format.large:
@@ -106,12 +108,12 @@ def find_large(body: str, *, format_: str) -> tuple[LargeBody, dict[str, Any]] |
     return None if large is None or is_deleted(event) else (large, event)
 
 
-def is_deleted(event: Mapping[str, Any]) -> bool:
+def is_deleted(event: EventBody) -> bool:
     """Return whether the subject of an event was deleted after it was published."""
     return bool(event["data"].get("deleted"))
 
 
-def deleted_body(event: Mapping[str, Any]) -> RequestBody:
+def deleted_body(event: EventBody) -> RequestBody:
     """Return the standard body of an event whose subject is gone, as webhooks.services.empty_bodies leaves it."""
     data = {"id": event["data"].get("id"), "deleted": True}
     return RequestBody(_to_json({**event, "data": data}))

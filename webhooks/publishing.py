@@ -158,7 +158,7 @@ def _event_row(event: RenderedEvent) -> dict[str, Any]:
     return {
         "id": str(to_uuid(event.id, prefix="evt_")),
         "workspace_id": str(to_uuid(event.workspace_id, prefix="ws_")),
-        "body": json.dumps(event.members(), ensure_ascii=False, separators=(",", ":")),
+        "body": json.dumps(event.body(), ensure_ascii=False, separators=(",", ":")),
         "created_at": event.created_at.isoformat(),
     }
 

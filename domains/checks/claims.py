@@ -4,7 +4,7 @@ Checks are numbered: a result that arrives after a newer one was recorded change
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from core.workspaces.models import Workspace
 from domains.lifecycle import (
     OLD_KEY_RETENTION,
     CheckedDomain,
+    DomainState,
     VerificationOutcome,
     decide_outcome,
     next_interval,
@@ -116,8 +117,8 @@ def record_check(claim: CheckClaim, result: VerificationResult, *others: HostChe
     if domain is None:
         return
     _record_keys(domain, result)
-    changes = _changes(domain, result, domain.clock, workspace)
-    checked = CheckedDomain(domain, claim.number, result, changes, domain.clock)
+    after = _state_after(domain, result, domain.clock, workspace)
+    checked = CheckedDomain(domain, claim.number, result, after, domain.clock)
     for check in (result, *others):
         RECORDERS[type(check)](checked, check)
     failpoint("domains.before_record_commit")
@@ -133,21 +134,21 @@ def _lock_workspace(claim: CheckClaim) -> Workspace | None:
 
 
 def _record_domain(checked: CheckedDomain, result: VerificationResult) -> None:
-    domain, changes = checked.domain, dict(checked.changes)
-    if changes["verified_at"] != domain.verified_at:
+    domain, after = checked.domain, checked.after
+    if after.verified_at != domain.verified_at:
         record_action(domain.workspace, AuditAction.DOMAIN_VERIFIED, about=domain.name)
     if domain.checks_begun > checked.number:
         # A newer check is due or running; its result ends the request and sets the next due time.
-        changes |= {"check_due_at": domain.check_due_at, "checking_until": domain.checking_until}
+        after = replace(after, check_due_at=domain.check_due_at, checking_until=domain.checking_until)
     Domain.objects.filter(id=domain.id).update(
         checks_recorded=checked.number,
         last_checked_at=Now(),
         **findings_of(result),
         **({} if result.spf.status is RecordStatus.UNKNOWN else {"spf_passing": escape_controls(result.spf.passing)}),
         return_path_seen_at=_seen_at("return_path_seen_at", result.return_path),
-        **changes,
+        **vars(after),
     )
-    _record_transition(domain, changes["status"])
+    _record_transition(domain, after.status)
 
 
 # A row for each subject of a check: the domain, its tracking host, its MX records.
@@ -167,7 +168,7 @@ def _record_transition(domain: Domain, status: str) -> None:
         record_events([NewEvent(EventKind.DOMAIN_FAILED, workspace_id=domain.workspace_id, details=payload)])
 
 
-def _changes(domain: Domain, result: VerificationResult, now: datetime, workspace: Workspace | None) -> dict[str, Any]:
+def _state_after(domain: Domain, result: VerificationResult, now: datetime, workspace: Workspace | None) -> DomainState:
     """Return the status, the absences and the time of the next check, as the result of the newest check.
 
     workspace: locked, of a domain that was never verified.
@@ -190,14 +191,13 @@ def _changes(domain: Domain, result: VerificationResult, now: datetime, workspac
     if is_newly_verified and workspace and not may_become_verified(domain, workspace):
         # It stays as it is, until another domain is deleted or the plan is changed.
         status, is_newly_verified = before, False
-    return {
-        "status": status,
-        "missing_since": missing_since,
-        "absences": absences,
-        "check_due_at": now + interval,
-        "checking_until": None,
-        "verified_at": now if is_newly_verified else domain.verified_at,
-    }
+    return DomainState(
+        status=status,
+        verified_at=now if is_newly_verified else domain.verified_at,
+        missing_since=missing_since,
+        absences=absences,
+        check_due_at=now + interval,
+    )
 
 
 def _record_keys(domain: Domain, result: VerificationResult) -> None:

@@ -80,10 +80,7 @@ class EventsSerializer(serializers.Serializer[Any]):
 def render_page(page: FeedPage, *, workspace_id: str) -> dict[str, Any]:
     """Return a page as the API shows it."""
     return {
-        "data": [
-            positioned.event.members(cursor=make_cursor(workspace_id, positioned.position))
-            for positioned in page.events
-        ],
+        "data": [positioned.event.body(make_cursor(workspace_id, positioned.position)) for positioned in page.events],
         "cursor": make_cursor(workspace_id, page.position),
         "hasMore": page.has_more,
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.lib.ids import id_number, uuid_text
+from events.kinds import EventBody
 from interfaces.compat.postmark.names import shown_id
 from interfaces.compat.postmark.receiving.format import RECEIVED_BODY
 from streams.models import MAIN
@@ -62,7 +63,7 @@ def metadata_texts(metadata: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def _payload(event: dict[str, Any]) -> dict[str, Any]:
+def _payload(event: EventBody) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     record_type, time_name = RECORDS[kind]
@@ -100,7 +101,7 @@ UNKNOWN_READER = {
 UNSUBSCRIBED = {"SuppressSending": True, "SuppressionReason": "ManualSuppression", "Origin": "Recipient"}
 
 
-def _bounce(event: dict[str, Any]) -> dict[str, Any]:
+def _bounce(event: EventBody) -> dict[str, Any]:
     name, code = event_bounce_type(event["event"], event["data"].get("reason") or "")
     return {
         "ID": id_number(event["id"], prefix="evt_"),

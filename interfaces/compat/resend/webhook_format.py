@@ -5,7 +5,7 @@ from typing import Any
 
 from core.delivery.bounces.reasons import FailureReason
 from core.lib.ids import uuid_text
-from events.kinds import wire_type
+from events.kinds import EventBody, wire_type
 from interfaces.compat.resend.receiving.resources import received_data
 from webhooks.formats import WebhookFormat
 
@@ -41,7 +41,7 @@ def resend_type(kind: str) -> str:
     return TYPES.get(kind) or wire_type(kind)
 
 
-def _payload(event: dict[str, Any]) -> dict[str, Any]:
+def _payload(event: EventBody) -> dict[str, Any]:
     """Return the payload of an event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     if kind == RECEIVED:
@@ -62,7 +62,7 @@ def _payload(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _details(event: dict[str, Any], *, is_suppressed: bool) -> dict[str, Any]:
+def _details(event: EventBody, *, is_suppressed: bool) -> dict[str, Any]:
     """Return the members that the type of an event adds to those of its email."""
     kind, data = event["event"], event["data"]
     message = data.get("message") or data.get("reason") or ""
@@ -80,7 +80,7 @@ def _details(event: dict[str, Any], *, is_suppressed: bool) -> dict[str, Any]:
     return _suppression(event) if kind == "unsubscribed" else {}
 
 
-def _suppression(event: dict[str, Any]) -> dict[str, Any]:
+def _suppression(event: EventBody) -> dict[str, Any]:
     """Return the members of Resend's suppression: the address, and the email whose recipient unsubscribed."""
     return {
         "id": uuid_text(event["id"], prefix="evt_"),

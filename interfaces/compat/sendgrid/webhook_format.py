@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS
 from core.lib.ids import uuid_text
+from events.kinds import EventBody
 from interfaces.compat.sendgrid.receiving.format import RECEIVED_BODY
 from webhooks.formats import WebhookFormat
 
@@ -34,7 +35,7 @@ KEY_PURPOSE = b"postrider sendgrid event webhook"
 GROUP_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
-def _payload(event: dict[str, Any]) -> list[dict[str, Any]]:
+def _payload(event: EventBody) -> list[dict[str, Any]]:
     """Return the batch of one event, given as the body of the standard format."""
     kind, data = event["event"], event["data"]
     return [

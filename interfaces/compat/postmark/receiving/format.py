@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.lib.ids import uuid_text
+from events.kinds import EventBody
 from receiving.inlining import (
     InlinedEmail,
     Mailboxes,
@@ -113,7 +114,7 @@ def _full(mailbox: Mapping[str, str]) -> dict[str, str]:
     return {"Email": mailbox["email"], "Name": mailbox["name"], "MailboxHash": hash_of(mailbox["email"])}
 
 
-def _render(event: dict[str, Any], secret: str, timestamp: int) -> RequestBody | None:
+def _render(event: EventBody, secret: str, timestamp: int) -> RequestBody | None:
     email = load_inlined(event["data"])
     if email is None:
         return None

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from events.kinds import EventBody
 from interfaces.compat.multipart import content_type, form_body
 from receiving.inlining import InlinedEmail, load_inlined, mailbox_list, measure_email
 from webhooks.formats import LargeBody, RequestBody
@@ -70,7 +71,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _render(event: dict[str, Any], secret: str, timestamp: int) -> RequestBody | None:
+def _render(event: EventBody, secret: str, timestamp: int) -> RequestBody | None:
     email = load_inlined(event["data"])
     if email is None:
         return None
