@@ -1,1 +1,1 @@
-"""Alerts: rates and quota of a workspace that its owners watch (docs/decisions/0246)."""
+"""Alerts notify owners that a rate or the quota of a workspace reached a threshold (docs/decisions/0246)."""

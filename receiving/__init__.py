@@ -1,0 +1,1 @@
+"""Received email is stored, read, matched to a sent email and published to its workspace (docs/decisions/0225)."""

@@ -1,1 +1,1 @@
-"""Reputation: bounce and complaint rates of workspaces and their thresholds (docs/decisions/0065)."""
+"""Reputation finds workspaces whose bounces and complaints would harm the others (docs/decisions/0065)."""

@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: from the URL in the settings, with a failover and before processes are forked."""

@@ -1,1 +1,1 @@
-"""Counters: hourly and daily sums, and the deltas folded into them (docs/decisions/0007, 0042, 0128)."""
+"""Counters answer sums of any size in constant time: hours, days and their deltas (docs/decisions/0007, 0042, 0128)."""

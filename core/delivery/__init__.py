@@ -1,0 +1,1 @@
+"""Delivery composes a message, sends it and classifies the reply: `message/`, `transports/`, `bounces/`; no models."""

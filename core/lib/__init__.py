@@ -1,0 +1,1 @@
+"""Code without business logic: `worker/`, `mail/`, `network/`, ids, tokens, the key ring, SQL."""

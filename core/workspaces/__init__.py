@@ -1,0 +1,1 @@
+"""Workspaces isolate the data of accounts: members, API keys and scopes, plans and quota, the audit log."""

@@ -1,0 +1,1 @@
+"""Receiving domains bring the email of a domain to its workspace (docs/decisions/0226)."""

@@ -1,0 +1,1 @@
+"""Acceptance turns a valid request into committed rows: `rules/`, drafts, idempotency keys, insertion."""

@@ -1,0 +1,1 @@
+"""`/v1/emails`: requests, responses and their OpenAPI document."""

@@ -1,0 +1,1 @@
+"""Feedback records events after the sending: opens, clicks, bounces, complaints, unsubscribes."""

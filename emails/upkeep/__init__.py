@@ -1,0 +1,1 @@
+"""Upkeep deletes and corrects rows of emails: retention, erasure, reconciliation of counters."""

@@ -1,0 +1,1 @@
+"""`/v1/events`: pages and streams of the log."""

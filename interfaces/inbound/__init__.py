@@ -1,0 +1,1 @@
+"""Bounces, complaints and email from mail hosts over SMTP, read by `reports/`, or caught by `inbox/`."""

@@ -1,0 +1,1 @@
+"""Links in emails: pixel, clicks, unsubscribe and preference page, at the tracking hosts of domains."""

@@ -1,0 +1,1 @@
+"""`/v1/inbound`: routes, blocks, received emails and their downloads."""

@@ -1,0 +1,1 @@
+"""Arrival decides at RCPT who receives a message, and stores it before the 250."""

@@ -1,0 +1,1 @@
+"""Benchmarks, mostly as ratios to other programs measured in the same run: `python -m tools.benchmarks`."""

@@ -1,0 +1,1 @@
+"""Sending of webhook deliveries: claim, sign, post, record, try again."""
