@@ -99,7 +99,7 @@ def wire_type(kind: str) -> str:
 class EventBody(TypedDict):
     """The JSON members of an event, the body of a webhook in the standard format. Only samples have `test`.
 
-    cursor: the position in pages and streams of `/v1/events`.
+    cursor: the position, in pages and event streams of `/v1/events`.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Rendering events: the members that pages and streams of `/v1/events`, webhooks and the command line show."""
+"""Rendering events: the members that pages and event streams of `/v1/events`, webhooks and the command line show."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

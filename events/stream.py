@@ -1,4 +1,4 @@
-"""Server-sent events: the thread of slow clients serves all streams of a process (docs/decisions/0143)."""
+"""Server-sent events: the thread of slow clients serves all event streams of a process (docs/decisions/0143)."""
 
 import asyncio
 import functools
@@ -23,8 +23,8 @@ from events.models import FeedHead
 
 # The kind of these connections among the slow clients.
 KIND = "stream"
-MAX_STREAMS = 500
-MAX_STREAMS_PER_WORKSPACE = 250
+MAX_EVENT_STREAMS = 500
+MAX_EVENT_STREAMS_PER_WORKSPACE = 250
 MAX_SECONDS = 3600
 POLL_SECONDS = 0.5
 # Proxies close a connection that is silent for a minute.
@@ -38,7 +38,7 @@ HEARTBEAT = b": waiting\n\n"
 
 @dataclass(frozen=True)
 class Subscription:
-    """The events that a stream sends. key_id: the API key, which must stay active."""
+    """The events that an event stream sends. key_id: the API key, which must stay active."""
 
     key_id: str
     workspace_id: str
@@ -46,7 +46,7 @@ class Subscription:
 
 
 @dataclass(frozen=True)
-class StreamPage:
+class EventStreamPage:
     """A page of events as bytes. position: the stream continues here."""
 
     body: bytes
@@ -54,7 +54,7 @@ class StreamPage:
     has_more: bool
 
 
-class StreamResponse(TransferredResponse):
+class EventStreamResponse(TransferredResponse):
     """A response without an end. client: the socket of gunicorn's connection.
 
     Without a socket, on another server, the response has the next MAX_PAGES pages and ends: clients connect again.
@@ -69,27 +69,27 @@ class StreamResponse(TransferredResponse):
         super().__init__(pages, client=client, content_type="text/event-stream", headers=headers)
 
     def transfer(self, connection: socket.socket, head: bytes) -> None:
-        streams().serve(connection, self.subscription, after=self.after, head=head)
+        event_streams().serve(connection, self.subscription, after=self.after, head=head)
 
 
 def _refuse_excess(workspace_id: str) -> None:
-    """Raise RateLimitExceeded if the process or the workspace has too many streams."""
-    if slow_clients().is_full(KIND, workspace_id, at_most=MAX_STREAMS, of_share=MAX_STREAMS_PER_WORKSPACE):
+    """Raise RateLimitExceeded if the process or the workspace has too many event streams."""
+    if slow_clients().is_full(KIND, workspace_id, at_most=MAX_EVENT_STREAMS, of_share=MAX_EVENT_STREAMS_PER_WORKSPACE):
         raise RateLimitExceeded("Too many event streams are open.", headers={"Retry-After": "10"})
 
 
 @once
-def streams() -> "Streams":
-    """Return the streams of this process."""
-    return Streams(slow_clients())
+def event_streams() -> "EventStreams":
+    """Return the event streams of this process."""
+    return EventStreams(slow_clients())
 
 
 @dataclass
-class Streams:
-    """Streams at the same position share the page that they read next."""
+class EventStreams:
+    """Event streams at the same position share the page that they read next."""
 
     clients: SlowClients
-    pages: dict[tuple[Any, ...], "asyncio.Task[StreamPage]"] = field(default_factory=dict)
+    pages: dict[tuple[Any, ...], "asyncio.Task[EventStreamPage]"] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     poll: "asyncio.Task[None] | None" = None
 
@@ -107,11 +107,11 @@ class Streams:
                 newest = await self.clients.query(_head_position)
                 if newest != position:
                     position = newest
-                    self._wake_streams()
+                    self._wake_all()
             await asyncio.sleep(POLL_SECONDS)
         await self.clients.query(connections.close_all)
 
-    def _wake_streams(self) -> None:
+    def _wake_all(self) -> None:
         self.pages.clear()
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
@@ -151,7 +151,7 @@ class Streams:
             if not page.has_more and not await _is_set(changed):
                 await write(writer, HEARTBEAT)
 
-    async def _read_page(self, subscription: Subscription, after: int) -> StreamPage:
+    async def _read_page(self, subscription: Subscription, after: int) -> EventStreamPage:
         key = (subscription.workspace_id, subscription.kinds, after)
         if key not in self.pages or _has_failed(self.pages[key]):
             if len(self.pages) >= MAX_SHARED_PAGES:
@@ -161,14 +161,14 @@ class Streams:
         return await asyncio.shield(self.pages[key])
 
 
-def read_page(workspace_id: str, kinds: tuple[str, ...], after: int) -> StreamPage:
+def read_page(workspace_id: str, kinds: tuple[str, ...], after: int) -> EventStreamPage:
     """Read the next page of a stream. A page without events still moves the cursor of the client."""
     page = read_feed(workspace_id, after=after, kinds=kinds, limit=DEFAULT_LIMIT)
     rendered = render_page(page, workspace_id=workspace_id)
     text = "".join(map(_format_event, rendered["data"]))
     if not text and page.position != after:
         text = f"id: {make_cursor(workspace_id, page.position)}\n\n"
-    return StreamPage(text.encode(), page.position, page.has_more)
+    return EventStreamPage(text.encode(), page.position, page.has_more)
 
 
 def _format_event(event: EventBody) -> str:

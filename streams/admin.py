@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, 
 from core.lib.coded_texts import CodedText
 from core.lib.translation import translate
 from core.workspaces.admin import StrictAdmin
-from streams.models import Stream, route_choices
+from streams.models import Stream, transport_route_choices
 from streams.services import pause_stream, resume_stream, update_stream
 
 
@@ -39,7 +39,7 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
             label=_("Route"),
             required=False,
             widget=UnfoldAdminSelectWidget,
-            choices=route_choices(self.instance.workspace_id),
+            choices=transport_route_choices(self.instance.workspace_id),
             initial=self.instance.transport_route,
         )
         self.fields["reason"].initial = translate(self.instance.pause_reason)

@@ -38,7 +38,7 @@ def stream_priorities() -> list[tuple[str, Any]]:
     return translated_choices(Stream.Priority)
 
 
-def route_choices(workspace_id: str) -> list[tuple[str, Any]]:
+def transport_route_choices(workspace_id: str) -> list[tuple[str, Any]]:
     """Return the values of Stream.transport_route that a workspace may use, the usual one first."""
     return [("", gettext_lazy("Usual")), *((name, name) for name in settings.TRANSPORTS.routes_of(workspace_id))]
 

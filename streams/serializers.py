@@ -57,7 +57,7 @@ def _flag(name: str, source: str | None = None) -> StrictBooleanField:
     return StrictBooleanField(source=source, required=False, help_text=TEXTS[name])
 
 
-class RouteField(TextField):
+class TransportRouteField(TextField):
     """The name of a route; null and an empty text are the usual one."""
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
@@ -77,7 +77,7 @@ class StreamFields(StrictSerializer):
     priority = OptionField(Stream.Priority.choices, required=False, help_text=TEXTS["priority"])
     trackOpens = _flag("trackOpens", "track_opens")
     trackClicks = _flag("trackClicks", "track_clicks")
-    transportRoute = RouteField(
+    transportRoute = TransportRouteField(
         source="transport_route",
         required=False,
         allow_null=True,

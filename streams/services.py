@@ -127,7 +127,7 @@ def suppressed_stream(workspace_id: str, slug: str, reason: str) -> str:
 @transaction.atomic
 def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
     """Create a stream. Raises StreamExists, InvalidStream, TransportRouteNotAllowed, PlanLimitReached."""
-    check_route(values.get("transport_route", ""), workspace_id=workspace.id)
+    check_transport_route(values.get("transport_route", ""), workspace_id=workspace.id)
     is_bulk = values.get("kind") == Stream.Kind.BULK
     values.setdefault("public", is_bulk)
     values.setdefault("priority", Stream.Priority.LOW if is_bulk else Stream.Priority.NORMAL)
@@ -150,7 +150,7 @@ def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
 @transaction.atomic
 def update_stream(workspace: Workspace, slug: str, *, changes: dict[str, Any]) -> Stream:
     """Change a stream. Raises NotFound, InvalidStream, TransportRouteNotAllowed."""
-    check_route(changes.get("transport_route", ""), workspace_id=workspace.id)
+    check_transport_route(changes.get("transport_route", ""), workspace_id=workspace.id)
     stream = _locked(workspace, slug)
     for name, value in changes.items():
         setattr(stream, name, value)
@@ -234,7 +234,7 @@ def _refreshed(stream: Stream) -> Stream:
     return stream
 
 
-def check_route(name: str, *, workspace_id: str = "") -> None:
+def check_transport_route(name: str, *, workspace_id: str = "") -> None:
     """Raise TransportRouteNotAllowed unless a workspace, or any without an id, may use a route; empty for the usual."""
     transports = settings.TRANSPORTS
     allowed = transports.routes_of(workspace_id) if workspace_id else tuple(transports.routes)
@@ -245,7 +245,7 @@ def check_route(name: str, *, workspace_id: str = "") -> None:
 
 def check_stream(*, slug: str, is_archived: bool, **values: Any) -> None:
     """Raise InvalidStream or TransportRouteNotAllowed if a stream cannot be made with these properties."""
-    check_route(values.get("transport_route", ""))
+    check_transport_route(values.get("transport_route", ""))
     stream = main_stream(Workspace()) if slug == MAIN else Stream(slug=slug)
     if stream.is_main and is_archived:
         raise InvalidStream(CodedText("streams.main_stays"), field="archived")

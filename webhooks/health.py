@@ -46,12 +46,12 @@ class DeliveryHistory:
     def bars(self) -> list[tuple[int, int, int]]:
         """Return the bars of a sparkline, the oldest deliveries first: number, height in BAR_HEIGHT, and percent.
 
-        Each has the same number of deliveries, at least one; its height is the share that succeeded, at least 1.
+        Each has the same number of deliveries, at least one; its height is the part that succeeded, at least 1.
         """
         size = max(len(self.results) // BARS, 1)
         groups = [self.results[start : start + size] for start in range(0, min(len(self.results), BARS * size), size)]
-        shares = [sum(group) / len(group) for group in reversed(groups)]
-        return [(number, max(round(BAR_HEIGHT * share), 1), round(100 * share)) for number, share in enumerate(shares)]
+        rates = [sum(group) / len(group) for group in reversed(groups)]
+        return [(number, max(round(BAR_HEIGHT * rate), 1), round(100 * rate)) for number, rate in enumerate(rates)]
 
 
 def read_histories(webhooks: Collection[Webhook]) -> dict[str, DeliveryHistory]:

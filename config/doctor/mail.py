@@ -1,4 +1,4 @@
-"""Checks of the mail routes: port 25, the EHLO name, SPF, the return path and the relay."""
+"""Checks of how email leaves: port 25, the EHLO name, SPF, the return path and the relay."""
 
 import asyncio
 import smtplib
@@ -10,7 +10,7 @@ from django.conf import settings
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, ok, skip, warning
 from core.delivery.transports.smtp.errors import SmtpError
 from core.delivery.transports.smtp.mail_host import MailHost, Timeouts
-from core.delivery.transports.smtp.mx import NoRoute, Routes
+from core.delivery.transports.smtp.mx import MxLookup, NoMxHost
 from core.delivery.transports.smtp.session import Session
 from core.delivery.transports.smtp.smtp_url import RelayUrl, parse_smtp_url
 from core.delivery.transports.smtp.tls import TlsMode
@@ -193,11 +193,11 @@ async def _open_session(host: MailHost) -> bool:
 async def _read_banner(domain: str) -> str:
     """Return the first line of the first mail host of a domain that answers; "" if none does."""
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
-    routes = Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=is_trial))
+    mx = MxLookup(Resolver(settings.DNS_SERVERS), Guard(allow_private=is_trial))
     try:
-        host = (await routes.find(domain)).shuffled()[0]
-        addresses = await routes.addresses(host)
-    except (NoRoute, TargetRefused, DnsError):
+        host = (await mx.find(domain)).shuffled()[0]
+        addresses = await mx.addresses(host)
+    except (NoMxHost, TargetRefused, DnsError):
         return ""
     for address in addresses[:2]:
         try:
@@ -240,10 +240,10 @@ def _mail_hosts(domain: str) -> list[MxHost]:
 
 
 def _resolve(name: str) -> MxHost:
-    routes = Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True))
+    mx = MxLookup(Resolver(settings.DNS_SERVERS), Guard(allow_private=True))
     try:
-        return MxHost(name, asyncio.run(routes.addresses(name)))
-    except (NoRoute, TargetRefused, DnsError) as error:
+        return MxHost(name, asyncio.run(mx.addresses(name)))
+    except (NoMxHost, TargetRefused, DnsError) as error:
         return MxHost(
             name, error=f"The mail host {name} of {settings.RETURN_PATH_DOMAIN} has no usable address: {error}"
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
-from core.delivery.transports.smtp.mx import NoRoute, Routes
+from core.delivery.transports.smtp.mx import MxLookup, NoMxHost
 from core.lib.network.address_guard import Guard, TargetRefused
 from core.lib.network.resolver import DnsError, Resolver
 from domains.models import ReceivingDomain
@@ -74,10 +74,10 @@ def check_domains(_: DoctorOptions) -> Diagnosis:
 
 def _find_problem(host: str) -> str:
     """Return the reason why a mail host does not answer; empty if each of its addresses greets."""
-    routes = Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True))
+    mx = MxLookup(Resolver(settings.DNS_SERVERS), Guard(allow_private=True))
     try:
-        addresses = asyncio.run(routes.addresses(host))
-    except (NoRoute, TargetRefused, DnsError) as error:
+        addresses = asyncio.run(mx.addresses(host))
+    except (NoMxHost, TargetRefused, DnsError) as error:
         return f"{host} has no usable address: {error}"
     for address in addresses:
         try:

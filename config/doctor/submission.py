@@ -13,7 +13,7 @@ from cryptography import x509
 from django.conf import settings
 
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
-from core.delivery.transports.smtp.mx import NoRoute, Routes
+from core.delivery.transports.smtp.mx import MxLookup, NoMxHost
 from core.lib.network.address_guard import Address, Guard, TargetRefused
 from core.lib.network.resolver import DnsError, Resolver
 from core.lib.network.tls_certificate import Certificate
@@ -71,8 +71,8 @@ def check_submission(_: DoctorOptions) -> Diagnosis:
         return skip(EMBEDDED)
     host = urlsplit(settings.PUBLIC_URL).hostname or ""
     try:
-        address = asyncio.run(Routes(Resolver(settings.DNS_SERVERS), Guard(allow_private=True)).addresses(host))[0]
-    except (NoRoute, TargetRefused, DnsError) as error:
+        address = asyncio.run(MxLookup(Resolver(settings.DNS_SERVERS), Guard(allow_private=True)).addresses(host))[0]
+    except (NoMxHost, TargetRefused, DnsError) as error:
         return skip(f"Not checked, because {host} has no usable address, which public_url reports: {error}")
     ports = [(port, False) for port in settings.SUBMISSION_PORTS]
     ports += [(port, True) for port in settings.SUBMISSION_TLS_PORTS]

@@ -55,8 +55,8 @@ class ProgressBar:
             self._write(f"{self._label}: {10 * tenths} % ({self._done} of {self._total})\n")
 
     def _draw_bar(self, detail: str) -> None:
-        share = min(self._done / max(self._total, 1), 1.0)
-        filled = "█" * round(share * BAR_WIDTH)
+        fraction = min(self._done / max(self._total, 1), 1.0)
+        filled = "█" * round(fraction * BAR_WIDTH)
         seconds = int(time.monotonic() - self._started)
         count, elapsed = f"{self._done}/{self._total}", f"{seconds // 60}:{seconds % 60:02}"
         line = f"{self._label} {filled:░<{BAR_WIDTH}} {count} {elapsed} {detail}"

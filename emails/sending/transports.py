@@ -15,7 +15,7 @@ from core.delivery.transports.own_receiver import OwnReceiverTransport
 from core.delivery.transports.relay import RelayTransport, inbox_transport
 from core.delivery.transports.router import TransportRouter
 from core.delivery.transports.simulator import SimulatorTransport
-from core.delivery.transports.smtp.mx import Routes
+from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.smtp_url import parse_smtp_url
 from core.delivery.transports.source_addresses import usable_addresses
 from core.delivery.transports.transports_file import DEFAULT, TransportSpec
@@ -54,8 +54,8 @@ def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
     ehlo_name = ehlo_name or settings.EHLO_NAME
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
-    routes = Routes(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
-    direct = DirectTransport(routes, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    mx = MxLookup(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
+    direct = DirectTransport(mx, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
     # The domains that this installation receives need no address in DNS.
     host, port = settings.RECEIVING_SERVER
     return OwnReceiverTransport(

@@ -1,1 +1,1 @@
-"""`/v1/events`: pages and streams of the log."""
+"""`/v1/events`: pages of the log, and event streams."""

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter
 from core.api.errors import InvalidFields, RateLimitExceeded
 from core.api.schema import Operation, response
 from core.workspaces.api.schema import keyed_view
-from events.api.serializers import LATEST, EventsQuery, EventsSerializer, StreamQuery
+from events.api.serializers import LATEST, EventsQuery, EventsSerializer, EventStreamQuery
 
 CURSOR = "3kqQm0v5TqfXv0Yx1nX2pEo0t8m1mXbX7nCq3yqQm0v5TqfXv0Yx1nU"
 EVENT: dict[str, Any] = {
@@ -45,7 +45,7 @@ events_schema = keyed_view(
         parameters=[EventsQuery],
     )
 )
-stream_schema = keyed_view(
+event_stream_schema = keyed_view(
     get=Operation(
         "streamEvents",
         "Stream events",
@@ -56,7 +56,7 @@ stream_schema = keyed_view(
         response({"type": "string"}, "The events.", examples={"Events": LINES}, media_type="text/event-stream"),
         problems=[InvalidFields, RateLimitExceeded],
         parameters=[
-            StreamQuery,
+            EventStreamQuery,
             OpenApiParameter(
                 "Last-Event-ID", {"type": "string"}, OpenApiParameter.HEADER, description="The last cursor received."
             ),

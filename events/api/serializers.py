@@ -33,7 +33,7 @@ class KindsField(serializers.CharField):
         return sorted({name for name in names if name})
 
 
-class StreamQuery(serializers.Serializer[Any]):
+class EventStreamQuery(serializers.Serializer[Any]):
     after = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -45,7 +45,7 @@ class StreamQuery(serializers.Serializer[Any]):
     )
 
 
-class EventsQuery(StreamQuery):
+class EventsQuery(EventStreamQuery):
     limit = serializers.IntegerField(
         min_value=1,
         default=DEFAULT_LIMIT,

@@ -8,10 +8,10 @@ from rest_framework.response import Response
 
 from core.workspaces.api.authentication import key_of
 from core.workspaces.api.viewsets import WorkspaceView
-from events.api.schema import events_schema, stream_schema
-from events.api.serializers import LATEST, EventsQuery, StreamQuery, render_page
+from events.api.schema import event_stream_schema, events_schema
+from events.api.serializers import LATEST, EventsQuery, EventStreamQuery, render_page
 from events.feed import InvalidCursor, last_position, read_cursor, read_feed
-from events.stream import StreamResponse, Subscription
+from events.stream import EventStreamResponse, Subscription
 
 
 class EventStreamRenderer(JSONRenderer):
@@ -32,20 +32,20 @@ class EventsView(WorkspaceView):
         return Response(render_page(page, workspace_id=self.workspace.id))
 
 
-@stream_schema
+@event_stream_schema
 class EventStreamView(WorkspaceView):
     action = "stream"
     renderer_classes = (EventStreamRenderer, JSONRenderer)
 
     def get(self, request: Request) -> StreamingHttpResponse:
-        query = self.valid_query(StreamQuery)
+        query = self.valid_query(EventStreamQuery)
         cursor = request.headers.get("Last-Event-ID") or query.get("after") or LATEST
         position = read_after(self.workspace.id, cursor)
         subscription = Subscription(key_of(request).id, self.workspace.id, tuple(query.get("types", ())))
         if request.method == "HEAD":
             # A server drops the body of the response, and nothing would end it.
             return StreamingHttpResponse((), content_type=EventStreamRenderer.media_type)
-        return StreamResponse(subscription, after=position, client=request.META.get("gunicorn.socket"))
+        return EventStreamResponse(subscription, after=position, client=request.META.get("gunicorn.socket"))
 
 
 def read_after(workspace_id: str, cursor: str) -> int:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from core.workspaces.key_limits import read_limits
 from emails.models import Email, QueueEntry
 from streams.models import Stream
@@ -141,7 +141,7 @@ class TestTransportRoute:
     @pytest.fixture
     def _routes(self, settings):
         specs = {name: TransportSpec(name=name, kind="direct") for name in ("own", "relay")}
-        routes = {"default": RouteSpec("default", ("own",)), "bulk": RouteSpec("bulk", ("relay",))}
+        routes = {"default": TransportRoute("default", ("own",)), "bulk": TransportRoute("bulk", ("relay",))}
         settings.TRANSPORTS = Transports(specs, routes, {"default": ("default", "bulk")})
 
     @pytest.mark.usefixtures("_routes")

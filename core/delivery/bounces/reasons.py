@@ -33,7 +33,7 @@ class FailureReason(StrEnum):
     POLICY = "policy"
     TOO_LARGE = "too_large"
     PROTOCOL = "protocol"
-    # The route to the host.
+    # The way to the host.
     NETWORK = "network"
     DNS = "dns"
     TLS = "tls"

@@ -17,7 +17,7 @@ from core.delivery.transports.interface import LeaseCheck
 from core.delivery.transports.smtp.attempt import SmtpAttempt
 from core.delivery.transports.smtp.errors import connection_error
 from core.delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
-from core.delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, NoRoute, NoSuchDomain, NullMx, Route, Routes
+from core.delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, MxHosts, MxLookup, NoMxHost, NoSuchDomain, NullMx
 from core.delivery.transports.smtp.session_factory import SessionFactory
 from core.delivery.transports.smtp.tls import TlsMode
 from core.lib.network.address_guard import Address, TargetRefused
@@ -30,20 +30,20 @@ CONFIRM_AFTER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class _RouteFailure:
+class _MxFailure:
     """A permanent DNS result: the enhanced code (RFC 3463, RFC 7505) and the reason of the bounce."""
 
     code: str
     reason: FailureReason
 
 
-ROUTE_FAILURES: dict[type[NoRoute], _RouteFailure] = {
-    NullMx: _RouteFailure("5.1.10", FailureReason.BAD_DOMAIN),
-    MailLoop: _RouteFailure("5.4.6", FailureReason.ROUTING_LOOP),
-    NoSuchDomain: _RouteFailure("5.1.2", FailureReason.BAD_DOMAIN),
+MX_FAILURES: dict[type[NoMxHost], _MxFailure] = {
+    NullMx: _MxFailure("5.1.10", FailureReason.BAD_DOMAIN),
+    MailLoop: _MxFailure("5.4.6", FailureReason.ROUTING_LOOP),
+    NoSuchDomain: _MxFailure("5.1.2", FailureReason.BAD_DOMAIN),
 }
 # When no host has a usable address: the temporary error is reported first, then the refused target.
-ERROR_PRIORITY = (DnsError, TargetRefused, NoRoute)
+ERROR_PRIORITY = (DnsError, TargetRefused, NoMxHost)
 
 
 class DirectTransport:
@@ -55,7 +55,7 @@ class DirectTransport:
 
     def __init__(
         self,
-        routes: Routes,
+        mx: MxLookup,
         *,
         ehlo_name: str,
         port: int = 25,
@@ -67,7 +67,7 @@ class DirectTransport:
     ) -> None:
         self._context = context
         self._sources = sources
-        self._routes = routes
+        self._mx = mx
         self._ehlo_name = ehlo_name
         self._port = port
         self._destinations = Destinations(limits, clock=clock)
@@ -89,14 +89,14 @@ class DirectTransport:
             ehlo_name=self._ehlo_name,
         )
         try:
-            route = await self._routes.find(domain)
+            hosts = await self._mx.find(domain)
             tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls)
             # Separate connections and breakers: a host may fail only the messages that require TLS.
-            destination = self._destinations.get_or_create((tls, route.key))
+            destination = self._destinations.get_or_create((tls, hosts.key))
             async with destination.slot():
-                return await attempt.run(destination, self._hosts(route, tls))
-        except NoRoute as error:
-            return _no_route(error, message)
+                return await attempt.run(destination, self._mail_hosts(hosts, tls))
+        except NoMxHost as error:
+            return _no_mx_host(error, message)
         except DnsError as error:
             return deferred(FailureReason.DNS, f"The DNS lookup failed: {error}")
         except TargetRefused:
@@ -110,13 +110,13 @@ class DirectTransport:
 
     end_sessions = close
 
-    async def _hosts(self, route: Route, tls: TlsMode) -> AsyncIterator[MailHost]:
+    async def _mail_hosts(self, hosts: MxHosts, tls: TlsMode) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
         count = 0
-        for name in sorted(route.shuffled(), key=self._session_factory.is_down):
+        for name in sorted(hosts.shuffled(), key=self._session_factory.is_down):
             try:
-                addresses = await self._routes.addresses(name)
+                addresses = await self._mx.addresses(name)
             except ERROR_PRIORITY as error:
                 first = _higher_priority(first, error)
                 continue
@@ -149,9 +149,9 @@ def _priority(error: Exception) -> int:
     return next(rank for rank, kind in enumerate(ERROR_PRIORITY) if isinstance(error, kind))
 
 
-def _no_route(error: NoRoute, message: OutgoingMessage) -> DeliveryOutcome:
+def _no_mx_host(error: NoMxHost, message: OutgoingMessage) -> DeliveryOutcome:
     """Bounce, or defer until a missing domain is confirmed."""
-    failure = ROUTE_FAILURES[type(error)]
+    failure = MX_FAILURES[type(error)]
     if isinstance(error, NoSuchDomain) and not _is_confirmed(message):
         return deferred(FailureReason.BAD_DOMAIN_UNCONFIRMED, f"{failure.code} {error}")
     reply = Reply(0, safe_text(f"{failure.code} {error}"))

@@ -19,7 +19,7 @@ from core.delivery.transports.circuit_breaker import Clock
 from core.delivery.transports.credentials import is_demand
 from core.delivery.transports.interface import SendPermit, Transport
 from core.delivery.transports.transport_breaker import TransportBreaker
-from core.delivery.transports.transports_file import DEFAULT, FailoverKind, RouteSpec, Transports, TransportSpec
+from core.delivery.transports.transports_file import DEFAULT, FailoverKind, TransportRoute, Transports, TransportSpec
 
 # A reached limit is checked again after this time: messages that were refused do not count.
 EXHAUSTED_SECONDS = 60.0
@@ -233,7 +233,9 @@ class TransportRouter:
                 self._changes.append(TransportChange(member.spec.name, not was_tripped, member.error))
         return replace(outcome, transport=member.spec.name)
 
-    def _wait(self, route: RouteSpec, skipped: Sequence[DeliveryOutcome], message: OutgoingMessage) -> DeliveryOutcome:
+    def _wait(
+        self, route: TransportRoute, skipped: Sequence[DeliveryOutcome], message: OutgoingMessage
+    ) -> DeliveryOutcome:
         """Return the outcome of a message that no transport of its route could try."""
         members = [self._members[name] for name in route.use]
         if message.is_whole and all(member.spec.kind == "anymail" for member in members):
@@ -250,7 +252,7 @@ class TransportRouter:
         text = f"The transport {name!r} may have taken the message, and is not configured any more."
         return parked(FailureReason.OUTCOME_UNKNOWN, text)
 
-    def _route(self, name: str) -> RouteSpec:
+    def _route(self, name: str) -> TransportRoute:
         return self.transports.routes[name or self.transports.route_of("")]
 
     def _is_usable(self, member: _Member, message: OutgoingMessage | None = None) -> bool:
@@ -262,11 +264,11 @@ class TransportRouter:
     def _is_exhausted(self, member: _Member) -> bool:
         return self._clock() < member.exhausted_until
 
-    def _is_stopped(self, route: RouteSpec) -> bool:
+    def _is_stopped(self, route: TransportRoute) -> bool:
         states = {self._members[name].state for name in route.use}
         return TransportState.PAUSED in states and states <= {TransportState.PAUSED, TransportState.DRAINING}
 
-    def _errors(self, route: RouteSpec) -> str:
+    def _errors(self, route: TransportRoute) -> str:
         return "; ".join(filter(None, (self._error(self._members[name]) for name in route.use)))
 
     def _error(self, member: _Member) -> str:

@@ -83,7 +83,7 @@ class TransportSpec:
 
 
 @dataclass(frozen=True)
-class RouteSpec:
+class TransportRoute:
     """use: the names of transports, the preferred one first."""
 
     name: str
@@ -99,7 +99,7 @@ class Transports:
     """
 
     transports: Mapping[str, TransportSpec]
-    routes: Mapping[str, RouteSpec]
+    routes: Mapping[str, TransportRoute]
     workspaces: Mapping[str, tuple[str, ...]]
     is_named: bool = True
 
@@ -126,7 +126,7 @@ def single_transport(kind: str) -> Transports:
     """Return what an installation without a file has."""
     return Transports(
         {DEFAULT: TransportSpec(name=DEFAULT, kind=kind)},
-        {DEFAULT: RouteSpec(DEFAULT, (DEFAULT,))},
+        {DEFAULT: TransportRoute(DEFAULT, (DEFAULT,))},
         {DEFAULT: (DEFAULT,)},
         is_named=False,
     )
@@ -271,7 +271,7 @@ def _options(entry: Mapping[str, Any], directory: Path, *, place: str) -> dict[s
     return {name.lower(): value for name, value in _mapping(_load(path), place=str(path)).items()}
 
 
-def _route(name: str, entry: Any) -> RouteSpec:
+def _route(name: str, entry: Any) -> TransportRoute:
     place = f"routes, {name}"
     entry = _mapping(entry, place=place)
     _refuse_unknown(entry, {"use", "failoverOn"}, place=place)
@@ -279,7 +279,7 @@ def _route(name: str, entry: Any) -> RouteSpec:
     kinds = _names(entry.get("failoverOn", sorted(USUAL_FAILOVER)), place=f"{place}, failoverOn", may_be_empty=True)
     if unknown := set(kinds) - set(FailoverKind):
         raise InvalidTransportsFile(f"{place}: {min(unknown)!r} is unknown. Use {', '.join(FailoverKind)}.")
-    return RouteSpec(name, use, frozenset(map(FailoverKind, kinds)))
+    return TransportRoute(name, use, frozenset(map(FailoverKind, kinds)))
 
 
 def _names(value: Any, *, place: str, may_be_empty: bool = False) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ def _names(value: Any, *, place: str, may_be_empty: bool = False) -> tuple[str, 
     return tuple(value)
 
 
-def _check_route(route: RouteSpec, transports: Mapping[str, Any], routes: Mapping[str, Any]) -> None:
+def _check_route(route: TransportRoute, transports: Mapping[str, Any], routes: Mapping[str, Any]) -> None:
     """Refuse a cycle: a route that leads to a route, or twice to one transport."""
     for name in route.use:
         if name not in transports and name in routes:

@@ -33,7 +33,7 @@ from config.doctor.table import CHECKS, run_checks
 from config.heartbeats import PREFIX, send_heartbeat
 from console.dashboard.auth.oidc.provider import forget_documents
 from core.delivery.transports.router import TransportReport
-from core.delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from core.lib.ids import new_id
 from core.workspaces.models import Workspace
 from domains.models import Domain, ReceivingDomain, TrackingHost
@@ -335,7 +335,7 @@ def name_an_unknown_workspace(installation):
 
 def name_transports(installation, **specs):
     transports = {name: TransportSpec(name=name, kind="direct", **options) for name, options in specs.items()}
-    route = RouteSpec("default", tuple(transports))
+    route = TransportRoute("default", tuple(transports))
     installation.settings.TRANSPORTS = Transports(transports, {"default": route}, {"default": ("default",)})
 
 

@@ -14,7 +14,7 @@ from console.provisioning.models import ManagementKey
 from console.provisioning.services import issue_management_key
 from console.system_mail.models import SystemMail
 from core.delivery.transports.router import TransportReport
-from core.delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from core.lib.redis_client import ask_redis
 from core.workspaces.account_status import lift_suspension, suspend_workspace
 from core.workspaces.deletion import delete_workspace
@@ -92,7 +92,9 @@ def test_the_delete_button_has_no_model_name_in_the_wrong_place(staff, alice):
 @pytest.fixture
 def _two_transports(settings):
     specs = {name: TransportSpec(name=name, kind="smtp", spf=f"include:{name}.example") for name in ("own", "relay")}
-    settings.TRANSPORTS = Transports(specs, {"default": RouteSpec("default", (*specs,))}, {"default": ("default",)})
+    settings.TRANSPORTS = Transports(
+        specs, {"default": TransportRoute("default", (*specs,))}, {"default": ("default",)}
+    )
     yield
     ask_redis(settings.REDIS_URL, lambda client: client.flushdb())
 

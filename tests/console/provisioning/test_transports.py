@@ -4,7 +4,7 @@ import pytest
 from django.db.models.functions import Now
 
 from core.delivery.transports.router import TransportReport
-from core.delivery.transports.transports_file import RouteSpec, Transports, TransportSpec, single_transport
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec, single_transport
 from core.lib.redis_client import ask_redis
 from domains.models import Domain
 from emails.sending.transport_status import drain_transport, resume_transport, send_reports
@@ -21,7 +21,7 @@ def _transports(settings):
         "relay": TransportSpec(name="relay", kind="smtp", spf="include:relay.example"),
     }
     settings.TRANSPORTS = Transports(
-        specs, {"default": RouteSpec("default", ("own", "relay"))}, {"default": ("default",)}
+        specs, {"default": TransportRoute("default", ("own", "relay"))}, {"default": ("default",)}
     )
     yield
     ask_redis(settings.REDIS_URL, lambda client: client.flushdb())

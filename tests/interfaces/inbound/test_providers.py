@@ -8,7 +8,7 @@ from anymail.signals import AnymailTrackingEvent, EventType, RejectReason, track
 from django.test import Client
 from django.utils import timezone
 
-from core.delivery.transports.transports_file import RouteSpec, Transports, TransportSpec
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from emails.models import Recipient
 from events.models import Event
 from interfaces.inbound import processing
@@ -223,7 +223,9 @@ class TestNamedTransports:
             for name in ("first", "second")
         }
         specs["own"] = TransportSpec(name="own", kind="direct")
-        settings.TRANSPORTS = Transports(specs, {"default": RouteSpec("default", (*specs,))}, {"default": ("default",)})
+        settings.TRANSPORTS = Transports(
+            specs, {"default": TransportRoute("default", (*specs,))}, {"default": ("default",)}
+        )
         settings.ANYMAIL_WEBHOOK_SECRET = ""
 
     def post(self, name, *, secret=None, provider="postmark"):
@@ -253,7 +255,7 @@ class TestNamedTransports:
     def test_messages_without_a_name_belong_to_default(self, recipient, settings):
         specs = {"default": settings.TRANSPORTS.transports["first"]}
         settings.TRANSPORTS = Transports(
-            specs, {"default": RouteSpec("default", ("default",))}, {"default": ("default",)}
+            specs, {"default": TransportRoute("default", ("default",))}, {"default": ("default",)}
         )
         assert self.post("default", secret="first:a-long-secret-of-first").status_code == 200
         process_reports()

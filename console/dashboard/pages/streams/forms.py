@@ -12,7 +12,7 @@ from unfold.widgets import (
 )
 
 from console.dashboard.ui.forms import ApiForm
-from streams.models import Stream, route_choices, stream_priorities
+from streams.models import Stream, stream_priorities, transport_route_choices
 from streams.serializers import StreamChanges, StreamInput
 from streams.services import FIXED_IN_MAIN
 
@@ -114,7 +114,7 @@ class StreamForm(NameForm):
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})
         for name in FIXED_IN_MAIN.keys() & self.fields.keys() if stream.is_main else ():
             del self.fields[name]
-        routes = dict(route_choices(stream.workspace_id))
+        routes = dict(transport_route_choices(stream.workspace_id))
         # The usual one, and that of the workspace under its name.
         if len(routes) > 2:
             help_text = gettext("The way by which the operator's servers send its emails.")

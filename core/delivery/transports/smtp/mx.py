@@ -1,4 +1,4 @@
-"""MX routes: the mail hosts of a domain (RFC 5321, section 5.1; RFC 7505) and their permitted addresses."""
+"""MX hosts: the mail hosts of a domain (RFC 5321, section 5.1; RFC 7505) and their permitted addresses."""
 
 import asyncio
 import random
@@ -15,27 +15,27 @@ from core.lib.network.resolver import DnsAnswer, LookupStatus, Resolver
 MAX_HOSTS = 10
 MAX_ADDRESSES = 20
 CACHE_SECONDS = 300.0
-MAX_CACHED_ROUTES = 10_000
+MAX_CACHED_DOMAINS = 10_000
 
 
-class NoRoute(Exception):
+class NoMxHost(Exception):
     """Raised when a domain has no mail host to connect to; the text gives the reason."""
 
 
-class NoSuchDomain(NoRoute):
+class NoSuchDomain(NoMxHost):
     """Raised when the domain does not exist, or has neither mail hosts nor an address."""
 
 
-class NullMx(NoRoute):
+class NullMx(NoMxHost):
     """Raised when the domain declares that it accepts no mail."""
 
 
-class MailLoop(NoRoute):
+class MailLoop(NoMxHost):
     """Raised when the best mail host of the domain is Postrider itself."""
 
 
 @dataclass(frozen=True)
-class Route:
+class MxHosts:
     """The mail hosts of a domain with their preferences, best first; hosts of equal preference in any order."""
 
     hosts: tuple[tuple[int, str], ...]
@@ -51,26 +51,26 @@ class Route:
         return [host for _, host in ranked[:MAX_HOSTS]]
 
 
-class Routes:
-    """Looks up and caches routes. own_names: the names of this server, excluded to prevent mail loops."""
+class MxLookup:
+    """Looks up and caches MX hosts. own_names: the names of this server, excluded to prevent mail loops."""
 
     def __init__(self, resolver: Resolver, guard: Guard, *, own_names: Sequence[str] = ()) -> None:
         self._resolver = resolver
         self._guard = guard
         self._own_names = frozenset(name.lower().rstrip(".") for name in own_names)
-        self._cache: OrderedDict[str, tuple[float, Route]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[float, MxHosts]] = OrderedDict()
 
-    async def find(self, domain: str) -> Route:
-        """Return the route to a domain. Raises NoRoute, and DnsError when the lookup fails."""
+    async def find(self, domain: str) -> MxHosts:
+        """Return the hosts of a domain. Raises NoMxHost, and DnsError when the lookup fails."""
         domain = domain.lower().rstrip(".")
         if cached := self._cache.get(domain):
-            until, route = cached
+            until, hosts = cached
             if time.monotonic() < until:
-                return route
+                return hosts
         answer = await self._resolver.look_up(domain, "MX")
-        route = self._route(domain, answer)
-        self._cache_route(domain, route, min(answer.ttl_seconds, CACHE_SECONDS))
-        return route
+        hosts = self._read_hosts(domain, answer)
+        self._cache_hosts(domain, hosts, min(answer.ttl_seconds, CACHE_SECONDS))
+        return hosts
 
     async def addresses(self, host: str) -> tuple[Address, ...]:
         """Return the addresses to connect to, IPv6 first. Raises TargetRefused, NoSuchDomain and DnsError."""
@@ -88,17 +88,17 @@ class Routes:
             raise NoSuchDomain(f"The mail host {host} has no address.")
         return self._guard.check_addresses(addresses)
 
-    def _route(self, domain: str, answer: DnsAnswer) -> Route:
+    def _read_hosts(self, domain: str, answer: DnsAnswer) -> MxHosts:
         if answer.status is LookupStatus.NO_NAME:
             raise NoSuchDomain(f"The domain {domain} does not exist.")
         if answer.status is LookupStatus.NO_DATA:
             # Without any MX record, the domain itself is the mail host, by its A and AAAA records.
-            return Route(((0, domain),))
+            return MxHosts(((0, domain),))
         # RFC 7505, section 3: a null MX has a meaning only alone.
         hosts = tuple(row for row in answer.records if row[1])
         if not hosts:
             raise NullMx(f"The domain {domain} accepts no mail (null MX).")
-        return Route(self._exclude_own_hosts(domain, hosts))
+        return MxHosts(self._exclude_own_hosts(domain, hosts))
 
     def _exclude_own_hosts(self, domain: str, hosts: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
         """Drop this server and every host that is not preferred to it, to prevent loops (RFC 5321, section 5.1)."""
@@ -108,8 +108,8 @@ class Routes:
             raise MailLoop(f"The mail host of {domain} is this server, which does not accept mail for the domain.")
         return better
 
-    def _cache_route(self, domain: str, route: Route, seconds: float) -> None:
-        self._cache[domain] = time.monotonic() + seconds, route
+    def _cache_hosts(self, domain: str, hosts: MxHosts, seconds: float) -> None:
+        self._cache[domain] = time.monotonic() + seconds, hosts
         self._cache.move_to_end(domain)
-        if len(self._cache) > MAX_CACHED_ROUTES:
+        if len(self._cache) > MAX_CACHED_DOMAINS:
             self._cache.popitem(last=False)

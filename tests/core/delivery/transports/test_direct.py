@@ -12,7 +12,7 @@ from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.destinations import DestinationLimits
 from core.delivery.transports.direct import DirectTransport
 from core.delivery.transports.smtp.mail_host import Timeouts
-from core.delivery.transports.smtp.mx import Routes
+from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.tls import TlsMode
 from core.lib.network.address_guard import Guard
 from core.lib.network.resolver import Resolver
@@ -42,9 +42,9 @@ async def transport_for(
 ) -> AsyncIterator[DirectTransport]:
     with NameServer(records) as server:
         resolver = Resolver([server.address], lifetime_seconds=5)
-        routes = Routes(resolver, guard or Guard(allow_private=True), own_names=["me.example.net"])
+        mx = MxLookup(resolver, guard or Guard(allow_private=True), own_names=["me.example.net"])
         transport = DirectTransport(
-            routes,
+            mx,
             ehlo_name="me.example.net",
             port=port,
             **{"timeouts": SHORT, "limits": DestinationLimits(), **options},
@@ -146,8 +146,8 @@ class TestNextHost:
         records = zones(FIRST)
         records["mx0.example.com"] = {"A": [f"127.0.1.{number}" for number in range(1, 60)]}
         async with transport_for(records, port) as transport:
-            route = await transport._routes.find("example.com")
-            assert len([one async for one in transport._hosts(route, TlsMode.OPPORTUNISTIC)]) == 20
+            hosts = await transport._mx.find("example.com")
+            assert len([one async for one in transport._mail_hosts(hosts, TlsMode.OPPORTUNISTIC)]) == 20
 
 
 class TestConnections:

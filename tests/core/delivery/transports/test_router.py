@@ -18,7 +18,7 @@ from core.delivery.transports.smtp.smtp_url import RelayUrl
 from core.delivery.transports.smtp.tls import TlsMode
 from core.delivery.transports.transports_file import (
     FailoverKind,
-    RouteSpec,
+    TransportRoute,
     Transports,
     TransportSpec,
     single_transport,
@@ -28,7 +28,7 @@ from tests.core.delivery.relaying import SHORT, FakeClock, awaited, run
 from tests.core.delivery.scripted import ScriptedServer, disconnect, outgoing_message, reset, silence
 from tests.rows import each
 
-ROUTE = RouteSpec("default", ("own", "relay"))
+ROUTE = TransportRoute("default", ("own", "relay"))
 MESSAGE = outgoing_message()
 
 
@@ -382,7 +382,9 @@ ANSWERS = {
 @awaited
 async def test_an_answer_between_refused_logins_starts_the_count_again(answer):
     own = Answers(REFUSED_LOGIN, REFUSED_LOGIN, answer, REFUSED_LOGIN, REFUSED_LOGIN, REFUSED_LOGIN)
-    router = TransportRouter(transports(route=RouteSpec("default", ("own",)), kinds={"own": "anymail"}), {"own": own})
+    router = TransportRouter(
+        transports(route=TransportRoute("default", ("own",)), kinds={"own": "anymail"}), {"own": own}
+    )
     states = []
     for _ in range(6):
         await router.deliver(MESSAGE, lease=Permit())
