@@ -17,8 +17,10 @@ class Alerts:
     ) -> Alert:
         """Watch a rate or the quota. The owners and webhooks are notified when the value reaches the threshold.
 
-        metric: "bounce_rate", "complaint_rate", "failure_rate" or "quota_used". threshold: in percent. stream: the only
-        stream whose emails count for a rate; None for all. email_owners: True by default.
+        metric: "bounce_rate", "complaint_rate", "failure_rate" or "quota_used".
+        threshold: a percentage.
+        stream: the only stream whose emails count for a rate; None for all.
+        email_owners: True by default.
         """
         body = body_of(metric=metric, threshold=threshold, stream=stream, email_owners=email_owners)
         return read(Alert, self._transport.json(Call("POST", ["alerts"], body=body)))

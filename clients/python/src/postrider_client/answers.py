@@ -64,7 +64,11 @@ class BatchAccepted:
 
 @dataclass(frozen=True)
 class EmailItem:
-    """`test`: True for a test email, else None. `stream`: None for `main`."""
+    """An email in a list.
+
+    `test`: True for a test email, else None.
+    `stream`: None for `main`.
+    """
 
     id: str
     to: str
@@ -221,7 +225,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class StreamCounts:
-    """Of the last 30 UTC days. `complained` counts recipients, the others emails."""
+    """The last 30 UTC days. `complained` counts recipients, the others emails."""
 
     total: int
     delivered: int
@@ -258,7 +262,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class Alert:
-    """`stream`: None for all emails. `value`: in percent; None with fewer than 100 emails, or without a quota."""
+    """An alert.
+
+    `stream`: None for all emails.
+    `value`: a percentage; None with fewer than 100 emails, or without a quota.
+    """
 
     id: str
     metric: str
@@ -340,7 +348,10 @@ class Domain:
 
 @dataclass(frozen=True)
 class Webhook:
-    """`secret`: only in the responses of create and rotate_secret, otherwise None. `streams`: None for all of them.
+    """A webhook.
+
+    `secret`: only in the responses of create and rotate_secret, otherwise None.
+    `streams`: None for all of them.
 
     `headers`: further headers of the requests by name, with values that show nothing; None without any.
     """
@@ -458,7 +469,11 @@ class BounceSample:
 
 @dataclass(frozen=True)
 class BounceReason:
-    """`share`: of all recipients, between 0 and 1. `docs_url`: the page that explains the advice."""
+    """A reason of bounces.
+
+    `share`: the share of all recipients, between 0 and 1.
+    `docs_url`: the page that explains the advice.
+    """
 
     reason: str
     recipients: int
@@ -483,7 +498,11 @@ class BouncingHost:
 
 @dataclass(frozen=True)
 class BounceCauses:
-    """`counted_from`: later than `from_` if the range has too many events. `other_hosts`: recipients elsewhere."""
+    """The causes of bounces.
+
+    `counted_from`: later than `from_` if the range has too many events.
+    `other_hosts`: recipients elsewhere.
+    """
 
     event: str
     from_: datetime

@@ -7,7 +7,11 @@ from typing import Optional, Union
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file. content_id: makes it an inline image for `cid:` in HTML. content_type: guessed by default."""
+    """A file.
+
+    content_id: makes it an inline image for `cid:` in HTML.
+    content_type: guessed by default.
+    """
 
     filename: str
     content: bytes

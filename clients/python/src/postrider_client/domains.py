@@ -25,9 +25,10 @@ class Domains:
     def update(self, domain_id: str, **changes: Any) -> Domain:
         """Update the given settings.
 
-        tls: "required" or "opportunistic". open_tracking, click_tracking: for emails without the option. tracking: the
-        host of the links in its emails, as {"subdomain": "links"}, or None for that of the service. receiving: whether
-        email to its addresses is received, once its MX record is found.
+        tls: "required" or "opportunistic".
+        open_tracking, click_tracking: the defaults of emails without the option.
+        tracking: the host of the links in its emails, as {"subdomain": "links"}, or None for that of the service.
+        receiving: whether email to its addresses is received, once its MX record is found.
         """
         body = {wire_name(name): value for name, value in changes.items()}
         return read(Domain, self._transport.json(Call("PATCH", ["domains", domain_id], body=body)))

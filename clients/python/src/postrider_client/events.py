@@ -11,7 +11,11 @@ from postrider_client.wire import body_of, read
 
 @dataclass(frozen=True)
 class EventPage:
-    """`cursor`: pass it as `after` to continue, also if the page is empty. `has_more`: later events exist already."""
+    """A page of events.
+
+    `cursor`: pass it as `after` to continue, also if the page is empty.
+    `has_more`: later events exist already.
+    """
 
     data: list[FeedEvent]
     cursor: str
@@ -47,7 +51,11 @@ class Events:
     def list(
         self, *, after: Optional[str] = None, types: Optional[Sequence[str]] = None, limit: Optional[int] = None
     ) -> EventListing:
-        """List events, oldest first. after: the cursor of an event or page, or "latest". types: only these."""
+        """List events, oldest first.
+
+        after: the cursor of an event or page, or "latest".
+        types: only these types.
+        """
         return EventListing(self._transport, query=body_of(after=after, types=types, limit=limit))
 
     def stream(self, *, after: Optional[str] = None, types: Optional[Sequence[str]] = None) -> Iterator[FeedEvent]:

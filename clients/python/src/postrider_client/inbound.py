@@ -58,9 +58,11 @@ class ReceivedEmails:
     ) -> Listing[ReceivedItem]:
         """Return matching emails, newest first, without text, HTML and headers.
 
-        recipient, from_, subject: parts of them. status: "stored", "processed", "blocked" or "unreadable". email_id:
-        answers to this sent email. after, before: range of times; a date includes the whole day. test: only simulated
-        emails, or only others.
+        recipient, from_, subject: parts of them.
+        status: "stored", "processed", "blocked" or "unreadable".
+        email_id: answers to this sent email.
+        after, before: range of times; a date includes the whole day.
+        test: only simulated emails, or only others.
         """
         filters = {"recipient": recipient, "from_": from_, "subject": subject, "tag": tag, "status": status}
         places = {"route_id": route_id, "email_id": email_id, "after": after, "before": before}
@@ -145,11 +147,15 @@ class Routes:
     ) -> Route:
         """Create a route.
 
-        domain: a receiving domain, or "shared" for the workspace's address at the domain of the service. match: a
-        pattern of local parts, such as "support*". priority: low numbers first. action: "deliver", "reject" or
-        "discard". webhook_ids: None for all webhooks that subscribe to `received`. forward_to: addresses that
-        have confirmed it. require_authenticated, replies_only: what is blocked. spam_above: the lowest spam score
-        that is blocked. store_days: 0 deletes an email when it is delivered.
+        domain: a receiving domain, or "shared" for the workspace's address at the domain of the service.
+        match: a pattern of local parts, such as "support*".
+        priority: low numbers first.
+        action: "deliver", "reject" or "discard".
+        webhook_ids: None for all webhooks that subscribe to `received`.
+        forward_to: addresses that have confirmed it.
+        require_authenticated, replies_only: emails that are blocked.
+        spam_above: the lowest spam score that is blocked.
+        store_days: 0 deletes an email when it is delivered.
         """
         body = body_of(**{name: value for name, value in locals().items() if name != "self"})
         return read(Route, self._transport.json(Call("POST", ["inbound", "routes"], body=body)))

@@ -18,9 +18,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class InboundSettings:
-    """`address`: the workspace's address without any DNS; None if the operator has set no RECEIVING_DOMAIN.
+    """The settings of receiving.
 
-    `storage`: bytes. `messages`: of the current day, UTC.
+    `address`: the workspace's address without any DNS; None if the operator has set no RECEIVING_DOMAIN.
+    `storage`: bytes of stored messages.
+    `messages`: messages of the current day, UTC.
     """
 
     address: Optional[str]
@@ -39,7 +41,11 @@ class Mailbox:
 
 @dataclass(frozen=True)
 class ReceivedAttachment:
-    """`url`: a download without a key, until `url_expires_at`. `size`: bytes after decoding."""
+    """An attachment of a received email.
+
+    `url`: a download without a key, until `url_expires_at`.
+    `size`: bytes after decoding.
+    """
 
     id: str
     filename: str
@@ -57,8 +63,9 @@ class ReceivedAttachment:
 class AnsweredEmail:
     """The sent email that a received one answers.
 
-    `matched_by`: "address" or "message_id". `from_recipient`: whether the message is proven to come from `recipient`;
-    without it the match proves no identity. `deleted`: True once retention has deleted the sent email, else None.
+    `matched_by`: "address" or "message_id".
+    `from_recipient`: whether the message is proven to come from `recipient`; without it the match proves no identity.
+    `deleted`: True once retention has deleted the sent email, else None.
     """
 
     email_id: str
@@ -114,7 +121,11 @@ class SpamVerdict:
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """The host that delivered a message. `ip`: None for a simulated one; `tls`: None without TLS."""
+    """The host that delivered a message.
+
+    `ip`: None for a simulated one.
+    `tls`: None without TLS.
+    """
 
     ip: Optional[str]
     helo: str
@@ -131,8 +142,9 @@ class Download:
 class ReceivedItem:
     """A received email in a list, without text, HTML and headers.
 
-    `recipient`: the address of the envelope that received it. `authentication`: None before it was read. `automatic`:
-    "no", "auto_generated", "auto_replied", "list" or "bulk".
+    `recipient`: the address of the envelope that received it.
+    `authentication`: None before it was read.
+    `automatic`: "no", "auto_generated", "auto_replied", "list" or "bulk".
     """
 
     id: str
@@ -167,9 +179,12 @@ class ReceivedItem:
 
 @dataclass(frozen=True)
 class ReceivedEmail(ReceivedItem):
-    """`reply_text`: the text without quoted messages, None if unknown. `truncated`: the members that are cut.
+    """A received email.
 
-    `headers`: names with values, in their order. `source`: the download of the message, "raw" in the API.
+    `reply_text`: the text without quoted messages, None if unknown.
+    `truncated`: the members that are cut.
+    `headers`: names with values, in their order.
+    `source`: the download of the message, "raw" in the API.
     """
 
     text: str = ""
@@ -237,7 +252,11 @@ class Route:
 
 @dataclass(frozen=True)
 class RouteMatch:
-    """`route`: None for an unknown address and for one that needs no route. `reply`: that of the mail server."""
+    """The route of an address.
+
+    `route`: None for an unknown address and for one that needs no route.
+    `reply`: that of the mail server.
+    """
 
     route: Optional[Route]
     reply: str

@@ -14,8 +14,9 @@ T = TypeVar("T")
 class Page(Generic[T]):
     """One page of a list.
 
-    total_is_exact: False if there are more items than `total`, or may be. continue_to: on the last page that page
-    numbers reach, the time that continues the list as its filter `to`, from page 1.
+    total_is_exact: False if there are more items than `total`, or may be.
+    continue_to: the time that continues the list as its filter `to`, from page 1; only on the last page that page
+    numbers reach.
     """
 
     data: list[T]
@@ -45,7 +46,7 @@ class Listing(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         page = self.fetch()
         query: dict[str, Any] = {}
-        # Of the pages before continue_to, and of those since.
+        # Items of the pages before continue_to, and of those since.
         earlier: set[Any] = set()
         known: set[Any] = set()
         while page.data or page.continue_to:

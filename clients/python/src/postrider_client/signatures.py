@@ -59,8 +59,9 @@ def new_webhook_secret() -> str:
 def sign_webhook(body: bytes, secret: str, *, message_id: str, timestamp: Optional[int] = None) -> dict[str, str]:
     """Return the signature headers with which the service sends a body, for tests of receivers.
 
-    message_id: the id of the event. timestamp: Unix seconds, by default now. Raises WebhookVerificationError for an
-    invalid secret.
+    message_id: the id of the event.
+    timestamp: Unix seconds, by default now.
+    Raises WebhookVerificationError for an invalid secret.
     """
     key = _decoded(secret[len(SECRET_PREFIX) :]) if secret.startswith(SECRET_PREFIX) else None
     if key is None:

@@ -31,10 +31,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call:
-    """One API call. path: the segments after /v1; ids are escaped.
+    """One API call.
 
-    is_keyed: sent with an idempotency key, and therefore safe to retry. idempotency_key: sent as the header; a random
-    one if neither it nor the body has a key.
+    path: the segments after /v1; ids are escaped.
+    is_keyed: sent with an idempotency key, and therefore safe to retry.
+    idempotency_key: sent as the header; a random one if neither it nor the body has a key.
     is_repeatable: safe to retry without a response; None means every method except POST.
     """
 
@@ -69,7 +70,8 @@ class Request:
 class TransportRules:
     """The requests and retries that both transports have in common.
 
-    timeout_seconds: maximum time without data from the server. max_retries: attempts after the first.
+    timeout_seconds: maximum time without data from the server.
+    max_retries: attempts after the first.
     """
 
     def __init__(

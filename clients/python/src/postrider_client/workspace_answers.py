@@ -112,7 +112,11 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class TransportStatus:
-    """`state`: open, paused, probing or draining. `per_day`: its limit, None without one."""
+    """The status of a transport.
+
+    `state`: open, paused, probing or draining.
+    `per_day`: its limit, None without one.
+    """
 
     name: str
     kind: str

@@ -90,8 +90,8 @@ class Workspaces:
     def lease_configuration(self, *, token: str, workspace_id: Optional[str] = None) -> ConfigurationLease:
         """Take the lease of a workspace for two minutes, or renew it with the same token.
 
-        token: a random text of 22 to 100 characters. Without workspace_id: of the key's own workspace, or for a
-        management key of the list of workspaces.
+        workspace_id: by default the key's own workspace, or for a management key the list of workspaces.
+        token: a random text of 22 to 100 characters.
         """
         body = body_of(token=token, workspace_id=workspace_id)
         call = Call("POST", ["admin", "configuration", "lease"], body=body, is_repeatable=True)

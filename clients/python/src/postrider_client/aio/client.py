@@ -24,10 +24,10 @@ from postrider_client.wire import read
 class AsyncPostrider:
     """Client for the API of one workspace. All tasks of one event loop may share it.
 
-    api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL. A management key is
-    for `workspaces` and `transports` only.
-    timeout_seconds: maximum time without data from the server. max_retries: attempts after the first; 0 disables
-    retries.
+    api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL. A management key is for
+    `workspaces` and `transports` only.
+    timeout_seconds: maximum time without data from the server.
+    max_retries: attempts after the first; 0 disables retries.
     """
 
     def __init__(

@@ -141,8 +141,9 @@ class AsyncEmails:
     ) -> AsyncListing[EmailItem]:
         """Return matching emails, newest first.
 
-        event: an event on the timeline, such as "complained". test: only test emails, or only live ones. from_, to:
-        range of creation times; a date includes the whole day.
+        event: an event on the timeline, such as "complained".
+        test: only test emails, or only live ones.
+        from_, to: range of creation times; a date includes the whole day.
         """
         filters = {"status": status, "event": event, "search": search, "tag": tag, "stream": stream}
         query = body_of(**filters, test=word(test), from_=from_, to=to, page=page, limit=limit)

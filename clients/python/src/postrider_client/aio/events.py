@@ -42,7 +42,11 @@ class AsyncEvents:
     def list(
         self, *, after: Optional[str] = None, types: Optional[Sequence[str]] = None, limit: Optional[int] = None
     ) -> AsyncEventListing:
-        """List events, oldest first. after: the cursor of an event or page, or "latest". types: only these."""
+        """List events, oldest first.
+
+        after: the cursor of an event or page, or "latest".
+        types: only these types.
+        """
         return AsyncEventListing(self._transport, query=body_of(after=after, types=types, limit=limit))
 
     def stream(

@@ -27,7 +27,11 @@ class AsyncAnalytics:
         return read(Totals, await self._transport.json(Call("GET", ["analytics"], query=query)))
 
     async def daily(self, days: Optional[int] = None, *, stream: Optional[str] = None) -> list[DailyVolume]:
-        """Return daily volumes, oldest first. days: 1 to 90, default 14. stream: only its emails are counted."""
+        """Return daily volumes, oldest first.
+
+        days: 1 to 90, default 14.
+        stream: only its emails are counted.
+        """
         answer = await self._transport.json(
             Call("GET", ["analytics", "daily"], query=body_of(days=days, stream=stream))
         )
@@ -43,7 +47,8 @@ class AsyncAnalytics:
     ) -> BounceCauses:
         """Return the most frequent reasons and receiving hosts of the last 30 days, or of a range, with advice.
 
-        event: bounced (the default), failed or deferred. stream: only its emails are counted.
+        event: bounced (the default), failed or deferred.
+        stream: only its emails are counted.
         """
         query = body_of(event=event, from_=from_, to=to, stream=stream)
         return read(BounceCauses, await self._transport.json(Call("GET", ["analytics", "bounces"], query=query)))

@@ -33,8 +33,11 @@ class AsyncStreams:
     ) -> Stream:
         """Create a kind of email with its own unsubscribes and complaints. Emails name it as `stream`.
 
-        id: such as "newsletter". kind: "transactional" or "bulk". unsubscribe: "link", "headers" or "none". scope:
-        "stream" or "workspace". priority: "high", "normal" or "low". id and kind cannot be changed later.
+        id: such as "newsletter". Cannot be changed later.
+        kind: "transactional" or "bulk". Cannot be changed later.
+        unsubscribe: "link", "headers" or "none".
+        scope: "stream" or "workspace".
+        priority: "high", "normal" or "low".
         transport_route: one of the operator's, if the workspace may use several.
         """
         body = body_of(**{name: value for name, value in locals().items() if name != "self"})

@@ -25,7 +25,11 @@ class AsyncTemplates:
         alias: Optional[str] = None,
         strict_variables: Optional[bool] = None,
     ) -> Template:
-        """Create a template. alias: usable in place of the id. strict_variables: reject emails that lack a value."""
+        """Create a template.
+
+        alias: usable in place of the id.
+        strict_variables: reject emails that lack a value.
+        """
         body = body_of(
             name=name,
             subject=subject,

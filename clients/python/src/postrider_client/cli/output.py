@@ -29,7 +29,11 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. value: the cell of an item. is_whole: a cell is never divided, such as an id to copy."""
+    """A column of a table.
+
+    value: the cell of an item.
+    is_whole: a cell is never divided, such as an id to copy.
+    """
 
     title: str
     value: Callable[[Any], Any]

@@ -12,7 +12,7 @@ from postrider_client.client import Postrider
 from postrider_client.errors import ValidationError
 from postrider_client.workspace_answers import CheckedConfiguration
 
-# Of the content of templates in one request: below the limits of the service.
+# Limits for the content of templates in one request: below those of the service.
 MAX_CHARACTERS = 1024 * 1024
 MAX_TEMPLATES = 5
 PART = re.compile(r"[^.\[\]]+")

@@ -12,7 +12,11 @@ ValuePath = tuple[Union[str, int], ...]
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """An error. line: counted from 1. field: the path of the value, such as `domains[0].name`; may be empty."""
+    """An error.
+
+    line: counted from 1.
+    field: the path of the value, such as `domains[0].name`; may be empty.
+    """
 
     line: int
     field: str

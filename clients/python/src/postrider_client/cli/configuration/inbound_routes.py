@@ -39,7 +39,7 @@ def with_webhook_ids(client: Postrider, values: Mapping[str, Any]) -> dict[str, 
     if values.get(WEBHOOKS) is None:
         return fields
     ids: dict[str, str] = {}
-    # Of several webhooks with the same URL, the oldest is the one in the file.
+    # The oldest of several webhooks with the same URL is the one in the file.
     for one in sorted(client.webhooks.list(limit=PAGE), key=lambda webhook: webhook.created_at):
         ids.setdefault(one.url, one.id)
     for url in values[WEBHOOKS]:

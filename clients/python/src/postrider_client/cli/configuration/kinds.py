@@ -24,7 +24,11 @@ CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 @dataclass(frozen=True)
 class Place:
-    """A workspace with the clients that manage it. client: with an API key; manager: for the management API."""
+    """A workspace with the clients that manage it.
+
+    client: a client with an API key.
+    manager: a client for the management API.
+    """
 
     workspace_id: str
     client: Postrider
@@ -35,11 +39,15 @@ class Place:
 class Kind:
     """A kind of object.
 
-    section: the list of these objects in a file. identity: the fields that identify an object; optional: those of them
-    that may be absent. fixed: those that are set at the creation only. unchangeable: those whose change is an error.
-    defaults: values of an existing object that the file does not mention. normal: functions that make equal values of
-    a field equal. is_surplus: whether an object that is not in the file is deleted with `--prune`; archives: it is
-    archived instead.
+    section: the list of these objects in a file.
+    identity: the fields that identify an object.
+    optional: fields of identity that may be absent.
+    fixed: fields that are set at the creation only.
+    unchangeable: fields whose change is an error.
+    defaults: values of an existing object that the file does not mention.
+    normal: functions that make equal values of a field equal.
+    is_surplus: whether an object that is not in the file is deleted with `--prune`.
+    archives: whether it is archived instead.
     """
 
     name: str

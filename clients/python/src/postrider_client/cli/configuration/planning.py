@@ -22,9 +22,12 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class Step:
-    """One change of the service. kind: None for a workspace. object_id: of an existing object.
+    """One change of the service.
 
-    values: the fields to send. is_duplicate: another object of the service is the same in the file.
+    kind: None for a workspace.
+    object_id: the id of an existing object.
+    values: the fields to send.
+    is_duplicate: another object of the service is the same in the file.
     """
 
     action: str
@@ -55,7 +58,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """steps: the changes, in order. unmanaged: the objects that only the service has, which stay without `--prune`."""
+    """The combined plans of all workspaces.
+
+    steps: the changes, in order.
+    unmanaged: the objects that only the service has, which stay without `--prune`.
+    """
 
     steps: tuple[Step, ...]
     unmanaged: tuple[Step, ...]
@@ -112,7 +119,7 @@ def _compare_section(
     """Return the steps of the objects in the file, and the deletions of those that only the service has."""
     items = list(kind.list(place)) if place else []
     present: dict[Any, Any] = {}
-    # Of several objects with the same identity, the oldest is the one in the file.
+    # The oldest of several objects with the same identity is the one in the file.
     for item in sorted(items, key=lambda one: one.created_at):
         present.setdefault(kind.identity_of(item.raw), item)
     steps, known = list[Step](), set[str]()

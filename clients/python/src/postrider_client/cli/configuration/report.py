@@ -25,7 +25,11 @@ PENDING, FAILED, DONE = "pending", "failed", "done"
 
 @dataclass
 class Report:
-    """hide: removes secrets of the file from a value. statuses: of the steps, by position."""
+    """The report of a plan and its application.
+
+    hide: removes secrets of the file from a value.
+    statuses: the statuses of the steps, by position.
+    """
 
     output: Output
     hide: Callable[[Any], Any]

@@ -16,7 +16,7 @@ TEMPORARY_KEY_LIFETIME = timedelta(hours=1)
 
 @dataclass
 class Session:
-    """scope: of temporary API keys, read_only for a plan that is not applied."""
+    """scope: the scope of temporary API keys, read_only for a plan that is not applied."""
 
     manager: Postrider
     url: str

@@ -21,7 +21,7 @@ INCLUDED = {"htmlFile": "htmlContent", "textFile": "textContent"}
 
 @dataclass(frozen=True)
 class WorkspaceSource:
-    """A workspace as the file describes it, with the names of the API. path: of its values in the file."""
+    """A workspace as the file describes it, with the names of the API. path: the path of its values in the file."""
 
     path: ValuePath
     values: Mapping[str, Any]

@@ -17,8 +17,9 @@ ADMIN = "workspace_admin"
 
 @dataclass(frozen=True)
 class Target:
-    """The workspace of the service that a part of the file describes. present: its fields, None if it does not exist.
+    """The workspace of the service that a part of the file describes.
 
+    present: its fields, None if it does not exist.
     key_id: the API key in use, which is never revoked.
     """
 
