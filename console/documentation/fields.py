@@ -22,9 +22,12 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class FieldDescription:
-    """A field. text: its description, in Markdown. limits: a sentence about the permitted values; may be empty.
+    """A field.
 
-    values: those of an enumeration. fields: those of an object or of its items.
+    text: its description, in Markdown.
+    limits: a sentence about the permitted values; may be empty.
+    values: those of an enumeration.
+    fields: those of an object or of its items.
     """
 
     name: str

@@ -62,7 +62,11 @@ class NavigationSection:
 
 @dataclass(frozen=True)
 class DocumentationPage:
-    """A rendered page. summary: its first sentence. sections: heading and plain text of each, for the search."""
+    """A rendered page.
+
+    summary: its first sentence.
+    sections: heading and plain text of each, for the search.
+    """
 
     title: str
     summary: str

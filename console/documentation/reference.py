@@ -44,9 +44,11 @@ class OperationResponse:
 
 @dataclass(frozen=True)
 class ReferenceOperation:
-    """An operation. text, source: its description, plain and in Markdown.
+    """An operation.
 
-    parameters: by their place, `path`, `query` and `header`. example: the body, as JSON text; may be empty.
+    text, source: its description, plain and in Markdown.
+    parameters: parameters by their place, `path`, `query` and `header`.
+    example: the body, as JSON text; may be empty.
     """
 
     id: str

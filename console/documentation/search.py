@@ -31,7 +31,7 @@ MAX_RESULTS = 15
 EXCERPT_LENGTH = 160
 # The weight of a word in each part of a section. A page is found by its title before its sections.
 TITLE, HEADING, PAGE, TEXT = 12.0, 7.0, 1.5, 1.0
-# Of a word that is not the one of the query.
+# Factors of a word that is not the one of the query.
 BEGINNING, DERIVED, SYNONYM, MISSPELT = 0.6, 0.6, 0.5, 0.4
 # Long titles have more words to match: the share of its weight that each further word costs.
 LENGTH_COST = 0.15
@@ -42,7 +42,11 @@ PAGES = {"changelog": 0.2, "figures": 0.5, "performance": 0.5, "settings": 0.6, 
 
 @dataclass(frozen=True)
 class SearchEntry:
-    """A section of a page. page: the title of its page. factor: how much its kind of page weighs."""
+    """A section of a page.
+
+    page: the title of its page.
+    factor: how much its kind of page weighs.
+    """
 
     page: str
     heading: str
@@ -84,9 +88,12 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchIndex:
-    """weights: for each stem, the weight in each entry that has it, by the entry's position.
+    """The index of the search.
 
-    stems: all stems in order. words: those of single words, and not of two words of a title.
+    weights: for each stem, the weight in each entry that has it, by the entry's position.
+
+    stems: all stems in order.
+    words: those of single words, and not of two words of a title.
     """
 
     entries: tuple[SearchEntry, ...]

@@ -215,7 +215,7 @@ class AuditViewSet(ListModelMixin, WithinWorkspaceViewSet[AuditEntry]):
     serializer_class = AuditEntrySerializer
 
 
-# Of the response: the names of a section that are stored in another form.
+# Members of the response: the names of a section that are stored in another form.
 STORED_NAMES = (
     ("domainNames", "domains", "name"),
     ("routeDomains", "routes", "domain"),

@@ -25,7 +25,11 @@ WHITE, BLACK = "#ffffff", "#000000"
 
 @dataclass(frozen=True)
 class Paragraph:
-    """text: without line breaks. is_link: it is a URL."""
+    """A paragraph of the text.
+
+    text: a text without line breaks.
+    is_link: it is a URL.
+    """
 
     text: str
 

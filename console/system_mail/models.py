@@ -38,7 +38,7 @@ class SystemMail(models.Model):
     recipient = models.EmailField()
     subject = models.CharField(max_length=200)
     sealed_text = models.TextField(editable=False)
-    # Of the text, for the button and the lang attribute of the HTML version.
+    # The language of the text, for the button and the lang attribute of the HTML version.
     language = models.CharField(max_length=8, db_default="en", default="en", editable=False)
     state = models.CharField(max_length=8, choices=SystemMailState.choices, default=SystemMailState.WAITING)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -21,7 +21,11 @@ RETENTION = timedelta(days=30)
 
 @dataclass(frozen=True)
 class SystemMailClaim(Claim):
-    """A leased system email. age: when it was claimed. handed_to: the transport that may have taken it before."""
+    """A leased system email.
+
+    age: when it was claimed.
+    handed_to: the transport that may have taken it before.
+    """
 
     age: timedelta
     handed_to: str | None = None

@@ -142,7 +142,7 @@ def continue_sign_in(
 ) -> HttpResponse:
     """Sign in after the first step, or ask for the second factor of the account.
 
-    provider: of a sign-in with the identity provider, the value for PROVIDER_KEY.
+    provider: the value for PROVIDER_KEY, after a sign-in with the identity provider.
     """
     has_used_factor = provider is not None and provider["mfa"]
     if not user.second_factor_at or has_used_factor:

@@ -27,7 +27,11 @@ BROWSER = struct.Struct(">Q8s")
 
 @dataclass(frozen=True)
 class Throttle:
-    """Limits of one form. by_address: per client network. by_account: per account, from any network."""
+    """Limits of one form.
+
+    by_address: the limit of a client network.
+    by_account: the limit of an account, from any network.
+    """
 
     name: str
     by_address: RateLimit

@@ -29,7 +29,7 @@ from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, find_receiving_error, find_tracking_error, list_records, list_warnings
 from domains.services import change_domain, delete_domain, is_dns_optional, register_domain, rotate_dkim_key
 
-# Of each record, below its name in the table.
+# The purpose of each record, below its name in the table.
 PURPOSES = {
     "DKIM": gettext_lazy("Verifies the signature of each email"),
     "SPF": gettext_lazy("Lists the servers that may send"),

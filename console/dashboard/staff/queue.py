@@ -20,12 +20,12 @@ from core.workspaces.models import Workspace
 from emails.queue_stats import AXIS_HOURS, QueueOverview, read_queue_overview
 from emails.sending.sending_pause import pause_sending, paused_since, resume_sending
 
-# Of the table, those with most recipients.
+# Rows of the table: those with most recipients.
 MAX_WORKSPACES = 50
 
 
 def queue_page(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
-    """Show the queue. context: of each page of the site."""
+    """Show the queue. context: the context of each page of the site."""
     refuse_without(request, "emails.view_email")
     overview = read_queue_overview()
     shares = overview.shares[:MAX_WORKSPACES]

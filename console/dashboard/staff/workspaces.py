@@ -31,9 +31,12 @@ TOP_REASONS = 5
 
 @dataclass(frozen=True)
 class WorkspaceActivity:
-    """The activity of a workspace. days: the last DAYS days, oldest first; sums: over them; rates: of PERIOD_DAYS.
+    """The activity of a workspace.
 
-    reasons: the most frequent ones of the bounces of DAYS days.
+    days: the last DAYS days, oldest first.
+    sums: the sums of these days.
+    rates: the rates of PERIOD_DAYS.
+    reasons: the most frequent reasons of bounces in DAYS days.
     """
 
     chart: Chart

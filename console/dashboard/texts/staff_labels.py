@@ -11,7 +11,7 @@ from django.db.models import Field, Model
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 
-# Of Django and unfold, without a German text or with a poor one.
+# Texts of Django and unfold, without a German text or with a poor one.
 LABELS = (
     _("Date"),
     _("History"),

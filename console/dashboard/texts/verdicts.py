@@ -28,7 +28,7 @@ FAILED: dict[str, str | Promise] = {
 
 @dataclass(frozen=True)
 class Origin:
-    """Whether a message really comes from the domain in From. tone, icon: of its notice."""
+    """Whether a message really comes from the domain in From. tone, icon: those of its notice."""
 
     title: str
     explanation: str
@@ -38,7 +38,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class OriginCheck:
-    """One of the checks. name: of the standard; about: the domain, with the selector or the policy."""
+    """One of the checks.
+
+    name: the standard.
+    about: the domain, with the selector or the policy.
+    """
 
     name: str
     result: str

@@ -13,8 +13,10 @@ class ChartKind(StrEnum):
 
 @dataclass(frozen=True)
 class ChartSeries:
-    """One series of values, None where there are no data. color: a CSS variable; unit: appended to values.
+    """One series of values, None where there are no data.
 
+    color: a CSS variable.
+    unit: appended to values.
     limit: drawn as a dashed line if values come near it; the axis follows the values.
     """
 
@@ -27,7 +29,11 @@ class ChartSeries:
 
 @dataclass(frozen=True)
 class Chart:
-    """running: the label of the last day if it is still running, otherwise empty. links: of each label, to its list."""
+    """A chart.
+
+    running: the label of the last day if it is still running, otherwise empty.
+    links: the URL of the list of each label.
+    """
 
     kind: ChartKind
     labels: Sequence[str]

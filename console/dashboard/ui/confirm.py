@@ -14,7 +14,12 @@ from core.lib.translation import translate
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A confirmation page. lead: the explanation; about: the object's name in bold before it; label: the button."""
+    """A confirmation page.
+
+    lead: the explanation.
+    about: the object's name in bold before it.
+    label: the button.
+    """
 
     lead: str | Promise
     label: str

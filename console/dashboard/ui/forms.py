@@ -17,7 +17,7 @@ from core.api.errors import Problem
 from core.lib.datetimes import to_utc
 
 T = TypeVar("T")
-# Of <input type="datetime-local">
+# The format of <input type="datetime-local">
 WIDGET_FORMAT = "%Y-%m-%dT%H:%M"
 SKIPPED = gettext_lazy("%(time)s does not exist in the time zone %(zone)s: the clocks go forward. Choose another time.")
 REPEATED = gettext_lazy("%(time)s happens twice in the time zone %(zone)s: the clocks go back. Choose another time.")

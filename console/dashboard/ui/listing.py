@@ -16,7 +16,8 @@ PAGE_PARAMETER = "p"
 class ListPage:
     """One page of a list.
 
-    note: the limits of a search, shown to the user. older: the query string that continues it, if it ended early.
+    note: the limits of a search, shown to the user.
+    older: the query string that continues it, if it ended early.
     total: the number of hits, if known; a lower bound unless is_exact.
     """
 

@@ -30,5 +30,5 @@ class Refresh:
 
 
 def refresh_of(*data: Any, regions: tuple[str, ...]) -> Refresh:
-    """Return the refresh of a page. data: of the regions; equal data have equal texts."""
+    """Return the refresh of a page. data: the data of the regions; equal data have equal texts."""
     return Refresh(hashlib.sha256(repr(data).encode()).hexdigest()[:16], regions)

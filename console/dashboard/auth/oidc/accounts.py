@@ -34,7 +34,11 @@ ALREADY_LINKED = gettext_lazy("This account is linked to another account at %(la
 
 
 class SignInDenied(Exception):
-    """Raised for a person without access. text: for a page, with the placeholder label. who: for the audit log."""
+    """Raised for a person without access.
+
+    text: the text of a page, with the placeholder label.
+    who: the name in the audit log.
+    """
 
     def __init__(self, text: Promise, *, who: object) -> None:
         super().__init__(str(text))

@@ -24,7 +24,8 @@ MAX_SUBJECT_LENGTH = 255
 class Person:
     """The person that the provider signed in.
 
-    email: normalized; empty if the provider sent none. has_verified_email: only if the provider sent the value true.
+    email: normalized; empty if the provider sent none.
+    has_verified_email: whether the provider sent the value true.
     """
 
     issuer: str

@@ -83,7 +83,7 @@ class AlertSection(ScopedAdmin):
 def _rows(alerts: Iterable[Alert]) -> list[dict[str, Any]]:
     """Return alerts with their present values as texts; empty if there is none.
 
-    next_at: from when on an alert may begin again whose value is at its threshold; None for others.
+    next_at: the time from which an alert may begin again whose value is at its threshold; None for others.
     """
     shown = list(alerts)
     values = read_values(shown)

@@ -25,7 +25,11 @@ DEFAULT_PERIOD = 30
 
 @dataclass(frozen=True)
 class EventTab:
-    """A kind of event. note: its meaning; none: the title of the page without such events."""
+    """A kind of event.
+
+    note: its meaning.
+    none: the title of the page without such events.
+    """
 
     name: str | Promise
     note: str | Promise
@@ -47,9 +51,13 @@ TABS: dict[EventKind, EventTab] = {
 
 @dataclass(frozen=True)
 class CauseRow:
-    """A reason or a host. percent: of all recipients. title: of a reason its meaning; note: of a host its top reason.
+    """A reason or a host.
 
-    advice: empty for a host if a reason has the same. reply: the codes and the text of the example.
+    percent: the share of all recipients.
+    title: the meaning of a reason, or the name of a host.
+    note: the top reason of a host.
+    advice: empty for a host if a reason has the same.
+    reply: the codes and the text of the example.
     """
 
     title: str | Promise

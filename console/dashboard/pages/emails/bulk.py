@@ -28,7 +28,11 @@ MAX_SELECTED = 4 * PER_PAGE
 
 @dataclass(frozen=True)
 class BulkAction:
-    """A button below the list. run: shows messages with the outcome. lead: of its confirmation."""
+    """A button below the list.
+
+    run: shows messages with the outcome.
+    lead: the lead of its confirmation.
+    """
 
     run: Callable[[HttpRequest, Workspace, Sequence[Email]], None]
     label: str | Promise

@@ -20,7 +20,7 @@ from templates_app.models import Template
 def describe_email(email: Email, *, streams: Sequence[Stream]) -> dict[str, Any]:
     """Return the context of the page, in a number of queries that does not grow with the events.
 
-    streams: of the workspace; none if it has only `main`.
+    streams: the workspace's; none if it has only `main`.
     """
     return {
         **summarize_email(email),

@@ -20,7 +20,7 @@ from receiving.models import ReceivedEmail
 from streams.models import Stream
 from suppressions.models import Suppression, suppression_key
 
-# Of the address in all workspaces; the newest MAX_EMAILS of the workspace are shown and counted.
+# Emails to the address in all workspaces; the newest MAX_EMAILS of the workspace are shown and counted.
 MAX_READ = 20_000
 MAX_EMAILS = 1_000
 MAX_REPLIES = 10
@@ -76,7 +76,7 @@ def find_recipients(search: str, emails: Sequence[Email]) -> list[RecipientHit]:
 def describe_recipient(
     request: HttpRequest, workspace: Workspace, address: str, *, streams: Sequence[Stream]
 ) -> dict[str, Any]:
-    """Return the context of the page of an address. streams: of the workspace; none if it has only `main`."""
+    """Return the context of the page of an address. streams: the workspace's; none if it has only `main`."""
     recipients = list(recipients_of(workspace, address)[: MAX_EMAILS + 1])
     suppressions = suppressions_of(workspace, address)
     has_more, recipients = len(recipients) > MAX_EMAILS, recipients[:MAX_EMAILS]

@@ -29,10 +29,13 @@ ELSEWHERE = {
 
 @dataclass(frozen=True)
 class RecipientRow:
-    """A recipient on the page of an email. explanation: the reason as text; reply: the receiving server's reply.
+    """A recipient on the page of an email.
 
-    suppression_id: of the suppression of its address; empty if it is not suppressed. elsewhere: of its suppressions in
-    other streams, as text. is_in_inbox: whether the built-in inbox has caught its message.
+    explanation: the reason as text.
+    reply: the receiving server's reply.
+    suppression_id: the suppression of its address; empty if it is not suppressed.
+    elsewhere: its suppressions in other streams, as text.
+    is_in_inbox: whether the built-in inbox has caught its message.
     """
 
     id: str
@@ -49,7 +52,7 @@ class RecipientRow:
 
 
 def recipient_rows(email: Email, *, streams: Sequence[Stream]) -> list[RecipientRow]:
-    """Return the first recipients of an email. streams: of the workspace; none if it has only `main`."""
+    """Return the first recipients of an email. streams: the workspace's; none if it has only `main`."""
     recipients = list(email.recipients.all()[:MAX_RECIPIENTS])
     suppressed = find_suppressed(
         email.workspace_id, [recipient.address for recipient in recipients], stream=email.stream

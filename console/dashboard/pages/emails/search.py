@@ -77,7 +77,7 @@ def list_query(request: HttpRequest, emails: QuerySet[Email], *, filters: dict[s
 def count_label(listing: ListPage, query: EmailQuery, *, statuses: dict[str, int], filters: dict[str, Any]) -> str:
     """Return the number of emails as text: of a search, of the counters, or counted up to MAX_COUNTED.
 
-    statuses: of count_statuses.
+    statuses: the result of count_statuses.
     """
     if listing.total is not None:
         return _count_text(listing.total, is_exact=listing.is_exact)

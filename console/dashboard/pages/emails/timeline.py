@@ -50,10 +50,14 @@ AFTER: tuple[tuple[timedelta, timedelta, str | Promise], ...] = (
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """One event. explanation: the reason as text; details: server replies, URLs and other raw values.
+    """One event.
 
-    scheduled_for: the new time of an email that was rescheduled; received_id: of the answer, unless it was deleted;
-    after: the time since the email was accepted or due, as text; deliveries: of the event, one for each webhook.
+    explanation: the reason as text.
+    details: server replies, URLs and other raw values.
+    scheduled_for: the new time of an email that was rescheduled.
+    received_id: the answer, unless it was deleted.
+    after: the time since the email was accepted or due, as text.
+    deliveries: the deliveries of the event, one for each webhook.
     """
 
     icon: str
@@ -162,7 +166,7 @@ def _timeline_entry(
     explanation = explain_reason(payload.get("reason"))
     to, details = str(payload.get("to") or ""), _details(payload)
     at = event.created_at
-    # Of a scheduled email, the wait until its time is not counted.
+    # Does not count the wait until the time of a scheduled email.
     after = time_after(email.date if at >= email.date else email.created_at, at)
     return TimelineEntry(icon, tone, title, to, explanation, details, scheduled_for, received_id, at, after, deliveries)
 

@@ -28,7 +28,11 @@ STRENGTHS = (None, "none", "quarantine", "reject")
 
 @dataclass(frozen=True)
 class HealthItem:
-    """One line of the card. value: beside the title; advice: the next step, empty if there is none."""
+    """One line of the card.
+
+    value: the text beside the title.
+    advice: the next step, empty if there is none.
+    """
 
     tone: str
     title: str

@@ -77,8 +77,9 @@ class Period:
 
 @dataclass(frozen=True)
 class Metric:
-    """A count and its share of all emails, now and in the period before. rate: None for the total.
+    """A count and its share of all emails, now and in the period before.
 
+    rate: None for the total.
     before: None if the workspace did not exist during all of the period before.
     """
 
@@ -87,7 +88,7 @@ class Metric:
     rate: float | None
     tone: str
     before: str | None
-    # Of the emails that the count has, in the list.
+    # The filter `status` of the list that shows the counted emails.
     statuses: str = ""
 
 
@@ -117,7 +118,8 @@ def read_metrics(
 ) -> dict[str, Any]:
     """Return the metrics of a period.
 
-    days: all from period.first_read on, perhaps among others. list_filter: of the emails in the list, a query string.
+    days: all from period.first_read on, perhaps among others.
+    list_filter: the filter of the emails in the list, as a query string.
     """
     before = [day for day in days if period.first_before <= day.day < period.first]
     rated = [day for day in days if day.day <= period.last]

@@ -41,7 +41,8 @@ class RateChart:
 def rate_charts(days: Sequence[DayOutcomes], *, first: date, created_on: date, running: str) -> list[RateChart]:
     """Return the charts of the days from `first` on.
 
-    days: consecutive, with the PERIOD_DAYS - 1 before `first`. running: as in Chart.
+    days: consecutive, with the PERIOD_DAYS - 1 before `first`.
+    running: as in Chart.
     """
     shown = [place for place, day in enumerate(days) if day.day >= first]
     labels = [date_format(days[place].day, "MONTH_DAY_FORMAT") for place in shown]

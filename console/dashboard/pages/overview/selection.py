@@ -35,7 +35,11 @@ class OptionGroup:
 
 @dataclass(frozen=True)
 class Selection:
-    """value: the parameter, `dimension:value`; empty for all emails. slice_: None for all emails, and for a stream."""
+    """The selected emails.
+
+    value: the parameter, `dimension:value`; empty for all emails.
+    slice_: None for all emails, and for a stream.
+    """
 
     value: str
     slice_: UUID | None

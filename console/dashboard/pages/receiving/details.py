@@ -46,7 +46,8 @@ NOT_FORWARDED: dict[str, str | Promise] = {
 class Conversation:
     """The sent email that is answered, and the answers to it, oldest first.
 
-    sent: None if it was deleted. matched_by: how it was found, as text.
+    sent: None if it was deleted.
+    matched_by: how it was found, as text.
     """
 
     sent: Email | None

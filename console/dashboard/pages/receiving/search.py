@@ -38,7 +38,8 @@ class ReceivedListFilters(ReceivedFilters):
 def find_received(request: HttpRequest, emails: QuerySet[ReceivedEmail], *, filters: dict[str, Any]) -> ListPage:
     """Return a page of a workspace's received emails.
 
-    emails: newest first. filters: the values of valid ReceivedListFilters.
+    emails: newest first.
+    filters: the values of valid ReceivedListFilters.
     """
     if not filters:
         return list_page(request, emails)

@@ -17,7 +17,7 @@ from core.workspaces.models import Workspace
 from emails.models import Email
 from templates_app.models import Template
 
-# Of each kind, so that the page costs the same for any number of templates.
+# Rows of each kind, so that the page costs the same for any number of templates.
 MAX_COMPARED = 100
 EVENTS = ("delivered", "opened", "bounced")
 SORTS = ("name", "total", *EVENTS)
@@ -25,7 +25,11 @@ SORTS = ("name", "total", *EVENTS)
 
 @dataclass(frozen=True)
 class ComparedEvent:
-    """The emails with an event. rate: percent of all emails of the row. query: of these emails in the list."""
+    """The emails with an event.
+
+    rate: percent of all emails of the row.
+    query: the filter of these emails in the list.
+    """
 
     name: str
     count: int
@@ -35,7 +39,11 @@ class ComparedEvent:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A template or a tag. query: of its emails in the list. show: its selection on the overview."""
+    """A template or a tag.
+
+    query: the filter of its emails in the list.
+    show: its selection on the overview.
+    """
 
     dimension: Dimension
     name: str

@@ -17,7 +17,11 @@ URL = "https://app.example.com/"
 
 @dataclass(frozen=True)
 class TemplateStarter:
-    """A starter. slug: in the URL and the name of its file; preheader: the line that inboxes show after the subject."""
+    """A starter.
+
+    slug: its name in the URL and the name of its file.
+    preheader: the line that inboxes show after the subject.
+    """
 
     slug: str
     title: str | Promise
