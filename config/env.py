@@ -32,7 +32,11 @@ declared: "dict[str, DeclaredSetting]" = {}
 
 @dataclass(frozen=True)
 class DeclaredSetting:
-    """default: as written in the environment; form: the permitted values."""
+    """A setting.
+
+    default: as written in the environment.
+    form: the permitted values.
+    """
 
     default: str
     form: str

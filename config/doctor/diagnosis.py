@@ -6,7 +6,11 @@ from pathlib import Path
 
 
 class Verdict(StrEnum):
-    """failed: email or sign-in does not work, or email can be lost. warning: works, but not as well as it could."""
+    """The result of a check.
+
+    failed: email or sign-in does not work, or email can be lost.
+    warning: works, but not as well as it could.
+    """
 
     OK = "ok"
     WARNING = "warning"

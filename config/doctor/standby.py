@@ -6,7 +6,7 @@ from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, 
 from core.lib.sql import run
 
 MIB = 1024**2
-# Of the write-ahead log, which a standby replays before it takes over.
+# Write-ahead log that a standby has yet to replay before it takes over.
 MAX_LAG_MIB = 64
 CONNECTED = """
 SELECT state, sync_state, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0)::bigint

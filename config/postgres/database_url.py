@@ -22,7 +22,7 @@ PRIMARY = ("read-write", "primary")
 
 
 def parse_database_url(url: str, *, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Django's settings of a database. options: of libpq, added to the parameters of the URL."""
+    """Return Django's settings of a database. options: options of libpq, added to the parameters of the URL."""
     # config.checks reports any other value; it must not prevent the settings from loading.
     known = url if url.startswith("postgres") else "postgres://unset/unset"
     hosts = [urlsplit(f"//{host}") for host in _hosts(known) if _is_valid(host)]

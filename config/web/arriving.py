@@ -30,9 +30,10 @@ class HeadTooLarge(Exception):
 class ArrivingRequest:
     """The bytes of a request until it is complete.
 
-    max_body_bytes: of a larger body, only the beginning is received. head: the request line and the headers, empty
-    until they are complete. body_bytes: the length of the body, or the most that a chunked one may have. is_cut: the
-    rest of the body is not received, because it is too large or malformed.
+    max_body_bytes: only the beginning of a larger body is received.
+    head: the request line and the headers, empty until they are complete.
+    body_bytes: the length of the body, or the most that a chunked one may have.
+    is_cut: the rest of the body is not received, because it is too large or malformed.
     """
 
     max_body_bytes: int

@@ -77,10 +77,11 @@ TOO_MANY_WAITING = Refusal(HTTPStatus.TOO_MANY_REQUESTS, RateLimitExceeded.code,
 
 
 class ClientSocket(socket.socket):
-    """A client's socket that keeps what the kernel does not take at once.
+    """A client's socket.
 
-    unsent: it, in order. waited_seconds: how long the complete request waited for a thread. waits_for_share: others of
-    the same share were being answered when it was complete. core.api.admission reads both.
+    unsent: bytes that the kernel has not accepted yet, in order.
+    waited_seconds: how long the complete request waited for a thread.
+    waits_for_share: others of the same share were being answered when it was complete. core.api.admission reads both.
     """
 
     waited_seconds = 0.0
@@ -140,9 +141,11 @@ class Connection(TConn):  # type: ignore[misc]
 
 
 class WebWorker(ThreadWorker):  # type: ignore[misc]
-    """A process of the web server. share_of: see config.web.shares.
+    """A process of the web server.
 
-    is_computing: of core.workspaces.api.throttling. observe: of core.api.latency.
+    share_of: returns the share of a request (config.web.shares).
+    is_computing: the function of core.workspaces.api.throttling.
+    observe: the function of core.api.latency.
     """
 
     tpool: FairPool
@@ -154,7 +157,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Of nr_conns, the number of connections: the main thread and the request threads change it.
+        # Protects nr_conns, the number of connections: the main thread and the request threads change it.
         self.counting = threading.Lock()
         # In the order in which they were accepted.
         self.arriving: dict[Connection, None] = {}

@@ -31,7 +31,11 @@ class ExampleRequest:
 
 @dataclass(frozen=True)
 class CodeSample:
-    """label: the heading above the sample. language: as in a fence of Markdown."""
+    """A sample.
+
+    label: the heading above the sample.
+    language: the language, as in a fence of Markdown.
+    """
 
     label: str
     text: str
@@ -40,7 +44,11 @@ class CodeSample:
 
 @dataclass(frozen=True)
 class LiteralStyle:
-    """How a language writes JSON values. key: a name with its separator. words: of null, true and false."""
+    """How a language writes JSON values.
+
+    key: returns a name with its separator.
+    words: the words for null, true and false; those of JSON by default.
+    """
 
     key: Callable[[str], str]
     quote: Callable[[str], str]

@@ -44,7 +44,7 @@ UNKNOWN_HOST_ADVICE = gettext_noop(
     "If you operate this service: add the host to ALLOWED_HOSTS and restart web, or make the reverse proxy keep the "
     "Host header of the request."
 )
-# Of pages, by status.
+# Titles of pages, by status.
 PAGE_TITLES = {
     400: gettext_noop("Bad request"),
     403: gettext_noop("Forbidden"),
@@ -61,12 +61,12 @@ PAGE_ADVICE = {
     500: gettext_noop("Try again. If the error remains, contact the operator of this server."),
     503: gettext_noop("Try again in a minute."),
 }
-# Of one name in a path: names are keys of the body, up to megabytes long.
+# Characters of one name in a path: names are keys of the body, up to megabytes long.
 MAX_NAME_LENGTH = 100
 
 
 class ProblemResponse(Response):
-    """The response to a request that failed. problem_code: of the request log, in every dialect."""
+    """The response to a request that failed. problem_code: the code in the request log, in every dialect."""
 
     def __init__(self, problem: errors.Problem, data: Any, **options: Any) -> None:
         super().__init__(data, **options)
@@ -160,7 +160,7 @@ def _error_response(
     """Return the response for an error outside of DRF: JSON under /v1 and for JSON requests, otherwise a page.
 
     The page has the language that PagePreferencesMiddleware chose, otherwise that of the browser.
-    title, texts: of the page, with the values; by default those of the status.
+    title, texts: those of the page, with the values; by default those of the status.
     """
     if f"{request.path_info}/".startswith("/v1/") or request.content_type == "application/json":
         return problem_http_response(problem)

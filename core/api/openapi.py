@@ -68,7 +68,7 @@ RESPONSE_HEADERS: dict[str, tuple[str, Schema]] = {
     "X-Export-Truncated": ("More emails match than the file contains.", {"type": "string", "const": "true"}),
     "Content-Disposition": ("The file name of the download.", {"type": "string"}),
 }
-# Of fields without a help text, which mean the same in all resources.
+# Descriptions of fields without a help text, which mean the same in every resource.
 COMMON_TEXTS = {
     "id": "The id of the resource. Store it unchanged.",
     "name": "The name.",

@@ -19,7 +19,7 @@ class PagePagination(BasePagination):
     """Pages by number. A limit above 100 is reduced to 100, also in the response; a page past the end is empty."""
 
     default_limit = 20
-    # Of the response, besides those of every list.
+    # Members of the response, besides those of every list.
     more_members: ClassVar[Mapping[str, "serializers.Field[Any, Any, Any, Any]"]] = {}
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:

@@ -18,7 +18,8 @@ from rest_framework.request import Request
 from core.api.errors import InvalidJson, LengthRequired, PayloadTooLarge, UnsupportedMediaType
 from core.lib.coded_texts import CodedText
 
-# Of an operation, unless its view allows more: MAX_BODY_BYTES is for attachments and batches (docs/decisions/0079).
+# The limit of an operation, unless its view allows more: MAX_BODY_BYTES is for attachments and batches
+# (docs/decisions/0079).
 DEFAULT_BODY_BYTES = 1024 * 1024
 MAX_BODY_BYTES = 20 * 1024 * 1024
 # Values and keys of a body: each takes up to 100 bytes of memory and a microsecond.

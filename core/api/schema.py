@@ -46,7 +46,12 @@ BODY_PROBLEMS = (errors.InvalidJson, errors.LengthRequired, errors.PayloadTooLar
 
 @dataclass(frozen=True)
 class ResponseDescription:
-    """A successful response. shape: a serializer or a schema. examples: values by title. headers: names."""
+    """A successful response.
+
+    shape: a serializer or a schema.
+    examples: values by title.
+    headers: the names of headers.
+    """
 
     shape: Any
     description: str
@@ -69,11 +74,13 @@ def response(shape: Any, description: str, example: Any = None, *, status: int =
 
 @dataclass(frozen=True)
 class Operation:
-    """The description of a view method. bodies: examples of the body by title.
+    """The description of a view method.
 
-    responses: one or several. The response of a list is described by one of its items. problems: those that the view
-    does not imply. parameters: serializers of the query, or single parameters. answers_many: refuses unknown
-    parameters though it has none; lists, and operations with a query, do anyway.
+    bodies: examples of the body by title.
+    responses: one or several. The response of a list is described by one of its items.
+    problems: those that the view does not imply.
+    parameters: serializers of the query, or single parameters.
+    answers_many: refuses unknown parameters though it has none; lists, and operations with a query, do anyway.
     """
 
     operation_id: str

@@ -29,7 +29,8 @@ PIECE_BYTES = 4 * 1024
 class TransferredResponse(StreamingHttpResponse):
     """A response whose socket is passed on when the web server begins to send its body.
 
-    lines: the body on another server, or if there is no socket. client: the socket of gunicorn's connection.
+    lines: the body on another server, or if there is no socket.
+    client: the socket of gunicorn's connection.
     """
 
     def __init__(self, lines: Iterable[Any], *, client: socket.socket | None, **options: Any) -> None:
@@ -96,7 +97,7 @@ class _Transfer:
         return "\r\n".join(lines).encode("latin-1")
 
 
-# Of a file that other people wrote: a browser saves it and runs nothing, at the host of the dashboard
+# Files that other people wrote: a browser saves them and runs nothing, at the host of the dashboard
 # (docs/decisions/0232).
 def download_response(
     request: Any, pieces: Iterable[bytes], *, filename: str, content_type: str, workspace_id: str

@@ -94,7 +94,7 @@ RANGE_COUNTS = """
     SELECT key, change FROM analytics_tallydelta
      WHERE workspace_id = %(workspace)s AND hour >= %(start)s AND hour < %(end)s
 """
-# Of the last days, which end with today.
+# The first of the last days, which end with today.
 FIRST_DAY = "((now() AT TIME ZONE 'UTC')::date - %(days)s + 1)"
 DAILY_COUNTS = f"""
     SELECT day, key, count AS n FROM analytics_tallyday WHERE workspace_id = %(workspace)s AND day >= {FIRST_DAY}
@@ -112,7 +112,7 @@ FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # The workspace id of counters of the whole service.
 SERVICE = from_uuid(UUID(int=0), prefix="ws_")
 DELETED = "gone."
-# Of the counters of test emails, which analytics do not read.
+# The prefix of the counters of test emails, which analytics do not read.
 TEST = "test."
 HOUR = timedelta(hours=1)
 # An email counts once under `reached.` and each of these events.
@@ -123,7 +123,7 @@ COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
 class CounterKey:
     """A counter: workspace, key, and the UTC hour of the email's created_at.
 
-    slices: of the email (core.counters.slices), which are counted as well.
+    slices: the slices of the email (core.counters.slices), which are counted as well.
     """
 
     workspace_id: str
@@ -163,7 +163,8 @@ def email_deltas(
 ) -> Fragment:
     """Return SQL that inserts the deltas of emails that the same transaction creates; a WHERE may follow.
 
-    counts: the number of emails by their slices. all_time_changes: changes counted in the hour ALL_TIME.
+    counts: the number of emails by their slices.
+    all_time_changes: changes counted in the hour ALL_TIME.
     """
     all_time = [
         {"key": counter.key, "change": by, "is_all_time": True, "slices": []} for counter, by in all_time_changes

@@ -20,7 +20,8 @@ REFUSED = "refused"
 class SmtpUsage:
     """The use of one server process.
 
-    server: submission or inbound. read_bytes: returns the bytes of messages that are being received.
+    server: submission or inbound.
+    read_bytes: returns the bytes of messages that are being received.
     """
 
     def __init__(self, server: str, limiter: ConnectionLimiter, *, read_bytes: Callable[[], int] = lambda: 0) -> None:

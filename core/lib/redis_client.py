@@ -52,7 +52,8 @@ def ask_redis(url: str, command: Callable[[redis.Redis], Reply]) -> Reply | None
 class SentinelUrl:
     """The parts of redis+sentinel://user:password@host:26379,host:26379/service/0?sentinel_password=…
 
-    service: the name under which the sentinels monitor Redis. account: of Redis, an empty string where not given.
+    service: the name under which the sentinels monitor Redis.
+    account: user and password of Redis, an empty string where not given.
     See docs/decisions/0252.
     """
 
@@ -84,7 +85,10 @@ class SentinelUrl:
 
 
 def connect_redis(url: str, **options: Any) -> redis.Redis:
-    """Return a client of the Redis at `url`, or of the one that sentinels name as the primary. options: of redis-py."""
+    """Return a client of the Redis at `url`, or of the one that sentinels name as the primary.
+
+    options: options of redis-py.
+    """
     if not url.startswith(SENTINEL):
         return redis.Redis.from_url(url, **options)
     parts = SentinelUrl.parse(url)

@@ -16,7 +16,7 @@ class ApiRequest(models.Model):
     much as the row: entries of a deleted workspace expire.
     """
 
-    # Of the response's X-Request-Id.
+    # The response's X-Request-Id.
     id = IdField("req_", primary_key=True)
     workspace = models.ForeignKey(Workspace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     key = models.ForeignKey(ApiKey, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)

@@ -21,7 +21,7 @@ from core.lib.worker.write_buffer import WriteBuffer
 from core.workspaces.models import ApiKey
 
 CAPACITY = 2_000
-# Of one workspace in a buffer, so that one with many requests does not drop those of others.
+# Requests of one workspace in a buffer, so that one with many does not drop those of others.
 SHARE = 1_000
 BATCH_SIZE = 500
 GATHER_SECONDS = 1.0

@@ -11,7 +11,7 @@ from core.workspaces.models import Workspace
 from core.workspaces.retention import run_batches
 
 RETENTION_DAYS = 7
-# Of one workspace; a list with filters reads all of them.
+# Requests of one workspace; a list with filters reads all of them.
 MAX_REQUESTS = 100_000
 BATCH_SIZE = 5_000
 # Ids begin with the second of the request, in four bytes.

@@ -42,8 +42,8 @@ class ClaimedAccess:
 class Grants:
     """The access that the claims of a person give.
 
-    unsent: the names of claims that rules need, but the provider did not send. possible: the access that these rules
-    would give.
+    unsent: the names of claims that rules need, but the provider did not send.
+    possible: the access that these rules would give.
     """
 
     access: ClaimedAccess

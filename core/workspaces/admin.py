@@ -43,7 +43,10 @@ STATE_TONES = {
 
 
 def state_badge(state: str, *, label: str = "") -> SafeString:
-    """Return the state as a coloured badge, in the reader's language. label: of a state that is not the word itself."""
+    """Return the state as a coloured badge, in the reader's language.
+
+    label: the label of a state that is not the word itself.
+    """
     text = label or (gettext(state.replace("_", " ")) if state else "-")
     return format_html('<span class="pr-badge pr-{}">{}</span>', STATE_TONES.get(state, "neutral"), capfirst(text))
 

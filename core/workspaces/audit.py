@@ -59,8 +59,8 @@ def record_action(
     """Add an entry to the audit log, in the transaction of the action.
 
     workspace: None for an action on the installation, which only staff see.
-    about: a readable name of the object or a text with its code, never a secret. person: the actor, if identified by a
-    link and not a session.
+    about: a readable name of the object or a text with its code, never a secret.
+    person: the actor, if identified by a link and not a session.
     """
     actor = _current_actor(person)
     AuditEntry.objects.create(

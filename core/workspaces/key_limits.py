@@ -35,7 +35,8 @@ STREAM = re.compile(rf"[a-z0-9-]{{1,{MAX_STREAM_LENGTH}}}")
 class KeyLimits:
     """The limits of one key; an empty value is no limit.
 
-    templates: ids or aliases. is_test: the key accepts, reads and changes test emails only (docs/decisions/0109).
+    templates: ids or aliases.
+    is_test: the key accepts, reads and changes test emails only (docs/decisions/0109).
     """
 
     domains: tuple[str, ...] = ()
@@ -73,7 +74,7 @@ class LimitedQuerySet(QuerySet[M]):
         raise NotImplementedError
 
 
-# Of the dashboard, whose users have no key.
+# The limits in the dashboard, whose users have no key.
 NO_LIMITS = KeyLimits()
 
 

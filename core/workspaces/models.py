@@ -249,8 +249,8 @@ class AuditEntry(models.Model):
     """One action on a workspace with actor, time and client address: created by core.workspaces.audit, never changed.
 
     Entries without a workspace are about the installation; only staff see them.
-    actor and about are stored as text, so that entries stay readable after the objects are deleted. about_code: the
-    code and values of about, unless it is a name.
+    actor and about are stored as text, so that entries stay readable after the objects are deleted.
+    about_code: the code and values of about, unless it is a name.
     """
 
     class Action(models.TextChoices):

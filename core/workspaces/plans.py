@@ -29,7 +29,11 @@ class InvalidPlans(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """Limits of a plan; None is unlimited. domains: verified ones. storage_bytes: received email."""
+    """Limits of a plan; None is unlimited.
+
+    domains: verified ones.
+    storage_bytes: received email.
+    """
 
     name: str
     emails_per_month: int | None

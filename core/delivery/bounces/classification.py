@@ -54,8 +54,9 @@ class SmtpStage(Enum):
 
 @dataclass(frozen=True)
 class Classification:
-    """The classification of a refusal. is_recipient_fault: the address itself is invalid; do not retry.
+    """The classification of a refusal.
 
+    is_recipient_fault: the address itself is invalid; do not retry.
     listed_by: the block list that has the sending address; empty if none.
     """
 

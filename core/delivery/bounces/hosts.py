@@ -12,7 +12,8 @@ from dataclasses import dataclass
 class MailProvider:
     """A provider of mailboxes or of filters in front of them.
 
-    domains: of its mailboxes; a name without a dot stands for its domains in all countries, such as hotmail.fr.
+    domains: the domains of its mailboxes; a name without a dot stands for its domains in all countries, such as
+    hotmail.fr.
     marks: words of its replies in lower case, which name the provider of a company's own domain. They contain no
     address that a reply could quote.
     """

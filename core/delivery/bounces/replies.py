@@ -18,7 +18,9 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 class DeliveryStatus(Enum):
     """The status of a delivery attempt.
 
-    sent: the next host accepted the message. delivered: the recipient's own host accepted it. deferred: try again.
+    sent: the next host accepted the message.
+    delivered: the recipient's own host accepted it.
+    deferred: try again.
     parked: no attempt was made or counted, because the destination was full or paused after failures.
     """
 
@@ -39,7 +41,11 @@ class SuppressOn(Enum):
 
 @dataclass(frozen=True)
 class Reply:
-    """A host's reply. code: 0 if there was none. text: safe to store and to show."""
+    """A host's reply.
+
+    code: 0 if there was none.
+    text: safe to store and to show.
+    """
 
     code: int
     text: str
@@ -53,16 +59,17 @@ class Reply:
 
 @dataclass(frozen=True)
 class DeliveryOutcome:
-    """The outcome of a delivery attempt: its status and the reply. reason: empty for a success.
+    """The outcome of a delivery attempt: its status and the reply.
 
+    reason: empty for a success.
     is_recipient_fault: according to the reply, the address itself is invalid.
     never_suppresses: under any policy; for refusals unrelated to the address and for simulator addresses.
     may_be_delivered: the whole message was sent, and the reply was lost.
     success_dsn_requested: the host was asked to report the delivery, so "delivered" may follow later.
     provider_id: the provider's message id, used in its tracking events.
     simulated_events: names of the events that a simulated recipient triggers next.
-    transport: the name of the one that made the attempt; empty without named transports. failovers: the earlier ones of
-    the same attempt, which have certainly not taken the message.
+    transport: the name of the one that made the attempt; empty without named transports.
+    failovers: the earlier ones of the same attempt, which have certainly not taken the message.
     retry_after: the shortest wait before the next attempt; zero for the usual one.
     listed_by: the block list that has the sending address, according to the reply; empty if none.
     """

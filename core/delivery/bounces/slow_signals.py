@@ -12,7 +12,8 @@ from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 class SlowSignal(Enum):
     """The kind of a slow signal.
 
-    rate: too much at once; over in a minute or so. reputation: the sending address or domain is distrusted for hours.
+    rate: too much at once; over in a minute or so.
+    reputation: the sending address or domain is distrusted for hours.
     listed: a block list has the sending address.
     """
 

@@ -63,8 +63,8 @@ LARGE_FILES = 256 * 1024
 class Placement(StrEnum):
     """The place of a file in a message.
 
-    ALTERNATIVE: beside text and HTML, such as an invitation to a meeting. WHOLE: the only content, passed on unchanged,
-    such as a signed or encrypted message.
+    ALTERNATIVE: beside text and HTML, such as an invitation to a meeting.
+    WHOLE: the only content, passed on unchanged, such as a signed or encrypted message.
     """
 
     ATTACHED = "attached"
@@ -97,16 +97,22 @@ def whole_file(files: Iterable[File]) -> File | None:
 class OutgoingMessage:
     """One message for one recipient, with footer and tracking. SMTP sends its bytes; a provider's API takes its fields.
 
-    return_path, recipient: the addr-specs of the envelope (MAIL FROM, RCPT TO). message_id: with angle brackets.
-    date: the same on every attempt. unsubscribe_url: an ASCII http or https URL that accepts one-click posts
-    (RFC 8058). list_id: the identifier of a bulk stream (RFC 2919), without angle brackets.
-    feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without
-    personal data. key: None leaves the message unsigned. requires_tls: sent only
-    over verified TLS. attempt: the current one, from 1. last_reason: of the attempt
-    before. last_reply_age: the time since then. tags, metadata: passed to providers only, never part of the message.
+    return_path, recipient: the addr-specs of the envelope (MAIL FROM, RCPT TO).
+    message_id: with angle brackets.
+    date: the same on every attempt.
+    unsubscribe_url: an ASCII http or https URL that accepts one-click posts (RFC 8058).
+    list_id: the identifier of a bulk stream (RFC 2919), without angle brackets.
+    feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without personal data.
+    key: None leaves the message unsigned.
+    requires_tls: sent only over verified TLS.
+    attempt: the current one, from 1.
+    last_reason: the reason of the attempt before.
+    last_reply_age: the time since the attempt before.
+    tags, metadata: passed to providers only, never part of the message.
     is_test: never sent (core.delivery.transports.simulator).
-    route: the name of its route, empty for the usual one. transport: the name of the one that is assigned to it, if
-    any. is_pinned: this transport may have taken the message at an earlier attempt, so that no other may get it.
+    route: the name of its route, empty for the usual one.
+    transport: the name of the one that is assigned to it, if any.
+    is_pinned: this transport may have taken the message at an earlier attempt, so that no other may get it.
     """
 
     return_path: str

@@ -89,7 +89,11 @@ TRACKABLE = re.compile(r"https?://[^\x00-\x20\x7f/?#\\][^\x00-\x1f\x7f\\]*", re.
 
 @dataclass(frozen=True)
 class HtmlLink:
-    """A link target. start, source: its position and text in the HTML. target: its decoded URL."""
+    """A link target.
+
+    start, source: its position and text in the HTML.
+    target: its decoded URL.
+    """
 
     start: int
     source: str

@@ -40,8 +40,10 @@ UNKNOWN = AnymailRecipientStatus(message_id=None, status="unknown")
 class AnymailTransport:
     """Delivers through a provider: acceptance means `sent`, tracking signals report the rest.
 
-    backend: the dotted path of anymail's backend class. options: its arguments besides Django's settings.
-    limits: of its calls. login_policy: when refused credentials pause it.
+    backend: the dotted path of anymail's backend class.
+    options: its arguments besides Django's settings.
+    limits: the limits of its calls.
+    login_policy: the policy for refused credentials, which pause it.
     Raises BackendUnsuitable when the backend cannot carry a part that every message has.
     """
 

@@ -20,7 +20,7 @@ class BreakerPolicy:
     max_open_seconds: float = 1800.0
 
 
-# Of a part of a named transport, whose own breaker decides.
+# The policy of a part of a named transport, whose own breaker decides.
 NEVER = BreakerPolicy(failure_threshold=1_000_000_000)
 
 
@@ -75,7 +75,7 @@ class CircuitBreaker:
     def record_failure(self, policy: BreakerPolicy | None = None) -> None:
         """Count a failure. Calls that were under way when the breaker opened do not count.
 
-        policy: of this kind of failure, in place of the breaker's.
+        policy: the policy for this kind of failure, in place of the breaker's.
         """
         if self.is_tripped and self._clock() < self._open_until:
             return

@@ -42,8 +42,10 @@ SPREAD_SECONDS = 20.0
 class DestinationLimits:
     """Connection limits of a destination.
 
-    max_connections: open at once, None for no limit. initial_connections: the window of a new destination.
-    max_messages: per connection. idle_seconds: how long an idle connection is kept.
+    max_connections: open at once, None for no limit.
+    initial_connections: the window of a new destination.
+    max_messages: messages per connection.
+    idle_seconds: how long an idle connection is kept.
     """
 
     max_connections: int | None = None
@@ -64,7 +66,8 @@ class DestinationBusy(Exception):
 class Destination:
     """One destination in this process. Belongs to one event loop.
 
-    breaker: of failed connections. pause: after slow signals; only an accepted message ends it.
+    breaker: opened by failed connections.
+    pause: opened by slow signals; only an accepted message closes it.
     """
 
     def __init__(self, limits: DestinationLimits, *, clock: Clock = time.monotonic) -> None:

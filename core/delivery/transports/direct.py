@@ -49,8 +49,8 @@ ERROR_PRIORITY = (DnsError, TargetRefused, NoMxHost)
 class DirectTransport:
     """Delivers to the MX hosts of each domain; their 250 reply means `delivered`.
 
-    context: for messages that require TLS, by default that of the system's certificate authorities. sources: the
-    addresses of this machine to connect from, by default those that the system chooses.
+    context: for messages that require TLS, by default that of the system's certificate authorities.
+    sources: the addresses of this machine to connect from, by default those that the system chooses.
     """
 
     def __init__(

@@ -26,8 +26,9 @@ INBOX_LIMITS = DestinationLimits(breaker_policy=BreakerPolicy(initial_open_secon
 class RelayTransport:
     """Delivers to one server.
 
-    on_acceptance: the status that its 250 reply stands for, sent or delivered. is_local: messages stay on this machine,
-    so that those which require TLS need none. login_policy: when refused logins pause it.
+    on_acceptance: the status that its 250 reply stands for, sent or delivered.
+    is_local: messages stay on this machine, so that those which require TLS need none.
+    login_policy: the policy for refused logins, which pause it.
     """
 
     def __init__(

@@ -34,7 +34,8 @@ KINDS: dict[str, FailoverKind] = {
     FailureReason.BLOCKLISTED: FailoverKind.BLOCKLISTED,
     FailureReason.TLS: FailoverKind.TLS,
 }
-# Of a relay or provider: it refuses the login, cannot take any message now, or has closed the account (HTTP 402).
+# Failures of a relay or provider: it refuses the login, cannot take any message now, or has closed the account (HTTP
+# 402).
 KINDS_OF_HOSTS: dict[str, FailoverKind] = {
     FailureReason.LOGIN_REFUSED: FailoverKind.LOGIN,
     FailureReason.HOST_TROUBLE: FailoverKind.UNREACHABLE,
@@ -43,7 +44,13 @@ KINDS_OF_HOSTS: dict[str, FailoverKind] = {
 
 
 class TransportState(StrEnum):
-    """OPEN: in use. PAUSED: skipped after failures. PROBING: the last probe succeeded. DRAINING: by the operator."""
+    """The state of a transport.
+
+    OPEN: in use.
+    PAUSED: skipped after failures.
+    PROBING: the last probe succeeded.
+    DRAINING: drained by the operator.
+    """
 
     OPEN = "open"
     PROBING = "probing"
@@ -53,7 +60,11 @@ class TransportState(StrEnum):
 
 @dataclass(frozen=True)
 class TransportReport:
-    """The state of a transport in one process. since: RFC 3339. error: the last failure that concerned all mail."""
+    """The state of a transport in one process.
+
+    since: a time in RFC 3339.
+    error: the last failure that concerned all mail.
+    """
 
     name: str
     state: str
@@ -282,7 +293,7 @@ class TransportRouter:
 def failover_kind(outcome: DeliveryOutcome, kind: str) -> FailoverKind | None:
     """Return the kind of a certain failure that is not about the recipient or the content; None for any other outcome.
 
-    kind: of the transport. For `direct`, a host in trouble or one that demands a login is the recipient's.
+    kind: the kind of the transport. For `direct`, a host in trouble or one that demands a login is the recipient's.
     """
     if outcome.may_be_delivered or outcome.is_recipient_fault or not outcome.reason:
         return None

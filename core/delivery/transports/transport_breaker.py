@@ -9,7 +9,7 @@ from core.delivery.transports.transports_file import FailoverKind
 LOGINS = 3
 CONNECTION_FAILURES = 5
 WINDOW_SECONDS = 60.0
-# Of distinct messages; of a direct transport, distinct domains: one dead mail host says nothing about the transport.
+# Distinct messages; for a direct transport, distinct domains: one dead mail host says nothing about the transport.
 MIN_SUBJECTS = {"direct": 5}
 USUAL_MIN_SUBJECTS = 2
 CLOSING_SUCCESSES = 3
@@ -20,7 +20,8 @@ PROBES = BreakerPolicy(failure_threshold=1, initial_open_seconds=30.0, max_open_
 class TransportBreaker(CircuitBreaker):
     """Counts failures until they open it; then the probes of CircuitBreaker decide.
 
-    It closes after three successful probes, two minutes after it opened at the earliest. kind: of the transport.
+    It closes after three successful probes, two minutes after it opened at the earliest. kind: the kind of the
+    transport.
     """
 
     def __init__(self, kind: str, *, clock: Clock = time.monotonic) -> None:

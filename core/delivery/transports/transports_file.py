@@ -54,10 +54,13 @@ USUAL_FAILOVER = frozenset(FailoverKind) - {FailoverKind.BLOCKLISTED}
 
 @dataclass(frozen=True, kw_only=True)
 class TransportSpec:
-    """A named transport. per_day: messages in a UTC day, None for no limit. spf: the mechanisms of its servers.
+    """A named transport.
 
-    source_addresses, ehlo_name: of direct and smtp; empty for those of the system and of EHLO_NAME. relay: of smtp.
-    backend, options: of anymail.
+    per_day: messages in a UTC day, None for no limit.
+    spf: the mechanisms of its servers.
+    source_addresses, ehlo_name: for direct and smtp; empty for those of the system and of EHLO_NAME.
+    relay: for smtp.
+    backend, options: for anymail.
     """
 
     name: str

@@ -12,9 +12,12 @@ DASHED_LINE = re.compile(rb"\n--([^\r\n][^\n]*)")
 
 
 class Delimiter(NamedTuple):
-    """A delimiter line. start: its preceding line end, which belongs to it. end: its own line end.
+    """A delimiter line.
 
-    level: the position of its boundary among the open ones. is_last: no part follows it in its multipart.
+    start: its preceding line end, which belongs to it.
+    end: its own line end.
+    level: the position of its boundary among the open ones.
+    is_last: no part follows it in its multipart.
     """
 
     start: int
@@ -59,7 +62,7 @@ class OpenBoundaries:
 
     def _list_lines(self) -> None:
         self._lines = {}
-        # Of two equal lines, that of the outer boundary counts.
+        # The line of the outer boundary counts if two are equal.
         for level, boundary in enumerate(self._boundaries):
             self._lines.setdefault(boundary, (level, False))
             self._lines.setdefault(boundary + b"--", (level, True))

@@ -42,7 +42,8 @@ class MimePolicy:
     """The bounds of a message, and whether it is refused beyond them or where a reader would have to guess.
 
     is_strict: raise MalformedMime; otherwise the rest is dropped, and the content is read as well as possible.
-    max_header_bytes, max_fields: of each header. max_parameters: characters of a field about the content.
+    max_header_bytes, max_fields: limits of each header.
+    max_parameters: characters of a field about the content.
     opens_messages: the parts of attached messages are parts of the message.
     """
 
@@ -64,7 +65,8 @@ class MimePolicy:
 class MimePart:
     """A message or a part of it, which does not change after `walk` has yielded it.
 
-    start, end: its body in the source. parent: the part that contains it.
+    start, end: its body in the source.
+    parent: the part that contains it.
     is_container: its parts follow, and it has no content beside them.
     """
 

@@ -14,11 +14,14 @@ TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections"
 class SessionLimits:
     """Limits of one session and of all sessions together. RFC 5321, 4.5.3.2.7: idle timeout of at least 5 minutes.
 
-    rcpt_seconds: from the connection to the first accepted recipient. crowded_idle_seconds: after this time without a
-    command, a session can be ended for a new one when there are too many.
+    rcpt_seconds: the time from the connection to the first accepted recipient.
+    crowded_idle_seconds: after this time without a command, a session can be ended for a new one when there are too
+    many.
     arrival_bytes: what must arrive of a message in each arrival_seconds.
-    sessions_per_peer: of one IPv4 address or IPv6 /64. new_sessions_per_peer: those of them that are greeted and have
-    no accepted recipient yet; others wait for their greeting. sessions_per_owner: those that `assign` counts.
+    sessions_per_peer: sessions of one IPv4 address or IPv6 /64.
+    new_sessions_per_peer: those of them that are greeted and have no accepted recipient yet; others wait for their
+    greeting.
+    sessions_per_owner: those that `assign` counts.
     new_lines: lines of a session before its first accepted recipient.
     """
 

@@ -29,8 +29,8 @@ SLOT_SECONDS = 0.5
 class GuardedAdapter(BaseAdapter):
     """Sends requests of a requests session through the guard of outgoing connections.
 
-    deadline: time.monotonic() at which all requests of the adapter have ended. slots: the number of threads that may
-    wait for a response at the same time.
+    deadline: time.monotonic() at which all requests of the adapter have ended.
+    slots: the number of threads that may wait for a response at the same time.
     """
 
     def __init__(

@@ -22,7 +22,8 @@ class CannotListen(OSError):
 def open_sockets(hosts: str, port: int, *, setting: str, is_shared: bool = False) -> list[socket.socket]:
     """Listen on a port of each address.
 
-    hosts: comma-separated addresses, such as `0.0.0.0,::` for IPv4 and IPv6. setting: named in the error.
+    hosts: comma-separated addresses, such as `0.0.0.0,::` for IPv4 and IPv6.
+    setting: named in the error.
     is_shared: whether other sockets with the same option may listen, too (SO_REUSEPORT).
     Raises CannotListen.
     """

@@ -28,7 +28,12 @@ class ServerFailure(DnsError):
 
 
 class LookupStatus(Enum):
-    """found: records exist. no_data: the name exists without such records. no_name: NXDOMAIN."""
+    """The outcome of a lookup.
+
+    found: records exist.
+    no_data: the name exists without such records.
+    no_name: NXDOMAIN.
+    """
 
     FOUND = "found"
     NO_DATA = "no_data"

@@ -51,7 +51,11 @@ def slow_clients() -> "SlowClients":
 
 @dataclass
 class SlowClients:
-    """An event loop in a thread. open: connections by kind and share. rests: bytes by share that clients must take."""
+    """An event loop in a thread.
+
+    open: connections by kind and share.
+    rests: bytes by share that clients must take.
+    """
 
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     database: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "slow-clients"))

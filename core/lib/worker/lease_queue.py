@@ -39,7 +39,8 @@ Turn = tuple[list[C], UUID]
 class LeaseQueue:
     """A table whose rows are claimed once they are due; a claim moves due_at to the end of the lease.
 
-    condition: true for the rows on the queue. columns: returned by a claim after key, fence and attempts.
+    condition: true for the rows on the queue.
+    columns: returned by a claim after key, fence and attempts.
     lost: the column that counts claims without an outcome, by default attempts.
     lease_seconds: a number, or SQL for the row `p` before its claim.
     """

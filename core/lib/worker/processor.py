@@ -48,8 +48,9 @@ R = TypeVar("R")
 class ClaimResult(Generic[J]):
     """The result of a claim.
 
-    has_leased: whether it leased any entry, including entries that did not become a job. has_waiting: whether ready
-    entries may wait for jobs in flight, so that each recorded result justifies another claim.
+    has_leased: whether it leased any entry, including entries that did not become a job.
+    has_waiting: whether ready entries may wait for jobs in flight, so that each recorded result justifies another
+    claim.
     """
 
     jobs: Sequence[J]

@@ -11,7 +11,7 @@ EXPIRES_SECONDS = 35
 
 
 def send_report(url: str, text: str, *, prefix: str) -> None:
-    """Store the report of this process in place of its last one. prefix: of the names of such reports."""
+    """Store the report of this process in place of its last one. prefix: the prefix of the names of such reports."""
     name = f"{prefix}{socket.gethostname()}:{os.getpid()}"
     ask_redis(url, lambda client: client.set(name, text, ex=EXPIRES_SECONDS))
 

@@ -10,5 +10,5 @@ class Stage(IntegerChoices):
     READY = 1
     LEASED = 2
     SCHEDULED = 3
-    # Of the email queue: its stream is paused.
+    # Emails only: their stream is paused.
     HELD = 4

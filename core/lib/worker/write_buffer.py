@@ -26,8 +26,10 @@ IDLE_SECONDS = 5.0
 class WriteBuffer(Generic[T]):
     """A bounded buffer and the thread that writes its rows.
 
-    name: of the rows in log lines, such as hits. gather_seconds: the wait for further rows of a batch. write: writes a
-    batch; raises OperationalError or InterfaceError while the database is unreachable, and nothing else.
+    name: the name of the rows in log lines, such as hits.
+    gather_seconds: the wait for further rows of a batch.
+    write: writes a batch; raises OperationalError or InterfaceError while the database is unreachable, and nothing
+    else.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from core.lib.ttl_cache import TTLCache
 from core.workspaces.models import ApiKey, Workspace
 
 FAILURES = RateLimit(per_second=1, burst=20)
-# Of requests that need no key, with the debt of owe_tokens for those that compute for long: a twentieth of a core.
+# Limit of requests without a key. Together with owe_tokens, they get a twentieth of a core.
 KEYLESS = RateLimit(per_second=5, burst=100)
 # With 50 requests per second, a workspace can use half a core all the time.
 STEP_SECONDS, TOKENS_PER_STEP = 0.05, 5

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-# Of mail that left before this version only the complaints would be counted, and not the mail itself.
+# Mail that left before this version was not counted, but complaints about it would be.
 TOMORROW = "UPDATE workspaces_workspace SET judged_from = now() + interval '1 day'"
 
 

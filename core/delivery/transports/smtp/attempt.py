@@ -17,7 +17,8 @@ from core.delivery.transports.smtp.session_factory import SessionFactory
 class SmtpAttempt:
     """One attempt. The message is composed once, when the first session is open.
 
-    on_acceptance: the status that a 250 reply to the final dot stands for. ehlo_name: said by the sessions.
+    on_acceptance: the status that a 250 reply to the final dot stands for.
+    ehlo_name: said by the sessions.
     """
 
     def __init__(

@@ -18,8 +18,9 @@ LISTING_WAIT = timedelta(hours=4)
 class SmtpError(Exception):
     """Raised when a host refuses a command or the connection fails.
 
-    stage: the command under way. reply: the host's refusal; its code is 0 for a connection failure.
-    reason: of a connection failure; a refusal is classified instead.
+    stage: the command under way.
+    reply: the host's refusal; its code is 0 for a connection failure.
+    reason: the reason of a connection failure; a refusal is classified instead.
     """
 
     def __init__(self, stage: SmtpStage, reply: Reply, reason: FailureReason = FailureReason.NETWORK) -> None:

@@ -11,7 +11,8 @@ from core.delivery.transports.smtp.tls import TlsMode
 class Timeouts:
     """Timeouts in seconds, from RFC 5321, section 4.5.3.2.
 
-    total: for one attempt with every host that it tries; it ends a host that sends a byte at a time at every step.
+    total: the time for one attempt with every host that it tries; it ends a host that sends a byte at a time at every
+    step.
     """
 
     connect: float = 30.0
@@ -33,8 +34,10 @@ RFC_5321 = Timeouts()
 class MailHost:
     """The host of a session and how to connect to it.
 
-    address: a host name, or an IP address that the guard has checked. name: for SNI and the certificate.
-    notify: the DSNs (RFC 3461) to request from a host that offers them. source: the address to connect from.
+    address: a host name, or an IP address that the guard has checked.
+    name: the name for SNI and the certificate.
+    notify: the DSNs (RFC 3461) to request from a host that offers them.
+    source: the address to connect from.
     """
 
     address: str
