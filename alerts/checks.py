@@ -20,7 +20,7 @@ from core.lib.coded_texts import CodedText
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 
-# Of the alerts whose values one statement reads.
+# Alerts whose values one statement reads.
 BATCH = 500
 # An alert that has ended begins again at the earliest after this time since it began last: at most two notifications
 # a day.

@@ -17,8 +17,10 @@ def alert_metrics() -> list[tuple[str, Any]]:
 
 
 class Alert(models.Model):
-    """An alert. threshold: in percent. stream: the only one whose emails count; empty for all emails.
+    """An alert.
 
+    threshold: a percentage.
+    stream: the only one whose emails count; empty for all emails.
     triggered_at: since when the value is at the threshold; null while it is not (alerts.checks).
     """
 

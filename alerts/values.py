@@ -14,7 +14,7 @@ from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import local_settings, run
 from streams.models import MAIN
 
-# Of a rate, as in the charts (docs/decisions/0260): one bounce of ten emails says nothing.
+# The least total of a rate, as in the charts (docs/decisions/0260): one bounce of ten emails says nothing.
 MINIMUM_TOTAL = 100
 # An alert ends below this share of its threshold, so that a value near it neither begins nor ends alerts all day.
 END_SHARE = Decimal("0.9")

@@ -14,7 +14,11 @@ GUIDE = "guides/bounce-causes"
 
 @dataclass(frozen=True)
 class Advice:
-    """code: of the sentence (core.lib.coded_texts). page: of the documentation, with an anchor."""
+    """Advice about a cause of bounces.
+
+    code: the code of the sentence (core.lib.coded_texts).
+    page: a page of the documentation, with an anchor.
+    """
 
     code: str
     page: str

@@ -44,7 +44,11 @@ MASK = "…"
 
 @dataclass(frozen=True)
 class BounceSample:
-    """The newest event of a group. message: the reply, without addresses. code: None without a reply."""
+    """The newest event of a group.
+
+    message: the reply, without addresses.
+    code: None without a reply.
+    """
 
     email_id: str
     created_at: datetime
@@ -55,7 +59,7 @@ class BounceSample:
 
 @dataclass(frozen=True)
 class BounceReason:
-    """share: of all recipients of the causes."""
+    """share: the share of all recipients of the causes."""
 
     reason: str
     recipients: int
@@ -66,7 +70,11 @@ class BounceReason:
 
 @dataclass(frozen=True)
 class BouncingHost:
-    """name: of a provider, or a domain of recipients. sample: with the host's most frequent reason, top_reason."""
+    """A host that refused email.
+
+    name: the name of a provider, or a domain of recipients.
+    sample: an event with the host's most frequent reason, top_reason.
+    """
 
     name: str
     recipients: int
@@ -80,8 +88,8 @@ class BouncingHost:
 class BounceCauses:
     """The causes of one kind of event, most frequent first. Each recipient counts once, with the newest event.
 
-    counted_from: start, or later if the range has more than MAX_EVENTS events. other_hosts: recipients at hosts beyond
-    MAX_HOSTS.
+    counted_from: start, or later if the range has more than MAX_EVENTS events.
+    other_hosts: recipients at hosts beyond MAX_HOSTS.
     """
 
     event: EventKind
@@ -122,7 +130,9 @@ def read_causes(
 ) -> BounceCauses:
     """Return the causes of the live emails' events from start to end, both included.
 
-    event: of events.kinds.FAILURE_KINDS. stream: of its emails only. Raises StreamNotFound.
+    event: one of events.kinds.FAILURE_KINDS.
+    stream: count its emails only.
+    Raises StreamNotFound.
     """
     slug = existing_stream(workspace, stream).slug if stream else None
     values = {"workspace": to_uuid(workspace.id, prefix="ws_"), "start": start, "end": end, "stream": slug}

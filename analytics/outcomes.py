@@ -37,7 +37,7 @@ SLICE_COUNTS = """
      WHERE workspace_id = %(workspace)s AND hour >= %(first)s::timestamp AT TIME ZONE 'UTC'
        AND slices @> ARRAY[%(slice)s]
 """
-# Of several slices, with rows (slice, key, n).
+# Counts of several slices, with rows (slice, key, n).
 COUNTS_OF_SLICES = """
     SELECT slice, key, count AS n FROM analytics_slice
      WHERE slice = ANY(%(slices)s::uuid[]) AND day BETWEEN %(first)s AND %(last)s AND key = ANY(%(keys)s)

@@ -62,7 +62,7 @@ class DailyVolume(EmailVolume):
 def read_range(workspace: Workspace, *, start: datetime | None, end: datetime | None, stream: str = "") -> RangeVolume:
     """Return the volume of a range of whole hours, by default from the workspace's first hour to the current one.
 
-    stream: of its emails only, in a range of whole days. Raises StreamNotFound.
+    stream: count its emails only, in a range of whole days. Raises StreamNotFound.
     """
     if stream:
         return _read_stream_range(workspace, stream, start=start, end=end)
@@ -98,7 +98,7 @@ def day_of(time: datetime) -> datetime:
 def read_days(workspace: Workspace, *, days: int, stream: str = "") -> list[DailyVolume]:
     """Return the volume of each of the last UTC days, oldest first; today is the last.
 
-    stream: of its emails only; of all if it is empty. Raises StreamNotFound.
+    stream: count its emails only; empty for all. Raises StreamNotFound.
     """
     sql, values = DAILY_VOLUME, dict[str, Any]()
     if stream:

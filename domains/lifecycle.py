@@ -16,7 +16,12 @@ MIN_ABSENCES = 3
 
 
 class VerificationOutcome(Enum):
-    """PASSED: DKIM and SPF are valid. FAILED: one is missing or invalid, authoritatively. UNKNOWN: a lookup failed."""
+    """The outcome of a check.
+
+    PASSED: DKIM and SPF are valid.
+    FAILED: one is missing or invalid, authoritatively.
+    UNKNOWN: a lookup failed.
+    """
 
     PASSED = "passed"
     FAILED = "failed"
@@ -52,7 +57,11 @@ class CheckedDomain:
 
 @dataclass(frozen=True)
 class FailureRule:
-    """meanwhile: the status while records are missing. after: how long they may be missing before the domain fails."""
+    """A rule for missing records.
+
+    meanwhile: the status while records are missing.
+    after: how long they may be missing before the domain fails.
+    """
 
     meanwhile: Domain.DomainStatus
     after: timedelta
@@ -111,8 +120,8 @@ def next_interval(
 ) -> timedelta:
     """Return the time until the next check.
 
-    watched_for: time since the owner last changed or verified the domain. is_waiting: a new key is not
-    published yet, or the tracking host or receiving not active.
+    watched_for: time since the owner last changed or verified the domain.
+    is_waiting: a new key is not published yet, or the tracking host or receiving not active.
     """
     watch = next(wait for limit, wait in WATCH_INTERVALS if watched_for < limit)
     wait = STATUS_INTERVALS.get(status, watch)

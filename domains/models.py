@@ -82,7 +82,8 @@ SENDING_STATUSES = frozenset({Domain.DomainStatus.VERIFIED, Domain.DomainStatus.
 class DkimKey(models.Model):
     """A selector with its RSA key pair; the private key is sealed to this row.
 
-    seen_at: since when the record is published. retired_at: since when a newer key signs instead.
+    seen_at: the time since which the record is published.
+    retired_at: the time since which a newer key signs instead.
     """
 
     id = IdField("dkim_", primary_key=True)
@@ -113,9 +114,11 @@ class DkimKey(models.Model):
 class TrackingHost(models.Model):
     """The host name of the links in a domain's emails (docs/decisions/0205).
 
-    status: new emails use the host while it is active. seen_at: since when DNS leads to TRACKING_HOST, which permits a
-    certificate. proven_at: when it became active for the first time, which gives it to the workspace. retired_at: since
-    when the domain is deleted or has another host or none; the links in emails that were sent work for some time.
+    status: new emails use the host while it is active.
+    seen_at: the time since which DNS leads to TRACKING_HOST, which permits a certificate.
+    proven_at: when it became active for the first time, which gives it to the workspace.
+    retired_at: the time since which the domain is deleted or has another host or none; the links in emails that were
+    sent work for some time.
     findings and finding_codes: the last check, as those of Domain.
     """
 
@@ -152,9 +155,10 @@ class TrackingHost(models.Model):
 class ReceivingDomain(models.Model):
     """A domain whose email a workspace receives, or wants to (docs/decisions/0226).
 
-    status: email is accepted while it is active. proven_at: since when it is active; the name belongs to the workspace
-    meanwhile. missing_since and absences: consecutive checks that refuted it. findings and finding_codes: the last
-    check, as those of Domain.
+    status: email is accepted while it is active.
+    proven_at: the time since which it is active; the name belongs to the workspace meanwhile.
+    missing_since and absences: consecutive checks that refuted it.
+    findings and finding_codes: the last check, as those of Domain.
     """
 
     class ReceivingStatus(models.TextChoices):

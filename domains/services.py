@@ -52,7 +52,7 @@ DOMAIN_SETTINGS = {"tls": "TLS", "open_tracking": "openTracking", "click_trackin
 def register_domain(workspace: Workspace, *, name: str, changes: Mapping[str, Any] | None = None) -> Domain:
     """Register a domain (an A-label) with a new DKIM key pair.
 
-    changes: of its settings, as in change_domain, whose errors it raises too.
+    changes: changes of its settings, as in change_domain, whose errors it raises too.
     Raises DomainAlreadyExists, and PlanLimitReached if the plan allows no more domains.
     """
     # Before the transaction: generating two primes can take half a second.

@@ -48,10 +48,11 @@ CROSS JOIN LATERAL (
 
 @dataclass(frozen=True)
 class SigningIdentity:
-    """key: None if it cannot be unsealed, because its entry was removed from APP_KEYS or the row is damaged.
+    """The identity of a sending domain.
 
-    requires_tls: by the domain or by DELIVERY_TLS. links_url: the start of the links in its emails; empty for
-    PUBLIC_URL.
+    key: None if it cannot be unsealed, because its entry was removed from APP_KEYS or the row is damaged.
+    requires_tls: required by the domain or by DELIVERY_TLS.
+    links_url: the start of the links in its emails; empty for PUBLIC_URL.
     """
 
     key: SigningKey | None

@@ -21,7 +21,7 @@ OPEN = "open"
 # Links of suspended workspaces show a page first (docs/decisions/0093). Older links do not name their workspace.
 CLICK = "click-of-workspace"
 OLD_CLICK = "click"
-# Of the stream `main`, and of older emails: the whole workspace.
+# Links of the stream `main`, and of older emails: they unsubscribe from the whole workspace.
 UNSUBSCRIBE = "unsubscribe"
 UNSUBSCRIBE_STREAM = "unsubscribe-stream"
 # In HTML and text: the place of the recipient's unsubscribe link, in at most so many places (docs/decisions/0190).

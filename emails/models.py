@@ -161,7 +161,7 @@ class Email(models.Model):
     sender = models.TextField(help_text="the From address, with its name")
     from_domain = models.CharField(max_length=253)
     reply_to = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
-    # Of reply addresses (replyTracking), which take the place of reply_to.
+    # The domain of reply addresses (replyTracking), which take the place of reply_to.
     reply_domain = models.CharField(max_length=253, null=True)  # noqa: DJ001 - null without reply tracking
     to = ArrayField(models.TextField())
     cc = ArrayField(models.TextField())
@@ -283,7 +283,7 @@ class Recipient(models.Model):
     error_message = models.TextField(null=True)  # noqa: DJ001
     reason = models.CharField(max_length=40, null=True)  # noqa: DJ001
     provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - set by provider transports only
-    # Of the last attempt; null without named transports.
+    # The transport of the last attempt; null without named transports.
     transport = models.CharField(max_length=30, null=True)  # noqa: DJ001
 
     class Meta:
@@ -310,7 +310,7 @@ class QueueEntry(models.Model):
     workspace_id = IdField("ws_")
     domain = models.CharField(max_length=253, help_text="domain of the recipient")
     stage = models.PositiveSmallIntegerField(choices=Stage.choices)
-    # Of a held entry, the number of its stream: all entries of a stream are found by it.
+    # The number of the stream in a held entry: all entries of a stream are found by it.
     rank = models.SmallIntegerField(default=NORMAL_RANK, db_default=NORMAL_RANK, help_text="priority of its stream")
     due_at = models.DateTimeField(help_text="end of the wait or the lease; of a held entry, the time it was held")
     since = models.DateTimeField(
@@ -390,11 +390,12 @@ class PastSendingPause(models.Model):
 
 
 class TransportUse(models.Model):
-    """What the processes share about a transport (docs/decisions/0216); `default` is that of no file.
+    """The state of a transport that the processes share (docs/decisions/0216); `default` is that of no file.
 
     used: messages assigned to it on the day used_on (UTC), less those that it has certainly not taken; only with a
-    daily limit. paused_notice_at, resumed_notice_at: times of the last emails to the staff. listings: the time of the
-    last one about each block list that has its address, in RFC 3339 (docs/decisions/0278).
+    daily limit.
+    paused_notice_at, resumed_notice_at: times of the last emails to the staff.
+    listings: the time of the last one about each block list that has its address, in RFC 3339 (docs/decisions/0278).
     """
 
     name = models.CharField(max_length=30, primary_key=True)

@@ -53,7 +53,11 @@ SELECT workspace_id, stage, least(greatest(hour, 0), %(axis)s)::int, count(*), m
 
 @dataclass
 class QueueShare:
-    """The recipients of one workspace in the queue by stage. percent: of the whole queue; oldest: first due since."""
+    """The recipients of one workspace in the queue by stage.
+
+    percent: the share of the whole queue.
+    oldest: the time since which the oldest was first due.
+    """
 
     workspace_id: str
     stages: Counter[Stage] = field(default_factory=Counter)

@@ -36,8 +36,9 @@ class RecipientCounter(StrEnum):
 class Transition:
     """The transition of a recipient to a status.
 
-    sources: the statuses that it may replace. times: the columns that it sets unless they are set; with finished_at,
-    the recipient leaves the queue. counter: counts the finished recipients that have the status.
+    sources: the statuses that it may replace.
+    times: the columns that it sets unless they are set; with finished_at, the recipient leaves the queue.
+    counter: counts the finished recipients that have the status.
     """
 
     sources: tuple[EmailStatus, ...] = ()

@@ -27,7 +27,7 @@ LOCK = f"""
 SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
-# error_message: of a recipient not yet sent to, or of a bounced or failed one.
+# error_message: the one of a recipient not yet sent to, or of a bounced or failed one.
 ROLL_UP = f"""
 UPDATE emails_email e SET ({", ".join(COLUMNS)}) = ({AFTER})
   FROM (SELECT email_id, ({PRECEDENCE})[min(array_position({PRECEDENCE}, state::text))] AS status,

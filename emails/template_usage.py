@@ -24,7 +24,11 @@ SELECT template.id,
 
 @dataclass(frozen=True)
 class TemplateUsage:
-    """last_used_at: of the newest email that still exists. count: of emails in the last 30 days, at most MAX_COUNT."""
+    """The use of a template.
+
+    last_used_at: the time of the newest email that still exists.
+    count: the emails of the last 30 days, at most MAX_COUNT.
+    """
 
     last_used_at: datetime | None
     count: int

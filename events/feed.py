@@ -32,7 +32,11 @@ class PositionedEvent:
 
 @dataclass(frozen=True)
 class FeedPage:
-    """Events in order. position: read up to here. has_more: the feed has later entries."""
+    """Events in order.
+
+    position: the feed is read up to here.
+    has_more: the feed has later entries.
+    """
 
     events: list[PositionedEvent]
     position: int
@@ -64,8 +68,8 @@ def last_position(workspace_id: str) -> int:
 def read_feed(workspace_id: str, *, after: int, kinds: Collection[str], limit: int) -> FeedPage:
     """Return up to limit events after a position.
 
-    kinds: only these; all if empty. A page may be empty although has_more is true, because the events are of other
-    kinds or deleted.
+    kinds: only these kinds; all if empty. A page may be empty although has_more is true, because the events are of
+    other kinds or deleted.
     """
     wanted = MAX_SCANNED if kinds else limit
     later = read_entries(FeedEntry.objects.filter(workspace_id=workspace_id, position__gt=after))
@@ -93,7 +97,8 @@ def load_entries(
 ) -> Iterator[PositionedEvent]:
     """Yield the events of entries in order, without deleted ones.
 
-    kinds: only these; all if empty. is_whole: with all that webhooks show of a subject.
+    kinds: only these kinds; all if empty.
+    is_whole: include all that webhooks show of a subject.
     """
     events = render_events([number for _, number in entries], kinds=kinds, is_whole=is_whole)
     for position, number in entries:

@@ -38,8 +38,10 @@ class EventKind(models.TextChoices):
 
 @dataclass(frozen=True)
 class KindTraits:
-    """on_timeline: an event of an email. is_rare: indexed for the filter of the list of emails.
+    """The traits of a kind of event.
 
+    on_timeline: an event of an email.
+    is_rare: indexed for the filter of the list of emails.
     is_webhook: endpoints can subscribe to it.
     """
 

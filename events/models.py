@@ -17,8 +17,10 @@ from events.kinds import FAILURE_KINDS, NEXT_TRANSPORT, RARE_KINDS, TRANSPORT, k
 class Event(models.Model):
     """An event of the append-only log, ordered by number. The API shows the id.
 
-    email: None for events of the workspace. workspace_id: None in rows of versions before 1.0, whose email has it.
-    status: of the recipient, else of the email, after the change; None in such rows and for events of the workspace.
+    email: None for events of the workspace.
+    workspace_id: None in rows of versions before 1.0, whose email has it.
+    status: the status of the recipient, else of the email, after the change; None in such rows and for events of the
+    workspace.
     """
 
     number = models.BigAutoField(primary_key=True)
@@ -106,9 +108,10 @@ class FeedHead(models.Model):
 class FeedProgress(models.Model):
     """The numbers of the log that are not in the feed yet: those above `last`, and two multiranges of gaps.
 
-    A gap is a number that an uncommitted transaction may use. gaps: those whose possible writers were `writers`, as
-    virtual transaction ids. new_gaps: found since. source: `log`; `former` for the table of versions before 1.0; others
-    are explained in events.former_sequencer.
+    A gap is a number that an uncommitted transaction may use.
+    gaps: gaps whose possible writers were `writers`, as virtual transaction ids.
+    new_gaps: gaps found since.
+    source: `log`; `former` for the table of versions before 1.0; others are explained in events.former_sequencer.
     """
 
     source = models.CharField(max_length=10, primary_key=True)

@@ -31,7 +31,8 @@ SELECT new.id, coalesce(new.workspace_id, e.workspace_id), new.email_id, new.rec
 class NewEvent:
     """A new event of an email, of one of its recipients, or of a workspace.
 
-    details: payload members besides emailId and to. workspace_id: needed without an email.
+    details: payload members besides emailId and to.
+    workspace_id: needed without an email.
     """
 
     kind: EventKind

@@ -16,8 +16,9 @@ EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "
 
 @dataclass(frozen=True)
 class RenderedEvent:
-    """An event as its readers see it. is_test: a sample.
+    """An event as its readers see it.
 
+    is_test: a sample.
     webhook_ids: the only endpoints that get it, also without a subscription; empty for all with one.
     """
 
@@ -49,7 +50,8 @@ def render_events(
 ) -> dict[int, RenderedEvent]:
     """Return the events of the log with these numbers that still exist, by number.
 
-    kinds: only these; all if empty. is_whole: with all that webhooks show of a subject.
+    kinds: only these kinds; all if empty.
+    is_whole: include all that webhooks show of a subject.
     """
     events = Event.objects.filter(number__in=numbers).select_related("email")
     if kinds:

@@ -30,7 +30,7 @@ POLL_SECONDS = 0.5
 # Proxies close a connection that is silent for a minute.
 HEARTBEAT_SECONDS = 15
 MAX_SHARED_PAGES = 50
-# Of a response without a socket.
+# Where the server hands over no socket, a response ends after this many pages.
 MAX_PAGES = 10
 START = b"retry: 2000\n\n"
 HEARTBEAT = b": waiting\n\n"

@@ -55,7 +55,7 @@ def record_reading(result: ReadResult) -> bool:
     try:
         return _record(result)
     except ValueError:
-        # Django's wrapper of an error about data is none of these: a bug, which must not stop the queue.
+        # `django.db.DataError` is not a ValueError. It would be a bug, and must not stop the queue.
         log.exception("a reading could not be saved")
         return _record(ReadResult(result.claim, None, error=NOT_READ))
 
@@ -72,7 +72,7 @@ def _record(result: ReadResult) -> bool:
     changes |= {"authentication": result.authentication, "spam": result.spam}
     message.update(read_at=Now(), **changes)
     rows = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace", "message")
-    # Without what was just written: it is not read again.
+    # Do not read back the columns that were just written; they are set below.
     rows = rows.defer(*(f"message__{name}" for name in changes))
     # Forwards take the quotas of the workspaces, whose rows stay locked: in one order, so that none waits for another.
     for email in rows.filter(message=result.claim.key).order_by("workspace_id", "id"):

@@ -17,7 +17,7 @@ from core.workspaces.models import Workspace
 
 # The stream of every email that names none. It has a row only after it was changed.
 MAIN = "main"
-# Of Stream.rank.
+# Values of Stream.rank.
 NORMAL_RANK, LAST_RANK = 1, 2
 
 
@@ -44,14 +44,23 @@ def transport_route_choices(workspace_id: str) -> list[tuple[str, Any]]:
 
 
 class Stream(models.Model):
-    """A stream. slug: its id on the wire. number: its id in SendGrid's dialect."""
+    """A stream.
+
+    slug: its id on the wire.
+    number: its id in SendGrid's dialect.
+    """
 
     class Kind(models.TextChoices):
         TRANSACTIONAL = "transactional"
         BULK = "bulk"
 
     class Unsubscribe(models.TextChoices):
-        """LINK: a footer and List-Unsubscribe headers. HEADERS: only these. NONE: neither."""
+        """The form of the unsubscribe link.
+
+        LINK: a footer and List-Unsubscribe headers.
+        HEADERS: List-Unsubscribe headers only.
+        NONE: neither.
+        """
 
         LINK = "link"
         HEADERS = "headers"

@@ -42,7 +42,7 @@ class Suppression(models.Model):
     id = IdField("sup_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="suppressions", db_index=False)
     email = models.CharField(max_length=254)
-    # Of a stream's row, the stream in a second line: unique with the constraint of earlier versions.
+    # A stream's row has the stream in a second line: unique with the constraint of earlier versions.
     address_key = models.CharField(max_length=300, editable=False, help_text="the normalized address")
     stream = models.CharField(max_length=40, blank=True, default="", db_default="")
     reason = models.CharField(max_length=16, choices=suppression_reasons)

@@ -25,7 +25,11 @@ STREAM_TEXT = "The id of the only stream to block; without it, all streams of th
 
 @dataclass(frozen=True)
 class SuppressionRequest:
-    """The addresses to suppress. is_list: whether the response is a list. stream: empty for all streams."""
+    """The addresses to suppress.
+
+    is_list: whether the response is a list.
+    stream: empty for all streams.
+    """
 
     addresses: tuple[str, ...]
     is_list: bool

@@ -138,7 +138,7 @@ def _new_event(kind: EventKind, suppression: Suppression) -> NewEvent:
 def suppress_in_workspaces(suppressions: Iterable[tuple[str, str, str, str]]) -> None:
     """Suppress addresses in any number of workspaces, each given as (workspace id, stream, reason, address).
 
-    stream: of the email; its properties decide whether the address is suppressed in it or in the workspace.
+    stream: the stream of the email; its properties decide whether the address is suppressed in it or in the workspace.
     """
     lists: dict[tuple[str, str, str], list[str]] = {}
     for workspace_id, stream, reason, address in suppressions:

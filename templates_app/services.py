@@ -21,7 +21,7 @@ from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError,
 from templates_app.models import ALIAS, Template, TemplateVersion
 
 MAX_TEMPLATES = 1000
-# Of one template: the current one and those that can be restored.
+# Versions of one template: the current one and those that can be restored.
 MAX_VERSIONS = 50
 COMPILED_CACHE_SIZE = 256
 
@@ -81,7 +81,7 @@ def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> Rende
 def render_content(
     compiled: CompiledContent, data: Mapping[str, Any], *, budget: RenderBudget | None = None
 ) -> RenderedContent:
-    """Render compiled content with data. budget: of a request that renders more than once.
+    """Render compiled content with data. budget: the budget of a request that renders more than once.
 
     Raises rendering.OutputTooLarge.
     """

@@ -43,8 +43,8 @@ class LargeBody:
 class WebhookFormat:
     """A format of events.
 
-    name: in rows and in `/v1`.
-    label: on pages.
+    name: the name in rows and in `/v1`.
+    label: the name on pages.
     kinds: the events that the format has; an endpoint gets no others.
     payload: returns the payload of an event, given as the body of the standard format; None for this body itself.
     large: the bodies of events that are rendered for each attempt, by their kinds.

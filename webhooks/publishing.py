@@ -25,7 +25,7 @@ from webhooks.sending.retries import WINDOW
 
 # Entries that are read in one transaction.
 BATCH = 1000
-# Of events with received emails, each up to 1 MiB, at a time.
+# Events with received emails at a time, each up to 1 MiB.
 LARGE_BATCH = 8
 HAS_WORK = """
 SELECT 1 FROM events_feedhead h LEFT JOIN webhooks_feedcursor c ON c.id = 1 WHERE h.position > coalesce(c.position, 0)

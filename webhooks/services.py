@@ -124,8 +124,9 @@ def create_webhook(
 ) -> tuple[Webhook, str]:
     """Create an endpoint; return it with its secret, which cannot be read again.
 
-    streams: the only ones whose events it gets; empty for all. headers: further ones of its requests, whose values
-    are sealed. Raises InvalidFields with forbidden_target, header_masked or event_not_in_format, StreamNotFound, and
+    streams: the only ones whose events it gets; empty for all.
+    headers: further ones of its requests, whose values are sealed.
+    Raises InvalidFields with forbidden_target, header_masked or event_not_in_format, StreamNotFound, and
     PlanLimitReached at 20 webhooks.
     """
     check_target(url)

@@ -17,7 +17,12 @@ from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Suppr
 
 
 class ReputationCounter(StrEnum):
-    """SENT: accepted by a host or refused for the address. BOUNCED: refused for the address. COMPLAINED: reported."""
+    """Counters of recipients.
+
+    SENT: accepted by a host or refused for the address.
+    BOUNCED: refused for the address.
+    COMPLAINED: reported.
+    """
 
     SENT = "rated.sent"
     BOUNCED = "rated.bounced"

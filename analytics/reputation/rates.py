@@ -97,8 +97,9 @@ SELECT workspace_id, slug, judged_from, sent, complained, bounced FROM summed JO
 
 @dataclass(frozen=True)
 class ReputationRates:
-    """Recipients of the last PERIOD_DAYS days since judged_from. counts: complained and bounced recipients.
+    """Recipients of the last PERIOD_DAYS days since judged_from.
 
+    counts: complained and bounced recipients.
     stream: whose recipients these are; empty for those of the workspace.
     """
 

@@ -13,9 +13,10 @@ from core.lib.coded_texts import CodedText
 
 @dataclass(frozen=True)
 class RateThreshold:
-    """A threshold in percent; None is off. warned_at: the workspace field with the time of the last warning.
+    """A threshold in percent; None is off.
 
-    code: of the text of `summary`.
+    warned_at: the workspace field with the time of the last warning.
+    code: the code of the text of `summary`.
     """
 
     counter: ReputationCounter

@@ -9,7 +9,8 @@ PROOF_PATH = "/.well-known/postrider"
 class ExpectedHost:
     """A tracking host, the name that it is a CNAME for, and the authority that issues certificates of this service.
 
-    url: where one of the proofs is expected. domain, organizational_domain: those of RecordLookup.
+    url: where one of the proofs is expected.
+    domain, organizational_domain: those of RecordLookup.
     """
 
     id: str

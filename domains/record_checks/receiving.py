@@ -57,7 +57,7 @@ def _advise(expected: ExpectedMx, records: Collection[tuple[int, str]]) -> Recor
 
 def _preferences(expected: ExpectedMx, records: Collection[tuple[int, str]]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the lowest preference of each own host, and of each other one."""
-    # Of a host with several records, the last one counts.
+    # The last record of a host with several counts.
     lowest = {host: preference for preference, host in sorted(records, reverse=True)}
     own = {host: preference for host, preference in lowest.items() if host in expected.hosts}
     return own, {host: preference for host, preference in lowest.items() if host not in own}

@@ -21,10 +21,13 @@ class RecordStatus(StrEnum):
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """The check of one record. found: the DNS answer. error: the problem and its fix. note: additional information.
+    """The check of one record.
 
-    value replaces the generated record value: the value to publish, given the existing record. passing: of an SPF
-    record, the mechanisms that pass, also of included records; stored in a separate column.
+    found: the DNS answer.
+    error: the problem and its fix.
+    note: additional information.
+    value: replaces the generated record value with the value to publish, given the existing record.
+    passing: the mechanisms of an SPF record that pass, also of included records; stored in a separate column.
     """
 
     status: RecordStatus
@@ -37,7 +40,11 @@ class RecordCheck:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """The result of checking a domain. keys: DKIM checks by selector; mail: whether the domain accepts email."""
+    """The result of checking a domain.
+
+    keys: DKIM checks by selector.
+    mail: whether the domain accepts email.
+    """
 
     keys: Mapping[str, RecordCheck]
     spf: RecordCheck
@@ -54,9 +61,10 @@ class VerificationResult:
 class HostCheck:
     """The check of a tracking host.
 
-    name: whether DNS leads to this service. proof: whether this service answers there. owner: whether the workspace may
-    use it, decided when the check is recorded. authority: the CAA records that refuse its certificate, if there are
-    any, and authority_name the name that has them.
+    name: whether DNS leads to this service.
+    proof: whether this service answers there.
+    owner: whether the workspace may use it, decided when the check is recorded.
+    authority: the CAA records that refuse its certificate, if there are any, and authority_name the name that has them.
     """
 
     host_id: str
@@ -81,7 +89,8 @@ class HostCheck:
 class ReceivingCheck:
     """The check of a receiving domain.
 
-    mx: whether email for the name comes to this service. owner: whether the workspace may receive it.
+    mx: whether email for the name comes to this service.
+    owner: whether the workspace may receive it.
     advice: a warning about the name.
     """
 

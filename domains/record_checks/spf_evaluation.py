@@ -49,7 +49,11 @@ class Inclusion:
 
 @dataclass
 class SpfEvaluation:
-    """passing: the mechanisms that can pass, including those of included records. error: why receivers fail it."""
+    """The evaluation of a record.
+
+    passing: the mechanisms that can pass, including those of included records.
+    error: why receivers fail it.
+    """
 
     look_up: LookUpFunction
     lookups: int = 0

@@ -33,7 +33,11 @@ class InvalidSpf(ValueError):
 
 @dataclass(frozen=True)
 class SpfMechanism:
-    """qualifier: one of + - ~ ?. argument: the text after the name, in lower case, with its colon or slash."""
+    """A mechanism of an SPF record.
+
+    qualifier: one of + - ~ ?.
+    argument: the text after the name, in lower case, with its colon or slash.
+    """
 
     qualifier: str
     name: str

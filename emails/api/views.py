@@ -75,7 +75,7 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
     queryset = Email.objects.all()
     filterset_class = EmailFilters
     pagination_class = EmailPagination
-    # Of the request; core.api.filters.FilterBackend sets it.
+    # The filters of the request; core.api.filters.FilterBackend sets them.
     filterset: FilterSet
     permission_classes = (HasScope, WorkspaceNotSuspended)
     body_bytes: ClassVar = {"send": MAX_BODY_BYTES, "batch": MAX_BODY_BYTES}

@@ -34,7 +34,11 @@ class StreamChoice:
 
 @dataclass(frozen=True)
 class Preferences:
-    """has_unsubscribed: from all emails of the workspace. is_blocked: all are, for another reason."""
+    """The preferences of an address.
+
+    has_unsubscribed: unsubscribed from all emails of the workspace.
+    is_blocked: all emails are blocked, for another reason.
+    """
 
     streams: list[StreamChoice]
     has_unsubscribed: bool

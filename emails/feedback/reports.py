@@ -75,7 +75,8 @@ class ReportedEvent:
     """An event reported about one recipient.
 
     details: payload members besides emailId and to; code, enhancedCode, message and reason for a failure.
-    is_recipient_fault: the address itself is bad. never_suppresses: set for simulator recipients.
+    is_recipient_fault: the address itself is bad.
+    never_suppresses: set for simulator recipients.
     """
 
     recipient_id: str
@@ -87,7 +88,7 @@ class ReportedEvent:
 
 @dataclass
 class _ReportedRecipient:
-    """A locked recipient and its changes. stage: of its queue entry; None once it is counted as finished."""
+    """A locked recipient and its changes. stage: the stage of its queue entry; None once it is counted as finished."""
 
     id: str
     email_id: str

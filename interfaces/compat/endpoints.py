@@ -16,7 +16,11 @@ NO_NOTE = "\N{EN DASH}"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """method, path: as in `GET /emails/:id`. note: the difference, or the reason of the absence."""
+    """An endpoint of a dialect.
+
+    method, path: as in `GET /emails/:id`.
+    note: the difference, or the reason of the absence.
+    """
 
     method: str
     path: str

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from core.api.errors import InvalidFields, NotFound, problem_members
 from core.api.exception_handler import ProblemResponse, logged_problem
 
-# Of a problem as in core.api.errors.problem_members: status, code, detail and the members of its class.
+# The members of a problem, as in core.api.errors.problem_members: status, code, detail and those of its class.
 ProblemMembers = Mapping[str, Any]
 
 

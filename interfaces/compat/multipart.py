@@ -15,7 +15,11 @@ ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 def form_body(
     fields: Mapping[str, str | bytes], *, files: Sequence[tuple[str, InlinedFile]] = (), seed: str
 ) -> RequestBody:
-    """Return a form. files: with the names of their fields. seed: of the boundary, such as the id of the event."""
+    """Return a form.
+
+    files: files with the names of their fields.
+    seed: the seed of the boundary, such as the id of the event.
+    """
     # Nobody who writes a message knows the id of its event, so that no text can contain the boundary.
     boundary = f"postrider-{hashlib.sha256(seed.encode()).hexdigest()[:40]}"
     parts = [_part(name, value if isinstance(value, bytes) else value.encode()) for name, value in fields.items()]

@@ -14,7 +14,7 @@ MAX_BASE = 36
 
 
 def create_named_stream(workspace: Workspace, fields: dict[str, Any]) -> Stream:
-    """Create a public bulk stream. fields: of `/v1`. Raises ValidationError, PlanLimitReached."""
+    """Create a public bulk stream. fields: those of `/v1`. Raises ValidationError, PlanLimitReached."""
     slug = _free_slug(workspace, str(fields.get("name")))
     return create_stream(workspace, **StreamInput().run_validation({**fields, "kind": Stream.Kind.BULK, "id": slug}))
 

@@ -39,7 +39,7 @@ class DialectViewSet(WorkspaceViewSet[R]):
 
     provider: the name of the dialect.
     render_error: DRF's exception handler.
-    id_prefix: of the ids in paths.
+    id_prefix: the prefix of the ids in paths.
     accepting_actions: those that accept emails, from workspaces that are not suspended.
     suppressed: the policy of the dialect for suppressed recipients.
     """

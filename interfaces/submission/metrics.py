@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from core.counters.process_counts import SAVE_SECONDS, Labels, ProcessCounts, RunStep, read_process_counts
 
 KIND = "submission"
-# Of this process, by command and code.
+# Replies of this process, by command and code.
 replies = ProcessCounts(KIND)
 
 

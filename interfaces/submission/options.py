@@ -37,7 +37,7 @@ class OptionsInput(StrictSerializer):
     stream = TextField(required=False, max_length=40)
 
 
-# Of a message without options, whose validation would take as long as reading its header.
+# The options of a message that sets none; validating them would take as long as reading its header.
 DEFAULTS = OptionsInput().run_validation({})
 
 

@@ -31,8 +31,8 @@ log = logging.getLogger("postrider.tracking")
 class ServedHost:
     """A host at which this installation answers.
 
-    owners: the workspaces whose links work there; none until it is proven. has_certificate: whether the proxy may
-    obtain one, because the host was seen in DNS.
+    owners: the workspaces whose links work there; none until it is proven.
+    has_certificate: whether the proxy may obtain one, because the host was seen in DNS.
     """
 
     owners: frozenset[str] = frozenset()

@@ -34,8 +34,10 @@ L = TypeVar("L")
 class Sender:
     """The sender of an email; fields are empty when they are no longer known.
 
-    name: of the From address, or that of the workspace if the email is deleted or has none (docs/decisions/0270).
-    stream: the name of the email's stream, unless it is `main`. has_choices: the preference page offers streams.
+    name: the name of the From address, or that of the workspace if the email is deleted or has none
+    (docs/decisions/0270).
+    stream: the name of the email's stream, unless it is `main`.
+    has_choices: the preference page offers streams.
     """
 
     name: str = ""

@@ -95,7 +95,7 @@ def preferences(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _try_later(*, method: str) -> HttpResponse:
-    """Return a page with a button that repeats the request. method: of its form."""
+    """Return a page with a button that repeats the request. method: the method of its form."""
     response = _page("later", status=503, method=method)
     response.headers["Retry-After"] = "60"
     return response

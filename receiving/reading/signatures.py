@@ -17,7 +17,7 @@ MAX_SIGNATURE_BYTES = 8 * 1024
 MAX_WHITESPACE = re.compile(rb"\s{100}")
 MAX_HEADER_BYTES = 128 * 1024
 MAX_FIELDS = 400
-# Of a body and of the sets of an ARC chain, each of which signs it.
+# The most bytes that an ARC chain may make us hash: each of its sets hashes the body again.
 MAX_CHAIN_BYTES = 64 * 1024 * 1024
 MIN_KEY_BITS = 1024
 SIGNATURE_FIELDS = (b"dkim-signature", b"arc-message-signature", b"arc-seal", b"arc-authentication-results")

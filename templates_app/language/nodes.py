@@ -7,7 +7,11 @@ from templates_app.language.names import VariablePath
 
 @dataclass(frozen=True, slots=True)
 class ValueNode:
-    """A `{{name}}` tag. is_raw: written with three braces. default: text, not yet escaped."""
+    """A `{{name}}` tag.
+
+    is_raw: written with three braces.
+    default: text, not yet escaped.
+    """
 
     path: VariablePath
     default: str | None

@@ -92,7 +92,8 @@ def render(
 ) -> RenderedText:
     """Return the rendered template; a subject becomes one line without control characters.
 
-    data: JSON as the API accepts it (nested at most 32 deep). budget: shared by all renderings of a request.
+    data: JSON as the API accepts it (nested at most 32 deep).
+    budget: shared by all renderings of a request.
     Raises OutputTooLarge, or its subclass RenderTooLong.
     """
     names = data if isinstance(data, dict) else dict(data)

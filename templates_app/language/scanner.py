@@ -39,10 +39,13 @@ class TagKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag. offset: the position of its first brace.
+    """A tag.
 
-    section: the section word of OPEN and CLOSE, and of an ELSE with a condition. path: the name in values and
-    sections. operands: what a comparison compares. default: only for values.
+    offset: the position of its first brace.
+    section: the section word of OPEN and CLOSE, and of an ELSE with a condition.
+    path: the name in values and sections.
+    operands: what a comparison compares.
+    default: the default of a value.
     """
 
     kind: TagKind

@@ -38,8 +38,9 @@ def compile_template(source: str) -> CompiledTemplate:
 class _Section:
     """An open section: the current branch, and the first branch after an {{else}}.
 
-    loops: the number of enclosing {{#each}} items. scopes: with the enclosing {{#with}} values. is_chained: opened by
-    an {{else if}}, and closed with the section before it.
+    loops: the number of enclosing {{#each}} items.
+    scopes: the number with the enclosing {{#with}} values.
+    is_chained: opened by an {{else if}}, and closed with the section before it.
     """
 
     tag: Tag
@@ -164,7 +165,11 @@ def _closing(tag: Tag) -> str:
 
 
 def _section_node(tag: Tag, first: Block, second: Block) -> Node:
-    """Return the node of a section. first: the branch before its {{else}}; second: the one after it."""
+    """Return the node of a section.
+
+    first: the branch before its {{else}}.
+    second: the one after it.
+    """
     if tag.section in COMPARISONS:
         return CompareNode(tag.section, tag.operands, first, second)
     return SECTION_NODES[tag.section](tag.path, first, second)

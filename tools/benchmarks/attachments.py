@@ -33,7 +33,7 @@ FILE_BYTES = 5_000_000
 WEB_PROCESSES = WORKER_PROCESSES = 2
 # With the default of the service.
 WEB = {"WEB_CONCURRENCY": str(WEB_PROCESSES), "WEB_MAX_WAIT_MS": "1000"}
-# Of all processes of web, after the last response, and of all workers, after the last delivery.
+# Growth of all processes of web, after the last response, and of all workers, after the last delivery.
 MAX_GROWTH_MB = 60
 DELIVERY_SECONDS = 300
 

@@ -58,7 +58,7 @@ class BenchmarkFigure:
 def record_figure(
     name: str, value: float, unit: str = "", *, at_least: float | None = None, at_most: float | None = None
 ) -> None:
-    """Print a figure for `python -m tools.benchmarks`. unit: of the value and its target."""
+    """Print a figure for `python -m tools.benchmarks`. unit: the unit of the value and its target."""
     _print(BenchmarkFigure(name, value, unit, at_least, at_most))
 
 

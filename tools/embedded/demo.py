@@ -57,9 +57,9 @@ class DemoAccount:
         return shlex.join([*arguments, "-F", "=It works."])
 
     def receiving_address(self, port: int) -> str | None:
-        """Return the workspace's address that receives email; None if the service does not say. port: of the service.
+        """Return the workspace's address that receives email; None if the service does not say.
 
-        The key of the demo may have been revoked since.
+        port: the port of the service. The key of the demo may have been revoked since.
         """
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         try:

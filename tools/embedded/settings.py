@@ -53,7 +53,7 @@ def service_environment(
 ) -> dict[str, str]:
     """Return the environment of every process: the caller's environment and the settings of the launcher.
 
-    urls: of the servers that the launcher started, DATABASE_URL and REDIS_URL.
+    urls: DATABASE_URL and REDIS_URL of the servers that the launcher started.
     """
     # Other services on this machine may use the usual ports.
     submission_port, inbound_port = (

@@ -17,7 +17,11 @@ SLOWEST = 20
 
 @dataclass(frozen=True)
 class TestResult:
-    """A test of one run. node_id: its name for pytest; seconds: with its fixtures."""
+    """A test of one run.
+
+    node_id: its name for pytest.
+    seconds: the time with its fixtures.
+    """
 
     file: str
     node_id: str

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from webhooks.sending.queue import WebhookClaim
 
 MEMORY_BYTES = 64 * 1024 * 1024
-# Of one endpoint, so that a slow one leaves room for others.
+# The share of one endpoint, so that a slow one leaves room for others.
 ENDPOINT_BYTES = MEMORY_BYTES // 4
 
 

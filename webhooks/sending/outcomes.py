@@ -74,8 +74,9 @@ RETURNING w.id, w.active AND w.failing_since < now() - %(patience)s
 
 @dataclass(frozen=True)
 class AttemptResult:
-    """An attempt to record. headers: those of the request that differ between attempts; None if none was made.
+    """An attempt to record.
 
+    headers: those of the request that differ between attempts; None if none was made.
     is_final: whether no other attempt follows, even if it failed.
     """
 

@@ -51,7 +51,12 @@ INTERNAL_ERRORS = frozenset({"lease_lost", "secret_unreadable", "internal_error"
 
 @dataclass(frozen=True)
 class PostAttempt:
-    """The result of a POST. status_code: None without a response. error: "" for a success. answer: safe to show."""
+    """The result of a POST.
+
+    status_code: None without a response.
+    error: "" for a success.
+    answer: safe to show.
+    """
 
     status_code: int | None
     error: str

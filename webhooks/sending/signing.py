@@ -43,8 +43,9 @@ def standard_signature(body: bytes, secret: str, *, message_id: str, timestamp: 
 def signature_headers(body: bytes, *, message_id: str, timestamp: int, keys: Sequence[str]) -> dict[str, str]:
     """Return the signature headers of one attempt.
 
-    message_id: the event id, the same for every attempt. timestamp: Unix seconds of this attempt. keys: the currently
-    valid secrets, newest first; a rotated secret keeps signing for 24 hours.
+    message_id: the event id, the same for every attempt.
+    timestamp: Unix seconds of this attempt.
+    keys: the currently valid secrets, newest first; a rotated secret keeps signing for 24 hours.
     """
     newest, *older = keys
     headers = {

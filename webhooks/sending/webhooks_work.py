@@ -37,13 +37,15 @@ MEMORY_WAIT_SECONDS = 1
 
 @dataclass(frozen=True)
 class PostJob:
-    """Everything one attempt needs. event: its body in the standard format. keys: the valid secrets, newest first.
+    """Everything one attempt needs.
 
+    event: its body in the standard format.
+    keys: the valid secrets, newest first.
     more_headers: those of the endpoint; None if they cannot be decrypted.
-
     loaded_at: the database time when the job was loaded. Receivers refuse a signature that is more than five minutes
     off, and a worker's clock may be wrong by more.
-    large: the body, if it is rendered for each attempt. failure: why there is none.
+    large: the body, if it is rendered for each attempt.
+    failure: why there is none.
     """
 
     claim: WebhookClaim

@@ -44,12 +44,12 @@ ERRORS: dict[str, tuple[int, int]] = {
     "internal_error": (500, 500),
 }
 INVALID_EMAIL = 300
-# Of an invalid field, by its code, where it is not INVALID_EMAIL.
+# Postmark's codes of invalid fields, by ours; INVALID_EMAIL for all others.
 FIELD_CODES = {INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229}
-# Of invalid parameters of a list: of bounces, and of all others.
+# Codes for invalid parameters of a list: of bounces, and of all others.
 # https://postmarkapp.com/developer/api/overview#error-codes
 BOUNCE_QUERY, MESSAGE_QUERY = 408, 700
-# Of a path with the id of an unknown stream.
+# The code for a path with the id of an unknown stream.
 # https://postmarkapp.com/developer/api/overview#error-codes
 UNKNOWN_STREAM_ID = 1226
 STREAM_ID_NOT_FOUND = "The message stream for the provided 'ID' was not found."

@@ -25,7 +25,7 @@ Filters = Mapping[str, Any]
 # The newest emails, among which is searched by what has no index. Two searches, for the page and for the total, took
 # 0.4 to 2.2 s together on two cores that other programs used fully.
 MAX_SEARCHED = 100_000
-# Of every list.
+# Parameters of every list.
 NOT_FILTERS = frozenset({"count", "offset"})
 METADATA = "metadata_"
 DATES = {"fromdate": DateTimeBoundField(is_end=False), "todate": DateTimeBoundField(is_end=True)}

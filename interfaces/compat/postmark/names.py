@@ -10,7 +10,7 @@ from interfaces.compat.errors import invalid_field
 from streams.models import MAIN
 
 OUTBOUND, INBOUND = "outbound", "inbound"
-# Of the error of an email in the inbound stream.
+# The error code of an email in the inbound stream.
 INBOUND_CODE = "inbound_stream"
 # Members whose own members are the customer's data.
 DATA = frozenset({"Metadata", "TemplateModel", "TestRenderModel"})

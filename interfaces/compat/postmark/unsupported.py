@@ -10,7 +10,7 @@ ABSENT = {
     ),
     ("PUT",): ("/templates/push",),
 }  # fmt: skip
-# Of an endpoint that differs, and of an absent one.
+# The difference of each endpoint, or the reason of its absence.
 NOTES = {
     "POST /email": "see above",
     "POST /email/withTemplate": "template language",

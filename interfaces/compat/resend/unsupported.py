@@ -35,7 +35,7 @@ ABSENT = {
 ABSENT_EVENTS = (
     "contact.", "domain.", "email.scheduled", "inbox.", "suppression.removed", "topic.",
 )  # fmt: skip
-# Of an endpoint that differs, and of an absent one.
+# The difference of each endpoint, or the reason of its absence.
 NOTES = {
     "POST /emails": "see above",
     "GET /emails/metrics": "`GET /v1/analytics`",

@@ -25,7 +25,7 @@ TYPES = {
     "unsubscribed": "suppression.added",
     RECEIVED: "email.received",
 }
-# Of a bounce, by its reason; the others are General.
+# Subtypes of a bounce, by its reason; the others are General.
 # https://resend.com/docs/dashboard/emails/email-bounces
 BOUNCE_SUB_TYPES: dict[str, str] = {
     FailureReason.MAILBOX_FULL: "MailboxFull",

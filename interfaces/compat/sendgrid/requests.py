@@ -56,7 +56,7 @@ KEY_UNIT = 16
 MAX_SUBSTITUTED = 20 * 1024 * 1024
 MAX_SUBSTITUTIONS = 10_000
 MAX_LISTED = 500
-# Of a Unix timestamp in seconds.
+# Digits of a Unix timestamp in seconds.
 MAX_DIGITS = 11
 # A content for the validation of a personalization, which has none.
 PLACEHOLDER = "-"

@@ -31,9 +31,9 @@ ABSENT = {
 }  # fmt: skip
 # Settings of events that do not exist here: an unsubscribe from a group is the event `unsubscribe`.
 ABSENT_EVENTS = ("group_unsubscribe", "group_resubscribe", "account_status_change")
-# Of an event webhook. Ignoring them would leave a receiver without the authentication that it expects.
+# Settings of an event webhook. Ignoring them would leave a receiver without the authentication that it expects.
 REFUSED_SETTINGS = ("oauth_client_id", "oauth_client_secret", "oauth_token_url")
-# Of an endpoint that differs, and of an absent one.
+# The difference of each endpoint, or the reason of its absence.
 NOTES = {
     "POST /v3/mail/send": "see above",
     "POST /v3/user/scheduled_sends": "a cancelled batch takes effect at once and stays cancelled",

@@ -19,7 +19,7 @@ from tests.receiving.hostile import MESSAGES
 from tests.stack.stack import REPOSITORY, Stack
 
 SESSIONS = 4
-# Of different networks, each of which may send some messages an hour.
+# Different networks, each of which may send some messages an hour.
 NETWORK = "127.0.67"
 CREATE = """
 from uuid import uuid4

@@ -43,7 +43,11 @@ PROVEN = "SELECT count(*) FROM receiving_message WHERE authentication->>'result'
 
 @dataclass(frozen=True)
 class InboundRound:
-    """rate: messages per second from the first connection until all are posted or written. accepted: until the 250."""
+    """The figures of a round.
+
+    rate: messages per second from the first connection until all are posted or written.
+    accepted: messages per second until the 250.
+    """
 
     rate: float
     accepted: float

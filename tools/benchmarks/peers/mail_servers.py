@@ -82,8 +82,10 @@ def running_haraka(
 ) -> Iterator[int]:
     """Run a Haraka with two processes, our plugin and then others; yield the id of the first process.
 
-    own: the file of our plugin. plugins: of Haraka or the packages of HARAKA.
-    texts: the files of its configuration, by their paths in it. variables: of its environment.
+    own: the file of our plugin.
+    plugins: plugins of Haraka or the packages of HARAKA.
+    texts: the files of its configuration, by their paths in it.
+    variables: variables of its environment.
     """
     node, modules = program("node", package="nodejs"), npm_modules(*HARAKA)
     directory.mkdir()

@@ -52,7 +52,8 @@ def start(
 
     server_directory: a directory that the servers' account can enter (see `tools.embedded.servers.server_directories`).
     settings: parameters of postgresql.conf.
-    port: a free one by default. log: postgres.log in the server directory by default.
+    port: a free one by default.
+    log: postgres.log in the server directory by default.
     Raises CannotStart when the cluster is incomplete, in use, or created by another version.
     """
     cluster = clusters.cluster_in(server_directory)

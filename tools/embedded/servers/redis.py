@@ -35,7 +35,8 @@ def start(
     """Start Redis and wait until it answers.
 
     server_directory: a directory that the servers' account can enter (see `tools.embedded.servers.server_directories`).
-    port, password: a free and a random one by default. log: redis.log in the server directory by default.
+    port, password: a free and a random one by default.
+    log: redis.log in the server directory by default.
     """
     account = account_for(cluster_in(server_directory))
     program = find_redis(account=account, server_directory=server_directory)

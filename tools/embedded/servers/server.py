@@ -58,7 +58,8 @@ class ServerKind:
     ) -> ManagedServer:
         """Start the server on the port, by default on a free one, and wait until it is ready.
 
-        launch: starts a process that listens on the given port. url: with {port}.
+        launch: starts a process that listens on the given port.
+        url: the URL, with {port}.
         """
         for chosen in [port] if port else choose_ports(3):
             server = ManagedServer(url.format(port=chosen), chosen, launch(chosen), self.stop_sequence)
