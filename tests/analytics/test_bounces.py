@@ -101,7 +101,7 @@ def test_reasons_and_hosts_have_counts_shares_advice_and_a_sample(api):
         ("unknown_user", 3, 0.75),
         ("spam", 1, 0.25),
     ]
-    # Of a company whose reply comes from Google, and of Gmail.
+    # Google: a company whose reply comes from it, and Gmail.
     assert [(one["name"], one["recipients"], one["topReason"]) for one in body["hosts"]] == [
         ("Google", 3, "unknown_user"),
         ("other.example", 1, "spam"),

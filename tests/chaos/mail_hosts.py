@@ -202,7 +202,7 @@ class MailHost(Caller):
         return accepted
 
     def _connect(self) -> smtplib.SMTP:
-        # Of many networks, each of which may send some messages an hour.
+        # Connects from many networks, each of which may send some messages an hour.
         network = ".".join(str(self.random.randint(1, 254)) for _ in range(3))
         return smtplib.SMTP(
             "127.0.0.1", self.random.choice(self.ports), timeout=REPLY_SECONDS, source_address=(f"127.{network}", 0)

@@ -24,7 +24,7 @@ DESTRUCTIVE_OPERATIONS = (
 DESTRUCTIVE_SQL = re.compile(r"\bDROP\s+(TABLE|COLUMN)\b|\bRENAME\s+(TO|COLUMN)\b|\bSET\s+NOT\s+NULL\b", re.IGNORECASE)
 # Statements that block writers of an existing table until every row is read.
 LOCKING_SQL = re.compile(r"\bCREATE\s+(UNIQUE\s+)?INDEX\s+(?!CONCURRENTLY)\w+", re.IGNORECASE)
-# Of the first months, when no installation had rows yet.
+# Migrations of the first months, when no installation had rows yet.
 BEFORE_THE_RULE = {
     "domains.0002_verification", "emails.0003_search", "emails.0006_provider_message_id", "emails.0007_finished",
     "templates_app.0003_template_of_version",

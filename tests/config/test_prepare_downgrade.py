@@ -22,7 +22,7 @@ from webhooks.services import create_webhook
 
 pytestmark = pytest.mark.django_db
 
-# Of columns that need a value.
+# Values of columns that need one.
 SAMPLES: dict[str, Any] = {
     "ArrayField": [], "BigIntegerField": 7, "BinaryField": b"x", "BooleanField": True, "CharField": "x",
     "DateField": Now(), "DateTimeField": Now(), "FloatField": 7.0, "IntegerField": 7, "JSONField": {},

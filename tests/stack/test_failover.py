@@ -27,7 +27,7 @@ CLIENTS = 6, 2
 # Emails before the loss, and after the first one that the new primary accepts.
 BEFORE, AFTER = 150, 150
 ROUNDS = 10
-# Of PgBouncer.
+# Connections of PgBouncer.
 POOL_SIZE = 20
 # The time to live of the lock of the primary (deploy/patroni), its promotion, and a busy machine.
 MOST_REFUSAL_SECONDS = 45

@@ -14,7 +14,7 @@ from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.stack
 
-# Of PgBouncer to PostgreSQL. Each process of web and each worker has four threads and timers.
+# Connections of PgBouncer to PostgreSQL. Each process of web and each worker has four threads and timers.
 CONNECTIONS = 5
 SESSION_LOCKS = """
 SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)

@@ -18,7 +18,7 @@ STYLE_ICON = re.compile(r'([^{}]*)\{[^{}]*content:"([a-z_]{2,})"')
 # Unfold's editor of JSON and its calendar, which no page has.
 UNUSED_WIDGETS = (".jsoneditor", ".calendarnav")
 TEMPLATES = (REPOSITORY / "console" / "dashboard" / "templates", Path(unfold.__file__).parent / "templates")
-# Of the version that console/dashboard/templates/unfold/layouts/skeleton.html is a copy of.
+# The digest of the version that console/dashboard/templates/unfold/layouts/skeleton.html is a copy of.
 SKELETON = "66af9f0bb45f98ba"
 
 

@@ -13,7 +13,7 @@ from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
-# Of one object, or without a database row: they have no parameters and ignore them.
+# Operations on one object, or without a database row: they have no parameters and ignore them.
 SINGLE = {
     "/v1/me",
     "/v1/openapi.json",

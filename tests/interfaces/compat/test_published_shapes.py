@@ -17,7 +17,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict,
 }  # fmt: skip
 CALLS = [(dialect, request) for dialect, requests in REQUESTS.items() for request in requests]
-# Of SendGrid's published pattern.
+# The length in SendGrid's published pattern.
 MAX_TEMPLATE_ID = 36
 
 

@@ -240,7 +240,7 @@ def test_an_internal_error_is_451_so_that_the_host_retries(port, workspace, monk
 
 
 def test_a_port_of_another_program_is_an_error_without_a_word_of_success(settings, monkeypatch):
-    # Of the process that runs the tests.
+    # Keeps the name of the process that runs the tests.
     monkeypatch.setattr("interfaces.inbound.management.commands.inbound.name_process", lambda _: None)
     settings.INBOUND_HOST = "127.0.0.1"
     output = StringIO()

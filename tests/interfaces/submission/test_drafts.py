@@ -46,7 +46,7 @@ def reply_code(source: bytes) -> str:
     return "250"
 
 
-# Of 255 characters with 22 more.
+# 255 characters with 22 more.
 LONG_TYPE = f'application/pdf; a="{"x" * 100}"; b="{"x" * 100}"; c="{{}}"'
 # Text that a program can send: CRLF line ends only, no NUL and no surrogates.
 TEXTS = st.text(st.characters(blacklist_categories=("Cs", "Cc")) | st.just("\n"), max_size=300)

@@ -12,7 +12,7 @@ RATE, REPUTATION, LISTED = SlowSignal
 LIMITED, DISTRUSTED = FailureReason.RATE_LIMITED, FailureReason.REPUTATION
 TROUBLE, BLOCKED = FailureReason.HOST_TROUBLE, FailureReason.BLOCKLISTED
 
-# Of receivers, with the reason and the signal; the stage is that where they send it.
+# Replies of receivers, with the reason and the signal; the stage is that where they send it.
 TEXTS = [
     ("dot", "421 4.7.28 Gmail has detected an unusual rate of mail originating from your IP address", LIMITED, RATE),
     ("dot", ("421 4.7.28 [192.0.2.1] Our system has detected an unusual rate of unsolicited mail originating from your "
@@ -94,7 +94,7 @@ OTHER_LISTS = [
     "554 5.7.1 IP address blacklisted by recipient",
     "550 5.7.1 Message blocked by our block list",
 ]
-# Of a relay: its words at MAIL, or a code of its trouble without the words of another host.
+# Replies of a relay: its words at MAIL, or a code of its trouble without the words of another host.
 RELAYED = [
     ("mail", "450 4.7.1 Rate limit exceeded", RATE),
     ("mail", "421 4.7.0 Too much mail", RATE),

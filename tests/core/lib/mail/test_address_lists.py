@@ -82,7 +82,7 @@ PIECES = (
     "\u00fc", "\u200b", "\x00", "\r",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=40)
-# Of these characters alone, and after an address.
+# Texts of one of these alone, and after an address.
 UNITS = (
     "(", "()", "a(", "\\(", "<", "<a@b", "<@a,", '"', '""', '"\\', "\\", "@[", "@[a", ".", "a.", "a..@", ",", ";", ":",
     "a:;", "w ", "a@b ", "<a@b> ", "=?u?q?", "=?a?q?" + "x" * 900,
