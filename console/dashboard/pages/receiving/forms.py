@@ -101,7 +101,9 @@ class RouteForm(ApiForm):
         label=gettext_lazy("Days to keep"),
         required=False,
         widget=UnfoldAdminIntegerFieldWidget({"min": 0}),
-        help_text=gettext_lazy("Empty for as long as the plan allows; 0 until the webhooks have the email."),
+        help_text=gettext_lazy(
+            "Leave empty to keep them as long as the plan allows. 0 deletes them after the webhooks got them."
+        ),
     )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
