@@ -38,9 +38,9 @@ RESOURCES = (
     "queue",
     "workspaces",
     "workspaces.keys",
-    "core.workspaces.members",
+    "workspaces.members",
     "workspaces.invitations",
-    "core.workspaces.audit",
+    "workspaces.audit",
     "transports",
 )
 PAGE = b'{"data": [], "total": 0, "page": 1, "limit": 20, "cursor": "", "hasMore": false}'
