@@ -74,7 +74,7 @@ def _isolate(change: Callable[..., None], alert: Alert, *arguments: Any) -> None
 @transaction.atomic
 def _begin(alert: Alert, value: WatchedValue, notify: Notify) -> None:
     is_due = Q(last_triggered_at=None) | Q(last_triggered_at__lte=Now() - MINIMUM_INTERVAL)
-    # Not if another check began it, or its threshold was changed in the meantime.
+    # Skips an alert that another check began, or whose threshold was changed in the meantime.
     unchanged = Alert.objects.filter(is_due, id=alert.id, threshold=alert.threshold, triggered_at=None)
     if unchanged.update(triggered_at=Now(), last_triggered_at=Now()):
         _announce(alert, EventKind.ALERT_TRIGGERED, value, notify)

@@ -19,7 +19,7 @@ from core.workspaces.models import Workspace
 from events.kinds import EventKind
 from streams.services import existing_stream
 
-# Bounds the time, whatever the number of events and of domains in them.
+# Bounds the time for any number of events and of domains in them.
 MAX_EVENTS = 10_000
 MAX_HOSTS = 20
 # The kind is a constant of the statement, so that the planner can use the partial index. Events of emails that were
@@ -37,7 +37,7 @@ SELECT n.email_id, n.recipient_id, n.created_at, payload->>'to', payload->>'reas
 """
 # Compiling the statement takes longer than running it.
 PLANNER = {"jit": "off"}
-# What surrounds an address in a reply.
+# Characters around an address in a reply.
 SEPARATORS = re.compile(r"""([\s<>()\[\]{}"',;:=|]+)""")
 MASK = "…"
 

@@ -105,7 +105,7 @@ INBOX_PORT = env.integer("INBOX_PORT", 2527, low=1, high=65_535)
 SENDING_DOMAIN_POLICY = env.choice(
     "SENDING_DOMAIN_POLICY", "registered" if EMBEDDED else "verified", options=["registered", "verified"]
 )
-# With those of all transports.
+# Includes those of all transports.
 SPF_MECHANISMS = " ".join(
     dict.fromkeys(
         [

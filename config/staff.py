@@ -27,7 +27,7 @@ from interfaces.inbound.routed import read_reply_counts
 from receiving.arrival.usage import total_stored_bytes
 from receiving.processing import oldest_stored_seconds
 
-# Shown of those that are not aligned with a transport.
+# Domains that the page shows of those that are not aligned with a transport.
 MAX_DOMAINS = 20
 
 

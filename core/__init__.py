@@ -1,1 +1,1 @@
-"""What resources are built from: workspaces, delivery, HTTP conventions, counters, and code without business logic."""
+"""The basis of resources: workspaces, delivery, HTTP conventions, counters, and code without business logic."""

@@ -87,7 +87,7 @@ class TrackingInput(StrictSerializer):
 
 
 class DomainSettingsInput(StrictSerializer):
-    """What the owner of a domain decides about it."""
+    """The settings of a domain's owner."""
 
     tls = OptionField(Domain.TlsPolicy.values, required=False, help_text=TLS)
     openTracking = StrictBooleanField(source="open_tracking", required=False, help_text=OPEN_TRACKING)

@@ -37,7 +37,7 @@ SELECT name, status, open_tracking, click_tracking FROM domains_domain WHERE wor
 
 @dataclass(frozen=True)
 class SendingDomain:
-    """A domain that is allowed to send, and what its emails track by default."""
+    """A domain that is allowed to send, and the tracking of its emails by default."""
 
     open_tracking: bool
     click_tracking: bool

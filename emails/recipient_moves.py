@@ -19,7 +19,7 @@ class RecipientMove:
     """The statuses that a recipient enters one after the other, and the reply that caused the move.
 
     path: empty for an attempt that changes no status. Its first status must be able to replace the present one.
-    attempt: set for the outcome of an attempt, whose times and reply are recorded whatever the recipient's status.
+    attempt: set for the outcome of an attempt, whose times and reply are recorded with any status of the recipient.
     failure: details of the event: code, enhancedCode, message and reason; empty to keep those of an earlier reply.
     """
 

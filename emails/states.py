@@ -46,7 +46,7 @@ class Transition:
     counter: RecipientCounter | None = None
 
 
-# By precedence: the status of an email is the first of these that any of its recipients has.
+# Statuses by precedence: an email has the first of these that any of its recipients has.
 TRANSITIONS = {
     # A click implies an open, and both imply a delivery.
     EmailStatus.CLICKED: Transition(
@@ -77,7 +77,7 @@ TRANSITIONS = {
         (EmailStatus.SCHEDULED, EmailStatus.QUEUED), ("finished_at",), RecipientCounter.CANCELLED
     ),
 }
-# By status, the counter of a finished recipient.
+# The counter of a finished recipient, by status.
 FINISHED_COUNTERS = {status: move.counter for status, move in TRANSITIONS.items() if move.counter}
 # A server accepted the message and has not bounced it since.
 SENT_STATUSES = {status for status, counter in FINISHED_COUNTERS.items() if counter is RecipientCounter.COMPLETED}

@@ -163,7 +163,8 @@ def _append_batch() -> bool:
     ((last, gaps, new_gaps, added, fresh),) = run(APPEND, values)
     changes = {"last": last, "gaps": gaps, "new_gaps": new_gaps}
     if is_settled:
-        # Read after the events: whoever may still commit one of the new gaps is running now or has just ended.
+        # Read after the events: a transaction that may still commit one of the new gaps is running now or has just
+        # ended.
         writers = sorted(_writers()) if new_gaps != "{}" else []
         changes |= {"gaps": new_gaps, "new_gaps": "{}", "writers": writers}
     FeedProgress.objects.filter(source=LOG).update(**changes)

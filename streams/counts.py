@@ -22,7 +22,7 @@ KEYS = {
     "reached.clicked": "clicked",
     "rated.complained": "complained",
 }
-# Without a slice: of the whole workspace.
+# Rows without a slice are those of the whole workspace.
 READ = f"""
 SELECT slice, key, sum(n)::bigint FROM (
     SELECT slice, key, count AS n FROM analytics_slice

@@ -97,7 +97,7 @@ class Stream(models.Model):
     # The operator's route of transports; empty for that of the workspace.
     transport_route = models.CharField(max_length=30, blank=True, default="", db_default="")
     archived_at = models.DateTimeField(null=True, editable=False)
-    # By the reputation check, or by staff: nothing is accepted, and queued emails wait.
+    # Paused by the reputation check or by staff: nothing is accepted, and queued emails wait.
     paused_at = models.DateTimeField(null=True, editable=False)
     paused_reason = models.CharField(max_length=500, blank=True, default="", editable=False)
     # The code and values of the reason, unless staff entered it.

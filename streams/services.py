@@ -26,7 +26,7 @@ from streams.errors import (
 from streams.models import MAIN, Stream, main_stream
 
 MAX_STREAMS = 20
-# What the service document demands of every workspace, with the fields' names on the wire.
+# Settings that the service document demands of every workspace, with the fields' names on the wire.
 FIXED_IN_MAIN = {
     "kind": "kind",
     "unsubscribe": "unsubscribe",

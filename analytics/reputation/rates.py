@@ -71,7 +71,7 @@ WITH excluded AS (
 )
 SELECT id, '', judged_from, sent, complained, bounced FROM summed JOIN judged USING (id) WHERE {ENOUGH} ORDER BY id
 """  # noqa: S608 - constants
-# From the first full day on after a pause was lifted.
+# Judges from the first full day after a pause was lifted.
 READ_STREAM_RATES = f"""
 WITH judged AS (
     SELECT s.workspace_id, s.slug, s.judged_from, {stream_slice_sql("s")} AS slice,

@@ -173,7 +173,7 @@ def _check_relay(url: RelayUrl, ehlo_name: str) -> Diagnosis:
 
 
 RELAY_VERDICTS = (Verdict.OK, Verdict.WARNING, Verdict.FAILED)
-# By the stage of the session that failed.
+# Remedies by the stage of the session that failed.
 RELAY_REMEDIES = {
     "CONNECT": "Compare host and port in SMTP_URL with the relay's documentation, and open the port in the firewall.",
     "STARTTLS": "Use the name in the relay's certificate in SMTP_URL, or install the authority that signed it "

@@ -13,7 +13,7 @@ SELECT state, sync_state, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_
   FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup' ORDER BY 3
 """
 WAITING = "SELECT current_setting('synchronous_standby_names'), current_setting('synchronous_commit')"
-# Those that wait for no standby.
+# Values that wait for no standby.
 LOCAL = ("off", "local")
 
 

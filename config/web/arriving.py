@@ -1,6 +1,6 @@
 """How much of an HTTP/1.1 request has arrived, as far as needed to know its end (RFC 9112, section 6).
 
-gunicorn's parser reads the request afterwards, and refuses what is malformed; here, such a request is complete.
+gunicorn's parser reads the request afterwards, and refuses a malformed one; here, such a request is complete.
 """
 
 import re

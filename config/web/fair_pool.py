@@ -91,7 +91,7 @@ class FairPool:
                 del self._waiting[share]
                 task = tasks.popleft()
                 if tasks:
-                    # Behind those of the other shares.
+                    # Moves the share behind the others.
                     self._waiting[share] = tasks
                 return task
         return None

@@ -1,7 +1,7 @@
 """gunicorn's threaded worker, with a share of each process for each workspace (docs/decisions/0178).
 
-The main thread receives requests. A request thread gets one that is complete, and never waits for the client: what the
-client does not read at once, the thread of slow clients sends.
+The main thread receives requests. A request thread gets one that is complete, and never waits for the client: the
+thread of slow clients sends bytes that the client does not read at once.
 """
 
 import json
@@ -220,7 +220,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
         self.poller.register(connection.sock, EVENT_READ, partial(self.receive, connection))
 
     def receive(self, connection: Connection, _socket: Any) -> None:
-        """Read what has arrived of a request."""
+        """Read the arrived bytes of a request."""
         request = connection.request
         try:
             data = connection.sock.recv(READ_BYTES)

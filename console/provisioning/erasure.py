@@ -42,12 +42,12 @@ TABLES = (
     "workspaces_usage",
     "workspaces_auditentry",
 )
-# At most some hundred rows per workspace.
+# Tables with at most some hundred rows per workspace.
 SMALL = (
     InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Alert,
     Webhook, ApiKey, Membership, Invitation,
 )  # fmt: skip
-# Without Django's cascade, which would scan tables that have no index by workspace.
+# Avoids Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"
 
 log = logging.getLogger("postrider.accounts")

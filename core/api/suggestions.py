@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 MAX_NAME_LENGTH = 64
-# By our name: names used by Resend, SendGrid, Postmark, Amazon SES, Mailgun and others. Case, "_" and "-" do not count.
+# Names used by Resend, SendGrid, Postmark, Amazon SES, Mailgun and others, by our name. Case, "_" and "-" do not count.
 OTHER_FIELD_NAMES = {
     "active": "enabled disabled",
     "alias": "slug handle",

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from core.lib.ids import to_uuid
 
-# As many as an email has in `/v1`; further ones, of other APIs, are not counted.
+# Tags of an email in `/v1`; further ones, of other APIs, are not counted.
 MAX_TAGS = 10
 # The stream of most emails has no slice: its counts are those of the workspace without those of the other streams.
 UNSLICED_STREAM = "main"

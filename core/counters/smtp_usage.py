@@ -39,7 +39,7 @@ class SmtpUsage:
             await self._counts.save(run)
 
     def measure(self, *, seconds: float) -> None:
-        """Count the present use for the seconds since the last measurement, and what was refused since."""
+        """Count the present use for the seconds since the last measurement, and the refusals since."""
         self._counts.count(SESSIONS, self._server, by=round(len(self._limiter) * seconds))
         self._counts.count(BYTES, self._server, by=round(self._read_bytes() * seconds))
         for share, count in (self._limiter.refused - self._refused).items():

@@ -40,7 +40,7 @@ SEVERAL = re.compile(r"@[^@,;]*[,;][^@]*@")
 UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@\"]+@[^\s<>@\"]+)")
 MAX_SPEC_LENGTH = 254
 MAX_LOCAL_LENGTH = 64
-# By the errors of email_validator, without the characters that some of them list.
+# Our codes by the errors of email_validator, without the characters that some of them list.
 VALIDATOR_ERRORS = {
     "An email address must have an @-sign.": "lib.at_sign_missing",
     "There must be something before the @-sign.": "lib.local_part_missing",

@@ -30,7 +30,7 @@ SENTINEL_PORT = 26379
 
 Reply = TypeVar("Reply")
 
-# By URL, so that one failing server does not disable another.
+# Times by URL, so that one failing server does not disable another.
 _paused_until: dict[str, float] = {}
 
 

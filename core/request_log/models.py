@@ -22,7 +22,7 @@ class ApiRequest(models.Model):
     key = models.ForeignKey(ApiKey, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     created_at = models.DateTimeField()
     method = models.CharField(max_length=10)
-    # With the names of query parameters.
+    # Includes the names of query parameters.
     path = models.CharField(max_length=200)
     status = models.PositiveSmallIntegerField()
     milliseconds = models.PositiveIntegerField()

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from core.lib.ids import is_id
 
-# Not a claim of the provider: the domain of an address that it has verified.
+# The domain of an address that the provider has verified; no claim of the provider.
 EMAIL_DOMAIN = "email_domain"
 MAX_FILE_BYTES = 256 * 1024
 MAX_RULES = 1000

@@ -15,7 +15,7 @@ from core.lib.ids import base62
 from core.lib.keyring import DerivedKey, UnknownKey, key_named, newest_key
 
 PURPOSE = "api-key"
-# By prefix, the prefix of the id: API keys, test keys, and keys of the management API.
+# Prefixes of ids by those of keys: API keys, test keys, and keys of the management API.
 ID_PREFIXES = {"pr_": "key_", "pr_test_": "key_", "pra_": "mkey_"}
 KEY_PATTERN = re.compile(rf"({'|'.join(ID_PREFIXES)})([0-9A-Za-z]{{22}})_([0-9A-Za-z]{{43}})([0-9A-Za-z]{{6}})")
 

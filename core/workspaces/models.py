@@ -180,7 +180,7 @@ class Membership(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     # The one that counts: the higher of the next two.
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.MEMBER)
-    # By the claims of the last sign-in with the identity provider; empty if it gives none.
+    # The role by the claims of the last sign-in with the identity provider; empty if they give none.
     claimed_role = models.CharField(
         max_length=16, choices=Role.choices, blank=True, db_default="", default="", editable=False
     )

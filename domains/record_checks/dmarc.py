@@ -17,7 +17,7 @@ POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
 URIS = re.compile(rf"{URI}(\s*,\s*{URI})*", re.IGNORECASE)
-# By tag: the form of its value, and the message that describes it. pct, rf and ri are in RFC 7489 only; current
+# The form of each tag's value, and the message that describes it. pct, rf and ri are in RFC 7489 only; current
 # receivers ignore them.
 TAG_RULES = {
     "p": (POLICY, "domains.dmarc_policies"),

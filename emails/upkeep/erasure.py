@@ -25,7 +25,7 @@ from events.models import Event
 from webhooks.models import WebhookEvent
 
 ERASED = "erased@invalid"
-# What the staff searched for.
+# Searches of the staff.
 ERASE_SEARCHES = """
 UPDATE workspaces_auditentry SET about = %(erased)s
  WHERE act = 'emails_searched' AND position(lower(%(address)s) in lower(about)) > 0
@@ -118,7 +118,7 @@ def _erase_from_answers(address: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(FIND_ANSWERS, [address])
         ids = [id_ for (id_,) in cursor.fetchall()]
-    # Not within a longer address.
+    # Does not match within a longer address.
     pattern = re.compile(rf"(?<![\w.+-]){re.escape(address)}(?![\w.-])", re.IGNORECASE)
     for acceptance in Acceptance.objects.filter(id__in=ids):
         Acceptance.objects.filter(id=acceptance.id).update(answer=_replace_address(acceptance.answer, pattern))

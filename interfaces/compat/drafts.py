@@ -29,7 +29,7 @@ MAX_GIVEN_HEADERS = 100
 MAX_READ_SECONDS = 3.0
 # The HTML of a template that has text only: a template of Postrider always has HTML.
 TEXT_ONLY_HTML = "<!-- text only -->"
-# What RFC 2045 permits in base64: Ruby, PHP and Python fold it into lines.
+# White space that RFC 2045 permits in base64: Ruby, PHP and Python fold it into lines.
 FOLDING = str.maketrans("", "", "\r\n\t ")
 
 NativeBody = dict[str, Any]

@@ -17,7 +17,7 @@ PATHS = ("/t/", "/u/", "/p/", "/.well-known/postrider")
 class TrackingHostMiddleware:
     """Answers requests to tracking hosts with `interfaces.tracking.host_urls`. First of all middleware.
 
-    No page, API, dialect or static file of the service is at a tracking host, whatever the other middleware would do.
+    No page, API, dialect or static file of the service is at a tracking host, regardless of the other middleware.
     A host that is neither a tracking host nor in ALLOWED_HOSTS is refused later, by config.health.HostMiddleware.
     """
 

@@ -44,7 +44,7 @@ class Tag:
     offset: the position of its first brace.
     section: the section word of OPEN and CLOSE, and of an ELSE with a condition.
     path: the name in values and sections.
-    operands: what a comparison compares.
+    operands: the operands of a comparison.
     default: the default of a value.
     """
 

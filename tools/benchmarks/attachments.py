@@ -31,7 +31,7 @@ CLIENTS = size(20, smoke=2)
 TIMEOUT_SECONDS = 120
 FILE_BYTES = 5_000_000
 WEB_PROCESSES = WORKER_PROCESSES = 2
-# With the default of the service.
+# Includes the default wait of the service.
 WEB = {"WEB_CONCURRENCY": str(WEB_PROCESSES), "WEB_MAX_WAIT_MS": "1000"}
 # Growth of all processes of web, after the last response, and of all workers, after the last delivery.
 MAX_GROWTH_MB = 60

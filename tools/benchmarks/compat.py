@@ -25,7 +25,7 @@ from tools.benchmarks.sizes import size
 ROUNDS = size(7, smoke=1)
 REQUESTS = size(500, smoke=50)
 WARM_UP_REQUESTS = size(100, smoke=5)
-# By the API, the largest processor time of a send in percent of the native one; none is required of some.
+# The largest processor time of a send by API, in percent of the native one; some have no limit.
 MAX_PERCENT = {"resend": 115, "postmark": None, "sendgrid": None}
 
 

@@ -11,7 +11,7 @@ SECRET_BYTES = 32
 
 PLAIN = "x-service-signature"
 PREVIOUS = "x-service-signature-previous"
-# Besides the signatures.
+# Headers besides the signatures.
 HEADERS = {
     "content-type": "application/json",
     "user-agent": "Postrider-Webhooks/1.2",

@@ -32,7 +32,7 @@ class PasswordPolicy:
             return
         user = User.objects.filter(email=normalize_identity(username or "")).first()
         if user is None or not may_use_password(user):
-            # As much work as for an account that may.
+            # Takes as much work as for an account that may.
             User().set_password(password)
             raise PermissionDenied
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPubl
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-# Not Return-Path, Received and Bcc, which other hosts write or remove.
+# Excludes Return-Path, Received and Bcc, which other hosts write or remove.
 SIGNED = (
     "from", "sender", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references",
     "mime-version", "content-type", "content-transfer-encoding", "list-unsubscribe", "list-unsubscribe-post",
@@ -110,7 +110,7 @@ def _signed_names(counts: tuple[int, ...]) -> tuple[Sequence[str], str]:
 
 
 def _signed_data(headers: dict[str, list[bytes]], names: Sequence[str], *, unsigned: bytes) -> bytes:
-    """Return what a signature signs: the named headers, and the signature's own header without its value.
+    """Return the bytes that a signature signs: the named headers, and the signature's own header without its value.
 
     Removes the named headers from `headers`.
     """

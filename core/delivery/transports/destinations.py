@@ -34,7 +34,7 @@ PAUSES = {
     SlowSignal.REPUTATION: BreakerPolicy(failure_threshold=1),
     SlowSignal.LISTED: BreakerPolicy(failure_threshold=1, initial_open_seconds=1800.0),
 }
-# What waits for a paused destination comes back within this time after the pause: the first one is the probe.
+# Messages for a paused destination come back within this time after the pause: the first one is the probe.
 SPREAD_SECONDS = 20.0
 
 

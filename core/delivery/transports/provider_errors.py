@@ -11,7 +11,7 @@ from urllib3.exceptions import NewConnectionError
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 
-# By HTTP status. Any other 4xx is a permanent refusal of this message.
+# Outcomes by HTTP status. Any other 4xx is a permanent refusal of this message.
 STATUS_OUTCOMES: dict[int, tuple[DeliveryStatus, FailureReason]] = {
     401: (DeliveryStatus.DEFERRED, FailureReason.LOGIN_REFUSED),
     402: (DeliveryStatus.DEFERRED, FailureReason.PROVIDER_REFUSED),

@@ -126,7 +126,7 @@ class Transports:
 
 
 def single_transport(kind: str) -> Transports:
-    """Return what an installation without a file has."""
+    """Return the transports of an installation without a file."""
     return Transports(
         {DEFAULT: TransportSpec(name=DEFAULT, kind=kind)},
         {DEFAULT: TransportRoute(DEFAULT, (DEFAULT,))},

@@ -89,7 +89,7 @@ class Token(NamedTuple):
 
 @dataclass
 class ListMember:
-    """What is between two separators of a list. separator: the one behind it, empty at the end."""
+    """The text between two separators of a list. separator: the one behind it, empty at the end."""
 
     tokens: list[Token] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)

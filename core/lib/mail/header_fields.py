@@ -49,7 +49,7 @@ def decode_header(data: bytes) -> str:
 def read_fields(header: str, *, limit: int, refuse: Callable[[str], None] = lambda _: None) -> Iterator[MessageField]:
     """Yield the first `limit` fields of a header, and drop other lines.
 
-    refuse: called with an explanation of what is dropped; it may raise an exception.
+    refuse: called with an explanation of the dropped lines; it may raise an exception.
     """
     lines = FIELD_END.split(header, limit)
     if len(lines) > limit:

@@ -25,7 +25,7 @@ END_OF_HEADER = re.compile(rb"\n\r?\n")
 EMPTY_LINES = (b"\r\n", b"\n")
 UNENCODED = ("7bit", "8bit", "binary")
 MESSAGES = ("message/rfc822", "message/global")
-# What follows broken base64, and the number of bytes that it adds: some programs omit the padding.
+# Texts to add to broken base64, and the number of bytes that they add: some programs omit the padding.
 BASE64_ENDS = ((b"", 0), (b"==", 0), (b"A==", 1))
 
 

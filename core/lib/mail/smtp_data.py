@@ -51,7 +51,7 @@ async def read_message(
 
 
 async def _read_pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Yield what arrives until END, without the dots in front of lines and without the line end of the last dot."""
+    """Yield the bytes until END, without the dots in front of lines and without the line end of the last dot."""
     kept, is_last = b"", False
     while not is_last:
         try:

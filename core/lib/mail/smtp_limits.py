@@ -17,7 +17,7 @@ class SessionLimits:
     rcpt_seconds: the time from the connection to the first accepted recipient.
     crowded_idle_seconds: after this time without a command, a session can be ended for a new one when there are too
     many.
-    arrival_bytes: what must arrive of a message in each arrival_seconds.
+    arrival_bytes: bytes of a message that must arrive in each arrival_seconds.
     sessions_per_peer: sessions of one IPv4 address or IPv6 /64.
     new_sessions_per_peer: those of them that are greeted and have no accepted recipient yet; others wait for their
     greeting.
@@ -51,7 +51,7 @@ class SessionLimits:
 
 
 class LimitedSession(Protocol):
-    """What the limiter needs of a session."""
+    """The part of a session that the limiter needs."""
 
     @property
     def idle_seconds(self) -> float: ...
@@ -63,7 +63,7 @@ class LimitedSession(Protocol):
 
 
 def network_of(peer: str) -> str:
-    """Return what counts as one client: an IPv4 address, or the /64 of an IPv6 address; other texts unchanged."""
+    """Return the key of one client: an IPv4 address, or the /64 of an IPv6 address; other texts unchanged."""
     try:
         return client_network(unwrap(ip_address(peer)))
     except ValueError:

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Sequence
 
 BACKLOG = 1024
-# What to do about an error of bind or listen, by its number.
+# Explanations of the errors of bind or listen, by their numbers.
 REASONS = {
     errno.EADDRINUSE: "another program listens there, such as exim4 or Postfix on port 25. Stop it and remove it "
     "(`ss -ltnp 'sport = :{port}'` names it), or set {setting}.",

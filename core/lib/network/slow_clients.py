@@ -186,7 +186,7 @@ async def write(writer: asyncio.StreamWriter, data: bytes | memoryview) -> None:
 
 
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Discard what the client sends until it has read the response (RFC 9112, section 9.6)."""
+    """Discard all that the client sends until it has read the response (RFC 9112, section 9.6)."""
     writer.write_eof()
     left = LINGER_BYTES
     with suppress(TimeoutError):

@@ -37,7 +37,7 @@ INCOMPLETE_KEY = "Invalid API key format. This key is incomplete or has other ch
 ReadAddress = Callable[[], Address | None]
 
 cache: TTLCache[str, ApiKey] = TTLCache()
-# By the hashes of keys that were accepted, the ids of their workspaces. A key never changes its workspace.
+# The ids of workspaces by the hashes of accepted keys. A key never changes its workspace.
 workspace_ids: TTLCache[int, str] = TTLCache(ttl_seconds=float("inf"))
 
 

@@ -29,7 +29,7 @@ class KeyedView(APIView):
 
     # Sizes of bodies by action, where they differ from the default.
     body_bytes: ClassVar[Mapping[str, int]] = {}
-    # By view method; describe_view sets it.
+    # Queries by view method; describe_view sets them.
     queries: ClassVar[Mapping[str, DeclaredQuery]] = {}
     level: BucketState | None = None
 

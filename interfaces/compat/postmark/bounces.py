@@ -49,7 +49,7 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
         return Response(self._resource(self._find(number)))
 
     def dump(self, request: Request, number: str) -> Response:
-        # The source is not stored, but what the mail host replied.
+        # The reply of the mail host is stored, the source of the message is not.
         return Response({"Body": self._find(number).payload.get("message") or ""})
 
     def activate(self, request: Request, number: str) -> Response:

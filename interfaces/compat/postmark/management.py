@@ -46,7 +46,7 @@ HANDLING = {
 }
 HANDLING_BY_UNSUBSCRIBE = {unsubscribe: name for name, unsubscribe in HANDLING.items()}
 INBOUND_TYPE = "Inbound"
-# As long as Postmark keeps an archived stream; Postrider keeps it for ever.
+# The time that Postmark keeps an archived stream; Postrider keeps it for ever.
 PURGE_AFTER = timedelta(days=45)
 MAX_SUPPRESSIONS = 50
 MAX_DUMPED = 10_000

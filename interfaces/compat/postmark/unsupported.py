@@ -1,4 +1,4 @@
-"""What Postmark's API has and Postrider has not, or has in another way: https://postmarkapp.com/developer."""
+"""Features of Postmark's API that Postrider lacks, or has in another way: https://postmarkapp.com/developer."""
 
 # Paths by the methods that are absent. The account API (servers, domains, sender signatures) is absent, too.
 ABSENT = {

@@ -1,4 +1,4 @@
-"""What Resend's API has and Postrider has not, or has in another way: https://resend.com/docs/api-reference."""
+"""Features of Resend's API that Postrider lacks, or has in another way: https://resend.com/docs/api-reference."""
 
 # Paths by the methods that are absent.
 ABSENT = {

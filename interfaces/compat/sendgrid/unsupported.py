@@ -1,4 +1,6 @@
-"""What SendGrid's API has and Postrider has not, or has in another way: https://www.twilio.com/docs/sendgrid/api-reference.
+"""Features of SendGrid's API that Postrider lacks, or has in another way.
+
+https://www.twilio.com/docs/sendgrid/api-reference
 
 The endpoints are those about sending, templates, suppressions, domains, webhooks and statistics; all others are absent.
 """

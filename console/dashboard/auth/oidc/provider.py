@@ -1,7 +1,7 @@
 """The identity provider: Authlib's client for it, with the guard of outgoing connections and cached documents.
 
-Authlib checks signatures and claims. What it leaves to its caller is here: the algorithms, the issuer of the discovery
-document and of the response (RFC 9207), the audience, and how often keys are fetched (docs/decisions/0200).
+Authlib checks signatures and claims. The steps that it leaves to its caller are here: the algorithms, the issuer of the
+discovery document and of the response (RFC 9207), the audience, and how often keys are fetched (docs/decisions/0200).
 """
 
 import threading
@@ -50,7 +50,7 @@ PENDING_SECONDS = 600
 MAX_PENDING = 5
 
 
-# By URL.
+# Caches by URL.
 _documents: TTLCache[str, dict[str, Any]] = TTLCache(ttl_seconds=CACHE_SECONDS)
 _refetched: TTLCache[str, bool] = TTLCache(ttl_seconds=REFETCH_SECONDS)
 # Half of the threads of a web process, so that the others answer while the provider hangs.

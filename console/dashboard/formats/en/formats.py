@@ -3,5 +3,5 @@
 DATE_FORMAT = "j M Y"
 DATETIME_FORMAT = "j M Y, H:i"
 MONTH_DAY_FORMAT = "j M"
-# With seconds, in timelines; Django has no name for it.
+# A format with seconds, in timelines; Django has no name for it.
 SECONDS_FORMAT = "j M Y, H:i:s"

@@ -1,4 +1,4 @@
-"""The page of an email: what surrounds its content."""
+"""The page of an email, around its content."""
 
 import json
 from collections.abc import Sequence

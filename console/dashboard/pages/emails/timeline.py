@@ -39,7 +39,7 @@ RESCHEDULED = _("Rescheduled")
 UNKNOWN: tuple[str, str, str | Promise] = ("radio_button_unchecked", "neutral", "")
 # Each takes 0.1 ms; the API lists the rest.
 MAX_EVENTS = 250
-# From a time on, the unit and the text.
+# The unit and the text from a time on.
 AFTER: tuple[tuple[timedelta, timedelta, str | Promise], ...] = (
     (timedelta(days=2), timedelta(days=1), _("after %(count)s days")),
     (timedelta(hours=1), timedelta(hours=1), _("after %(count)s h")),

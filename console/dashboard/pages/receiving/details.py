@@ -1,4 +1,4 @@
-"""The page of a received email: what surrounds its content."""
+"""The page of a received email, around its content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

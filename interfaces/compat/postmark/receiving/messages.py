@@ -65,7 +65,7 @@ FILTERS: dict[str, ReceivedFilter] = {
     "fromdate": lambda emails, start: emails.filter(received_at__gte=start),
     "todate": lambda emails, end: emails.filter(received_at__lte=end),
 }
-# Among the newest emails is searched by what has no index.
+# Filters without an index, which search the newest emails only.
 UNINDEXED = frozenset({"recipient", "fromemail", "subject", "mailboxhash", "status"})
 
 
@@ -102,7 +102,7 @@ class PostmarkInboundViewSet(PostmarkViewSet[ReceivedEmail]):
 
 
 def filter_received(emails: QuerySet[ReceivedEmail], query: Mapping[str, Any]) -> QuerySet[ReceivedEmail]:
-    """Filter received emails; by what has no index among the newest MAX_SEARCHED."""
+    """Filter received emails. Filters without an index search the newest MAX_SEARCHED only."""
     if query.keys() & UNINDEXED:
         newest = emails.order_by("-received_at", "-id").values("id")[: filters.MAX_SEARCHED]
         emails = emails.filter(id__in=newest)
