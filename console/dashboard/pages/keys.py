@@ -118,7 +118,7 @@ class KeyForm(forms.Form):
         label=gettext_lazy("Requests per second"),
         required=False,
         widget=UnfoldAdminTextInputWidget({"type": "number", "min": 1}),
-        help_text=gettext_lazy("Empty for the limit of the workspace."),
+        help_text=gettext_lazy("Leave empty for the limit of the workspace."),
     )
 
     def __init__(self, data: Any, *, streams: Sequence[Stream]) -> None:

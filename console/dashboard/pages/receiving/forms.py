@@ -95,7 +95,7 @@ class RouteForm(ApiForm):
         label=gettext_lazy("Spam score"),
         required=False,
         widget=UnfoldAdminDecimalFieldWidget({"step": "any"}),
-        help_text=gettext_lazy("Emails with this score or a higher one are blocked. Empty for no limit."),
+        help_text=gettext_lazy("Emails with this score or a higher one are blocked. Leave empty for no limit."),
     )
     store_days = forms.IntegerField(
         label=gettext_lazy("Days to keep"),
@@ -109,7 +109,7 @@ class RouteForm(ApiForm):
         label=gettext_lazy("Priority"),
         initial=100,
         widget=UnfoldAdminIntegerFieldWidget({"min": 0, "max": 1000}),
-        help_text=gettext_lazy("Of the routes that match an address, the lowest number decides."),
+        help_text=gettext_lazy("The route with the lowest number decides if several match an address."),
     )
     active = _switch(gettext_lazy("Active"), gettext_lazy("An inactive route is skipped."), initial=True)
 
