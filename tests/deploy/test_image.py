@@ -134,7 +134,7 @@ def test_the_image_names_itself_and_runs_as_a_fixed_user(image):
 
 def test_the_image_contains_the_collected_static_files(image):
     assert (image.root / "app/var/static/staticfiles.json").exists()
-    assert not (image.root / "app/dashboard/assets").exists()
+    assert not (image.root / "app/console/dashboard/assets").exists()
 
 
 def test_an_unknown_process_is_refused_with_the_names_of_the_processes(image, tmp_path):
