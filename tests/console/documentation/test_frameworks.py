@@ -155,7 +155,7 @@ def test_spring(service, authority, tmp_path):
         home=tmp_path)  # fmt: skip
     store = ("-keystore", "trusted", "-storepass", "changeit", "-noprompt")
     run(keytool, "-importcert", "-file", authority, "-alias", "test", *store, home=tmp_path)
-    vector = json.loads((PROGRAMS.parents[2] / "docs" / "webhook-vector.json").read_text())
+    vector = json.loads((PROGRAMS.parents[3] / "docs" / "webhook-vector.json").read_text())
     trust = ("-Djavax.net.ssl.trustStore=trusted", "-Djavax.net.ssl.trustStorePassword=changeit")
     write(tmp_path, {"body.json": vector["body"]})
     arguments = ("application.properties", "body.json", vector["signature"], vector["secret"])
