@@ -21,7 +21,7 @@ from config.internal_access import has_internal_access
 from config.web.stop import is_stopping
 from core.lib.redis_client import ask_redis
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
-from emails.sending.sending_pause import is_sending_paused
+from emails.sending.sending_checks import is_sending_paused
 from events import sequencer
 from webhooks import publishing
 

@@ -207,7 +207,7 @@ def pause_stream(workspace: Workspace, slug: str, *, reason: str) -> Stream:
 def resume_stream(workspace: Workspace, slug: str) -> Stream:
     """Let a paused stream send again, and exclude earlier emails from its reputation. Raises NotFound.
 
-    Resuming again does nothing. Held emails are sent within seconds (emails.sending.paused_streams).
+    Resuming again does nothing. Held emails are sent within seconds (emails.sending.sending_checks).
     """
     stream = _locked(workspace, slug)
     if stream.paused_at:

@@ -4,8 +4,8 @@ The checks before a message leaves, in order:
 
 1. Sending is not paused, and the workspace is neither suspended nor about to be deleted: `queue`, on every claim.
 2. Its attachments fit into the memory of this process; otherwise the entry is released: `jobs`.
-3. The address is not suppressed, the sending domain is registered and its DKIM key can be read: `emails_work`. A
-   refusal is recorded as an outcome, and an unreadable key parks the entry.
+3. Its stream is not paused, the address is not suppressed, the sending domain is registered and its DKIM key can be
+   read: `sending_checks`. A refusal is recorded as an outcome, and an unreadable key parks the entry.
 4. The recipient is not one of the simulator, and the email is not a test email: `core.delivery.transports.simulator`.
 5. The destination is not paused after failures and has a free connection: `core.delivery.transports.destinations`. A
    direct delivery goes to permitted network addresses only: `core.delivery.transports.smtp.mx`.

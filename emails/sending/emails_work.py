@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -24,15 +24,13 @@ from emails.sending.assignments import Assignments
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message, is_large
-from emails.sending.paused_streams import hold_paused
 from emails.sending.queue import EmailClaim, WorkspaceShares
 from emails.sending.scheduling import promote_due
-from emails.sending.sending_pause import note_second_copies
+from emails.sending.sending_checks import SUPPRESSED, check_jobs
 from emails.sending.simulator_effects import apply_simulator_effects
 from emails.sending.transport_status import drained_transports
 from emails.sending.transports import configured_transport, find_router
 from suppressions.notices import SuppressionNotice
-from suppressions.services import Sending, find_suppressed_sendings
 
 # A workspace with slow destinations leaves a fifth of the sessions to the others.
 WORKSPACE_SHARE = 0.8
@@ -42,19 +40,6 @@ PROMOTE_EVERY_SECONDS = 0.1
 # How soon a drained transport gets no new messages.
 REFRESH_SECONDS = 2.0
 
-SUPPRESSED = DeliveryOutcome(
-    DeliveryStatus.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed"
-)
-UNREGISTERED = DeliveryOutcome(
-    DeliveryStatus.FAILED, Reply(0, "The sending domain is no longer registered."), reason="domain_not_registered"
-)
-# Parked, without using an attempt: the email is valid and is sent once the operator restores the APP_KEYS entry
-# (docs/decisions/0071).
-KEY_UNREADABLE = DeliveryOutcome(
-    DeliveryStatus.PARKED,
-    Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
-    reason="signing_key_unreadable",
-)
 INTERNAL_ERROR = "internal_error"
 LEASE_LOST = DeliveryOutcome(
     DeliveryStatus.DEFERRED, Reply(0, "The worker lost its lease before the message was sent."), reason="lease_lost"
@@ -147,12 +132,10 @@ class EmailQueueWork:
         return WorkspaceShares(self._cap, in_flight, last)
 
     def _start(self, loaded: Sequence[SendJob]) -> list[SendJob]:
-        """Return the jobs that may be sent; hold those of paused streams, and record the others.
+        """Return the jobs that may be sent now, each with its transport.
 
-        Jobs are in flight before the suppressions are read: one that is committed later comes with a notice.
+        Jobs are in flight before they are checked: a suppression that is committed later comes with a notice.
         """
-        loaded = hold_paused(loaded)
-        note_second_copies(loaded)
         self._in_flight |= {
             job.claim: _JobInFlight(
                 job.claim.workspace_id,
@@ -166,10 +149,7 @@ class EmailQueueWork:
         }
         jobs: list[SendJob] = []
         try:
-            allowed, refused = _split_refused(loaded)
-            if refused:
-                record_results(refused)
-            jobs = self._assignments.assign(allowed)
+            jobs = self._assignments.assign(check_jobs(loaded))
         finally:
             for claim in {job.claim for job in loaded} - {job.claim for job in jobs}:
                 del self._in_flight[claim]
@@ -235,29 +215,6 @@ def internal_error_outcome(error: BaseException) -> DeliveryOutcome:
     return DeliveryOutcome(
         DeliveryStatus.DEFERRED, Reply(0, f"Internal error: {type(error).__name__}."), INTERNAL_ERROR
     )
-
-
-def _split_refused(jobs: Sequence[SendJob]) -> tuple[list[SendJob], list[SendResult]]:
-    """Return the jobs that may be sent, and results for those that may not, or not now."""
-    if not jobs:
-        return [], []
-    suppressed = find_suppressed_sendings({_sending(job) for job in jobs if not job.is_test})
-    refusals = {job.key: _refusal(job, suppressed) for job in jobs}
-    refused = [SendResult(job.claim, outcome) for job in jobs if (outcome := refusals[job.key])]
-    return [job for job in jobs if not refusals[job.key]], refused
-
-
-def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | None:
-    """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
-    if not job.is_test and _sending(job) in suppressed:
-        return SUPPRESSED
-    if job.identity is None:
-        return UNREGISTERED
-    return None if job.identity.key else KEY_UNREADABLE
-
-
-def _sending(job: SendJob) -> Sending:
-    return job.claim.workspace_id, job.address, job.stream
 
 
 @once

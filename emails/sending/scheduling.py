@@ -30,8 +30,7 @@ from emails.models import Email, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
 from emails.sending.outcomes import SendResult, record_results
-from emails.sending.paused_streams import release_resumed
-from emails.sending.sending_pause import is_sending_paused
+from emails.sending.sending_checks import is_sending_paused, release_resumed
 from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
 from events.kinds import EventKind

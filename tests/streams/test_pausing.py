@@ -11,10 +11,9 @@ from core.workspaces.models import AuditEntry
 from emails.models import Email, QueueEntry
 from emails.queue_stats import stats_cache
 from emails.sending.emails_work import EmailQueueWork
-from emails.sending.paused_streams import BATCH_SIZE
 from emails.sending.retries import max_age
 from emails.sending.scheduling import promote_due
-from emails.sending.sending_pause import pause_sending
+from emails.sending.sending_checks import BATCH_SIZE, pause_sending
 from emails.upkeep.reconcile import find_differences
 from streams.errors import InvalidStream
 from streams.models import Stream

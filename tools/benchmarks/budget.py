@@ -50,7 +50,7 @@ QUEUE_STAGES = {
     "claim: due entries": "emails.sending.emails_work:promote_due",
     "claim: entries": "core.lib.worker.lease_queue:Cursor.claim",
     "claim: loading": "emails.sending.emails_work:load_jobs",
-    "claim: suppressions": "emails.sending.emails_work:find_suppressed_sendings",
+    "claim: suppressions": "emails.sending.sending_checks:find_suppressed_sendings",
     "message: template": "emails.sending.outgoing_messages:render_stored",
     "message: links, pixel, footer": "emails.sending.outgoing_messages:_personalized_html",
     "message: other fields": "emails.sending.emails_work:build_message",

@@ -18,7 +18,7 @@ from console.dashboard.ui.confirm import Confirmation
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.models import Workspace
 from emails.queue_stats import AXIS_HOURS, QueueOverview, read_queue_overview
-from emails.sending.sending_pause import pause_sending, paused_since, resume_sending
+from emails.sending.sending_checks import pause_sending, paused_since, resume_sending
 
 # Rows of the table: those with most recipients.
 MAX_WORKSPACES = 50

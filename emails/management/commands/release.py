@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from emails.sending.sending_pause import resume_sending
+from emails.sending.sending_checks import resume_sending
 
 
 class Command(BaseCommand):

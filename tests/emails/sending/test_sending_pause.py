@@ -11,7 +11,7 @@ from emails.models import Email, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.scheduling import promote_due
-from emails.sending.sending_pause import is_sending_paused
+from emails.sending.sending_checks import is_sending_paused
 from events.models import Event
 from tests.conftest import later
 from tests.console.dashboard.conftest import signed_in

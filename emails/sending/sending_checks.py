@@ -1,0 +1,187 @@
+"""Sending checks: whether a claimed queue entry may be sent now.
+
+The two pauses are here as well: that of all sending after a database was restored (docs/decisions/0060, 0092), and
+those of streams (docs/decisions/0184). A held entry of such a stream is neither claimed nor promoted, so a million of
+them cost nothing until they are released.
+"""
+
+from collections.abc import Container, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from core.counters import counters
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_replanned
+from core.lib.worker.stages import Stage
+from emails import queue_stats
+from emails.models import PastSendingPause, SendingPause
+from emails.sending.jobs import SendJob
+from emails.sending.outcomes import SendResult, record_results
+from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
+from events.kinds import EventKind
+from events.recording import NewEvent, record_events
+from streams.models import NORMAL_RANK, Stream
+from suppressions.services import Sending, find_suppressed_sendings
+
+# The most entries of one statement.
+BATCH_SIZE = 1000
+# The rank is the number of the stream, so that its entries are found without reading emails.
+HOLD = f"stage = {Stage.HELD}, due_at = now(), rank = %(number)s, parked = 0"
+# Locks the entries that would be claimed next, and skips those that other workers hold.
+HOLD_NEXT = f"""
+WITH next AS (
+    SELECT recipient_id FROM emails_pending
+     WHERE stage = {Stage.READY} AND workspace_id = %(workspace)s AND rank = %(rank)s
+     ORDER BY due_at LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
+)
+UPDATE emails_pending p SET {HOLD} WHERE p.recipient_id IN (
+    SELECT r.id FROM next
+      JOIN emails_recipient r ON r.id = next.recipient_id JOIN emails_email e ON e.id = r.email_id
+     WHERE e.stream = %(stream)s)
+RETURNING p.workspace_id
+"""  # noqa: S608 - constants
+RANKS = " ".join(f"WHEN '{priority}' THEN {rank}" for rank, priority in enumerate(Stream.Priority.values))
+# Finds the streams with held entries by a loose index scan, then the entries of those that are not paused any more. The
+# time that an entry was held does not count towards its age.
+RELEASE = f"""
+WITH RECURSIVE held AS (
+    (SELECT workspace_id, rank FROM emails_pending
+      WHERE stage = {Stage.HELD} ORDER BY workspace_id, rank LIMIT 1)
+    UNION ALL
+    SELECT further.* FROM held CROSS JOIN LATERAL (
+        SELECT workspace_id, rank FROM emails_pending
+         WHERE stage = {Stage.HELD} AND (workspace_id, rank) > (held.workspace_id, held.rank)
+         ORDER BY workspace_id, rank LIMIT 1) further
+), released AS (
+    SELECT entry.recipient_id, CASE s.priority {RANKS} ELSE {NORMAL_RANK} END AS rank
+      FROM held LEFT JOIN streams_stream s ON s.workspace_id = held.workspace_id AND s.number = held.rank
+           CROSS JOIN LATERAL (
+               SELECT recipient_id FROM emails_pending
+                WHERE stage = {Stage.HELD} AND workspace_id = held.workspace_id AND rank = held.rank
+                ORDER BY due_at LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED) entry
+     WHERE s.paused_at IS NULL LIMIT {BATCH_SIZE}
+)
+UPDATE emails_pending p
+   SET stage = {Stage.READY}, since = p.since + (now() - p.due_at), due_at = now(), rank = released.rank
+  FROM released WHERE p.recipient_id = released.recipient_id
+RETURNING p.workspace_id
+"""  # noqa: S608 - constants
+
+SUPPRESSED = DeliveryOutcome(
+    DeliveryStatus.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed"
+)
+UNREGISTERED = DeliveryOutcome(
+    DeliveryStatus.FAILED, Reply(0, "The sending domain is no longer registered."), reason="domain_not_registered"
+)
+# Parked, without using an attempt: the email is valid and is sent once the operator restores the APP_KEYS entry
+# (docs/decisions/0071).
+KEY_UNREADABLE = DeliveryOutcome(
+    DeliveryStatus.PARKED,
+    Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
+    reason="signing_key_unreadable",
+)
+MAY_BE_SECOND_COPY = {
+    "code": None,
+    "enhancedCode": None,
+    "message": (
+        "The operator paused sending while this email was in the queue. If the database was restored from a backup "
+        "then, the message may already have been delivered."
+    ),
+    "reason": "sending_was_paused",
+}
+
+
+def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
+    """Return the claimed jobs that may be sent now; hold those of paused streams, and record the others as refused."""
+    unpaused = _hold_paused(jobs)
+    if not unpaused:
+        return []
+    _note_second_copies(unpaused)
+    suppressed = find_suppressed_sendings({_sending(job) for job in unpaused if not job.is_test})
+    refusals = {job.key: _refusal(job, suppressed) for job in unpaused}
+    if refused := [SendResult(job.claim, outcome) for job in unpaused if (outcome := refusals[job.key])]:
+        record_results(refused)
+    return [job for job in unpaused if not refusals[job.key]]
+
+
+def release_resumed() -> list[str]:
+    """Make held entries of resumed streams ready, up to BATCH_SIZE; return the workspace of each."""
+    return [from_uuid(workspace, prefix="ws_") for (workspace,) in run_replanned(RELEASE, {})]
+
+
+def pause_sending() -> None:
+    """Stop workers from claiming and promoting emails; sends in progress finish. Pausing again changes nothing."""
+    SendingPause.objects.bulk_create([SendingPause()], ignore_conflicts=True)
+
+
+@transaction.atomic
+def resume_sending() -> None:
+    """Let workers claim emails again, within seconds."""
+    for pause in SendingPause.objects.select_for_update():
+        PastSendingPause.objects.create(since=pause.since)
+        pause.delete()
+
+
+def paused_since() -> datetime | None:
+    """Return the time since which sending is paused; None while it is not."""
+    return SendingPause.objects.values_list("since", flat=True).first()
+
+
+def is_sending_paused() -> bool:
+    """Return whether sending is paused."""
+    return SendingPause.objects.exists()
+
+
+def _hold_paused(jobs: Sequence[SendJob]) -> list[SendJob]:
+    """Hold the jobs of paused streams and the next ready entries of these streams; return the other jobs."""
+    paused: dict[Stream, list[SendJob]] = {}
+    for job in jobs:
+        if job.properties and job.properties.paused_at:
+            paused.setdefault(job.properties, []).append(job)
+    if paused:
+        with transaction.atomic():
+            for stream, held in paused.items():
+                _hold(stream, held)
+    return [job for job in jobs if job.properties not in paused]
+
+
+def _hold(stream: Stream, jobs: Sequence[SendJob]) -> None:
+    """Hold jobs of a stream, without using an attempt, and its next entries."""
+    claims = [job.claim for job in jobs]
+    changes = f"{HOLD}, attempts = attempts - 1{FORGET_UNASSIGNED}"
+    held = QUEUE.update_leased(claims, changes, number=stream.number)
+    values = {
+        "workspace": to_uuid(stream.workspace_id, prefix="ws_"),
+        "stream": stream.slug,
+        "rank": stream.rank,
+        "number": stream.number,
+    }
+    further = run_replanned(HOLD_NEXT, values)
+    counters.add(queue_stats.delayed_changes([stream.workspace_id] * (len(held) + len(further))))
+
+
+@transaction.atomic
+def _note_second_copies(jobs: Sequence[SendJob]) -> None:
+    """Add an event for each message that may have been sent before the database was restored."""
+    record_events(
+        [
+            NewEvent(EventKind.DEFERRED, job.email_id, job.key, job.address, MAY_BE_SECOND_COPY)
+            for job in jobs
+            if job.may_be_second_copy
+        ]
+    )
+
+
+def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | None:
+    """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
+    if not job.is_test and _sending(job) in suppressed:
+        return SUPPRESSED
+    if job.identity is None:
+        return UNREGISTERED
+    return None if job.identity.key else KEY_UNREADABLE
+
+
+def _sending(job: SendJob) -> Sending:
+    return job.claim.workspace_id, job.address, job.stream
