@@ -11,10 +11,12 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from core.lib.email_addresses import normalize_search
+from core.lib.translation import translate
 from core.workspaces.admin import ReadOnlyAdmin, state_badge, state_column
 from core.workspaces.audit import AuditAction, record_action
 from emails.listing.search import filter_by_id, filter_by_text
 from emails.models import Email
+from emails.sending.sending_checks import find_wait
 from events.kinds import NEXT_TRANSPORT, TRANSPORT
 
 MAX_ATTEMPTS = 50
@@ -53,8 +55,14 @@ class EmailAdmin(ReadOnlyAdmin):
         "delivered_at",
         "retry_count",
         "error_message",
+        "waiting_for",
         "transports",
     )
+
+    @display(description=_("waiting for"))
+    def waiting_for(self, email: Email) -> str:
+        wait = find_wait(email)
+        return translate(wait.detail) if wait else "-"
 
     @display(description=_("transports"))
     def transports(self, email: Email) -> str:

@@ -126,6 +126,7 @@ EMAIL = {
             "reason": None,
         }
     ],
+    "waitingFor": None,
 }
 TIMELINE = {
     "data": [

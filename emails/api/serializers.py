@@ -5,6 +5,7 @@ The responses of sending serialize the stored body, so that a repeated request g
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.api.fields import (
@@ -21,6 +22,7 @@ from emails.accept.insertion import NewEmail
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
 from emails.sending.reply_address import reply_address
+from emails.sending.sending_checks import Wait, WaitCause, find_wait
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from events.models import Event
@@ -105,6 +107,17 @@ class EmailItemSerializer(EmailRowSerializer):
         fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test", "stream")
 
 
+class WaitSerializer(serializers.Serializer[Wait]):
+    """The reason why an email is not sent now."""
+
+    cause = serializers.ChoiceField(WaitCause.choices, help_text="The machine-readable cause.")
+    since = UtcDateTimeField(help_text="The time since which the email has waited for it.")
+    detail = serializers.CharField(help_text="An explanation for people: what ends the wait.")
+
+
+WAIT = WaitSerializer()
+
+
 class EmailSerializer(EmailRowSerializer):
     """The detail view."""
 
@@ -130,13 +143,21 @@ class EmailSerializer(EmailRowSerializer):
         source="is_test", help_text="Whether a test key sent the email: nothing is sent, and it does not count."
     )
     recipients = RecipientSerializer(many=True, help_text="All recipients, each with its own status.")
+    waitingFor = serializers.SerializerMethodField(
+        "get_wait", help_text="What the email waits for; null while it waits for nothing but its scheduled time."
+    )
 
     class Meta(EmailRowSerializer.Meta):
         fields = (
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
-            "attachments", "test", "recipients", "stream",
+            "attachments", "test", "recipients", "stream", "waitingFor",
         )  # fmt: skip
+
+    @extend_schema_field(WaitSerializer(allow_null=True))
+    def get_wait(self, email: Email) -> Any:
+        wait = find_wait(email)
+        return WAIT.to_representation(wait) if wait else None
 
     def to_representation(self, instance: Email) -> dict[str, Any]:
         # Rendered once for both fields; an email with a template stores no text.

@@ -84,7 +84,7 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     now = next(iter(locked_at.values()))
     current = [_fail_if_expired(result, now=now) for result in results if result.claim in locked_at]
     parked = {
-        result.claim: _park_seconds(result, now=now)
+        result.claim: (_park_seconds(result, now=now), result.outcome.waits_for)
         for result in current
         if result.outcome.status is DeliveryStatus.PARKED
     }
@@ -221,7 +221,10 @@ def _reputation_changes(
     *,
     now: datetime,
 ) -> Iterator[counters.CounterChange]:
-    """Yield the reputation counters of live emails. slices: of these."""
+    """Yield the reputation counters of live emails.
+
+    slices: of these, by id.
+    """
     for result in results:
         recipient = recipients[result.claim.recipient_id]
         if recipient.email_id not in slices:

@@ -38,17 +38,18 @@ QUEUE = SharedLeaseQueue(
     columns=("workspace_id", "since", "lost", "handed_to", "rank"),
     lost="lost",
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
-    claim_changes=f"stage = {Stage.LEASED}, handed_to = coalesce(handed_to, %(unassigned)s), ",
+    claim_changes=f"stage = {Stage.LEASED}, waits_for = NULL, handed_to = coalesce(handed_to, %(unassigned)s), ",
 )
 # handed_to of a claimed entry to which no named transport is assigned yet; NULL stands for the only one.
 UNASSIGNED = ""
-# Of an entry that returns before one was assigned.
+# Changes an entry that returns before a transport was assigned.
 FORGET_UNASSIGNED = f", handed_to = nullif(handed_to, '{UNASSIGNED}')"
 renew = QUEUE.renew
 # The element at the entry's place in the array; a batch has at most a hundred.
 PARK_SECONDS = "(%(seconds)s::float[])[array_position(%(keys)s::uuid[], claimed.key)]"
 PARK_WAIT = f"CASE WHEN {PARK_SECONDS} > 0 THEN {PARK_SECONDS} ELSE least(2 ^ (parked + 1), 60) END"
-PARK_CHANGES = f", parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END"
+PARK_CHANGES = f""", parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END,
+ waits_for = (%(causes)s::text[])[array_position(%(keys)s::uuid[], claimed.key)]"""
 
 # Emails of low priority leave a quarter of a workspace's sessions to its others.
 LAST_SHARE = 0.75
@@ -98,8 +99,9 @@ RETURNING due.stage, p.stage, {QUEUE.claim_columns}
 
 @dataclass(frozen=True)
 class EmailClaim(Claim):
-    """A leased recipient. lost: consecutive earlier claims that ended without an outcome.
+    """A leased recipient.
 
+    lost: consecutive earlier claims that ended without an outcome.
     handed_to: the transport that may have taken the message at an earlier attempt; empty or None if none has.
     rank: the priority of its stream.
     """
@@ -136,7 +138,8 @@ class PromotedEntry:
 class WorkspaceShares:
     """Equal shares for the workspaces with ready entries.
 
-    cap: entries of one workspace that this process may have in flight. in_flight: the current number, by workspace.
+    cap: entries of one workspace that this process may have in flight.
+    in_flight: the current number, by workspace.
     last_in_flight: those of them with low priority.
     """
 
@@ -184,22 +187,24 @@ def promote() -> list[PromotedEntry]:
     return [PromotedEntry(before, after, EmailClaim(*row)) for before, after, *row in rows]
 
 
-def park(waits: Mapping[EmailClaim, float]) -> list[str]:
-    """Set entries aside whose destination takes no message now. No attempt is used.
+def park(waits: Mapping[EmailClaim, tuple[float, str]]) -> list[str]:
+    """Set entries aside that cannot be sent now. No attempt is used.
 
-    waits: seconds until it takes some; 0 if it is at its limit, which stands for 2 s, doubling to 60 s.
+    waits: seconds until an entry is claimed again, and the cause (emails.sending.sending_checks); 0 if its destination
+    is at its limit, which stands for 2 s, doubling to 60 s.
     Returns the workspace of each entry whose lease this process still had.
     """
-    free = {claim: seconds for claim, seconds in waits.items() if not claim.handed_to}
-    pinned = {claim: seconds for claim, seconds in waits.items() if claim.handed_to}
+    free = {claim: wait for claim, wait in waits.items() if not claim.handed_to}
+    pinned = {claim: wait for claim, wait in waits.items() if claim.handed_to}
     parked = _put_back(free, changes=f"{PARK_CHANGES}, handed_to = NULL") if free else []
     if pinned:
         parked += _put_back(pinned, changes=PARK_CHANGES)
     return [claim.workspace_id for claim in parked]
 
 
-def _put_back(waits: Mapping[EmailClaim, float], *, changes: str) -> list[EmailClaim]:
-    return QUEUE.put_back(waits.keys(), wait=PARK_WAIT, changes=changes, seconds=list(waits.values()))
+def _put_back(waits: Mapping[EmailClaim, tuple[float, str]], *, changes: str) -> list[EmailClaim]:
+    seconds, causes = map(list, zip(*waits.values(), strict=True))
+    return QUEUE.put_back(waits.keys(), wait=PARK_WAIT, changes=changes, seconds=seconds, causes=causes)
 
 
 def give_back(claims: Collection[EmailClaim]) -> None:
@@ -210,5 +215,6 @@ def give_back(claims: Collection[EmailClaim]) -> None:
 
 def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:
     """Give leases back for `seconds` when memory is full. No attempt is used. Returns the same as `park`."""
-    released = QUEUE.put_back(claims, wait="%(seconds)s", changes=FORGET_UNASSIGNED, seconds=seconds)
+    changes = f"{FORGET_UNASSIGNED}, waits_for = 'memory'"
+    released = QUEUE.put_back(claims, wait="%(seconds)s", changes=changes, seconds=seconds)
     return [claim.workspace_id for claim in released]

@@ -1,22 +1,26 @@
-"""Sending checks: whether a claimed queue entry may be sent now.
+"""Sending checks: whether a queue entry may be sent now, and what it waits for if not (docs/decisions/0284).
 
-The two pauses are here as well: that of all sending after a database was restored (docs/decisions/0060, 0092), and
-those of streams (docs/decisions/0184). A held entry of such a stream is neither claimed nor promoted, so a million of
-them cost nothing until they are released.
+Two of the causes end with a command or a page of the staff, and are here as well: the pause of all sending after a
+database was restored (docs/decisions/0060, 0092), and the streams that are paused (docs/decisions/0184). A held entry
+of such a stream is neither claimed nor promoted, so a million of them cost nothing until they are released.
 """
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
+from django.db import models, transaction
 
 from core.counters import counters
+from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.lib.coded_texts import CodedText
+from core.lib.datetimes import format_datetime
 from core.lib.ids import from_uuid, to_uuid
-from core.lib.sql import run_replanned
+from core.lib.sql import run, run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
-from emails.models import PastSendingPause, SendingPause
+from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
@@ -24,6 +28,70 @@ from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from streams.models import NORMAL_RANK, Stream
 from suppressions.services import Sending, find_suppressed_sendings
+
+
+class WaitCause(models.TextChoices):
+    """The causes for which an entry waits, in the order in which they are asked and shown.
+
+    Those up to STREAM_PAUSED are in STOPPED_SINCE. The others are in the entry's row: with all but DAILY_LIMIT and
+    RETRY it is parked, without using an attempt. RETRY is the last one, because it ends by itself.
+    """
+
+    SENDING_PAUSED = "sending_paused"
+    WORKSPACE_SUSPENDED = "workspace_suspended"
+    WORKSPACE_DELETED = "workspace_deleted"
+    BATCH_PAUSED = "batch_paused"
+    STREAM_PAUSED = "stream_paused"
+    MEMORY = "memory"
+    SIGNING_KEY = "signing_key"
+    TRANSPORT = "transport"
+    DAILY_LIMIT = "daily_limit"
+    DESTINATION = "destination"
+    RETRY = "retry"
+
+
+# What ends a wait.
+DETAILS = {
+    WaitCause.SENDING_PAUSED: "emails.waits_for_release",
+    WaitCause.WORKSPACE_SUSPENDED: "emails.waits_for_suspension",
+    WaitCause.WORKSPACE_DELETED: "emails.waits_for_restoration",
+    WaitCause.BATCH_PAUSED: "emails.waits_for_batch",
+    WaitCause.STREAM_PAUSED: "emails.waits_for_stream",
+    WaitCause.MEMORY: "emails.waits_for_memory",
+    WaitCause.SIGNING_KEY: "emails.waits_for_key",
+    WaitCause.TRANSPORT: "emails.waits_for_transport",
+    WaitCause.DAILY_LIMIT: "emails.waits_for_midnight",
+    WaitCause.DESTINATION: "emails.waits_for_destination",
+    WaitCause.RETRY: "emails.waits_for_retry",
+}
+# SQL with the time since which entries are not sent, null if they are. The claim of emails.sending.queue asks the first
+# three of all entries, promotion asks for the batch by its due_at, and check_jobs for the stream.
+STOPPED_SINCE = {
+    WaitCause.SENDING_PAUSED: "(SELECT since FROM emails_hold)",
+    WaitCause.WORKSPACE_SUSPENDED: "w.suspended_at",
+    WaitCause.WORKSPACE_DELETED: "CASE WHEN w.deletes_at IS NOT NULL THEN p.since END",
+    WaitCause.BATCH_PAUSED: f"""
+        CASE WHEN p.stage = {Stage.SCHEDULED} AND b.state = '{EmailBatch.State.PAUSED}' THEN p.since END""",
+    WaitCause.STREAM_PAUSED: "s.paused_at",
+}
+STOPS = ", ".join(f"({place}, '{cause}', {since})" for place, (cause, since) in enumerate(STOPPED_SINCE.items()))
+# The first cause of any recipient. An entry waits for nothing before its scheduled time, or while it is being sent.
+WAIT = f"""
+SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at
+  FROM emails_recipient r
+       JOIN emails_email e ON e.id = r.email_id
+       JOIN emails_pending p ON p.recipient_id = r.id
+       JOIN workspaces_workspace w ON w.id = p.workspace_id
+       LEFT JOIN emails_emailbatch b ON b.id = e.batch_id
+       LEFT JOIN streams_stream s ON s.workspace_id = p.workspace_id AND s.slug = e.stream
+       CROSS JOIN LATERAL (VALUES {STOPS}, ({len(STOPPED_SINCE)},
+           coalesce(p.waits_for, CASE r.reason WHEN '{FailureReason.DAILY_LIMIT}' THEN '{WaitCause.DAILY_LIMIT}'
+                                 ELSE '{WaitCause.RETRY}' END),
+           CASE WHEN p.stage = {Stage.WAITING} AND p.due_at > now() THEN p.since END)) cause (place, name, since)
+ WHERE r.email_id = %s AND p.since <= now() AND (p.stage <> {Stage.LEASED} OR p.due_at <= now())
+   AND cause.since IS NOT NULL
+ ORDER BY cause.place, 2 LIMIT 1
+"""  # noqa: S608 - constants
 
 # The most entries of one statement.
 BATCH_SIZE = 1000
@@ -81,6 +149,7 @@ KEY_UNREADABLE = DeliveryOutcome(
     DeliveryStatus.PARKED,
     Reply(0, "The DKIM key of the sending domain cannot be decrypted."),
     reason="signing_key_unreadable",
+    waits_for=WaitCause.SIGNING_KEY,
 )
 MAY_BE_SECOND_COPY = {
     "code": None,
@@ -91,6 +160,38 @@ MAY_BE_SECOND_COPY = {
     ),
     "reason": "sending_was_paused",
 }
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The wait of an email.
+
+    stream: of the email.
+    next_at: when the entry is looked at next, unless it is stopped.
+    """
+
+    cause: WaitCause
+    since: datetime
+    stream: str
+    next_at: datetime
+
+    @property
+    def detail(self) -> str:
+        return self.describe(format_datetime(self.next_at))
+
+    def describe(self, next_at: str) -> CodedText:
+        """Return a message that says what ends the wait, with the time of the next look as a text."""
+        return CodedText(DETAILS[self.cause], stream=self.stream, at=next_at)
+
+
+def find_wait(email: Email) -> Wait | None:
+    """Return what an email waits for; None if it is finished, being sent, about to be, or scheduled for later.
+
+    The wait is that of the recipient with the first cause. It begins with the cause, when the recipient was due, or
+    with its last attempt, whichever was last.
+    """
+    rows = run(WAIT, [to_uuid(email.id)]) if email.finished_at is None else []
+    return next((Wait(_known(cause), since, email.stream, next_at) for cause, since, next_at in rows), None)
 
 
 def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
@@ -132,6 +233,11 @@ def paused_since() -> datetime | None:
 def is_sending_paused() -> bool:
     """Return whether sending is paused."""
     return SendingPause.objects.exists()
+
+
+def _known(cause: str) -> WaitCause:
+    """Return a stored cause; one of a later version is shown as a retry."""
+    return WaitCause(cause) if cause in WaitCause.values else WaitCause.RETRY
 
 
 def _hold_paused(jobs: Sequence[SendJob]) -> list[SendJob]:

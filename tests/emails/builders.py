@@ -6,7 +6,8 @@ from typing import Any
 
 from core.counters import counters
 from core.counters.models import CounterDelta, HourlyCounter
-from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked
 from core.lib.email_addresses import parse_address
 from core.lib.worker.lease_queue import Cursor
 from core.lib.worker.stages import Stage
@@ -29,7 +30,7 @@ BOUNCED = DeliveryOutcome(DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user
 UNKNOWN_USER = DeliveryOutcome(
     DeliveryStatus.BOUNCED, Reply(550, "5.1.1 no such user"), "unknown_user", is_recipient_fault=True
 )
-PARKED = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "All connections are in use."), "destination_full")
+PARKED = parked(FailureReason.DESTINATION_FULL, "All connections are in use.")
 FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
 LONG_AGO = "2020-01-01T00:00:00Z"
 WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Acceptance, Content, Attachment, CounterDelta)

@@ -129,6 +129,15 @@ export interface Recipient {
   replyAddress?: string;
 }
 
+/** Why an email is not sent now. */
+export interface Wait {
+  /** Such as `stream_paused`, `destination` or `retry`. */
+  cause: string;
+  since: Timestamp;
+  /** What ends the wait. */
+  detail: string;
+}
+
 export interface Email extends EmailItem {
   test: boolean;
   htmlContent: string;
@@ -146,6 +155,7 @@ export interface Email extends EmailItem {
   headers: Record<string, string>;
   attachments: { filename: string; contentType: string; size: number }[];
   recipients: Recipient[];
+  waitingFor: Wait | null;
 }
 
 export interface EmailFilters {

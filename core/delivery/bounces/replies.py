@@ -72,6 +72,7 @@ class DeliveryOutcome:
     failovers: the earlier ones of the same attempt, which have certainly not taken the message.
     retry_after: the shortest wait before the next attempt; zero for the usual one.
     listed_by: the block list that has the sending address, according to the reply; empty if none.
+    waits_for: what a parked message waits for (emails.sending.sending_checks); empty for other outcomes.
     """
 
     status: DeliveryStatus
@@ -87,6 +88,7 @@ class DeliveryOutcome:
     failovers: "tuple[Failover, ...]" = ()
     retry_after: timedelta = timedelta(0)
     listed_by: str = ""
+    waits_for: str = ""
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":
@@ -113,9 +115,13 @@ def deferred(reason: FailureReason, text: str) -> DeliveryOutcome:
     return DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(0, safe_text(text)), reason)
 
 
-def parked(reason: FailureReason, text: str, *, retry_after: timedelta = timedelta(0)) -> DeliveryOutcome:
+def parked(
+    reason: FailureReason, text: str, *, waits_for: str = "destination", retry_after: timedelta = timedelta(0)
+) -> DeliveryOutcome:
     """Return the outcome of an attempt that was not made."""
-    return DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, safe_text(text)), reason, retry_after=retry_after)
+    return DeliveryOutcome(
+        DeliveryStatus.PARKED, Reply(0, safe_text(text)), reason, retry_after=retry_after, waits_for=waits_for
+    )
 
 
 def reply_of(code: int, lines: Sequence[bytes]) -> Reply:

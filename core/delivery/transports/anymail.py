@@ -72,7 +72,8 @@ class AnymailTransport:
     async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         if self._credentials.is_open:
-            return parked(FailureReason.LOGIN_REFUSED, "The provider rejects the credentials.")
+            text = "The provider rejects the credentials."
+            return parked(FailureReason.LOGIN_REFUSED, text, waits_for="transport")
         try:
             async with self._destination.slot():
                 with self._credentials.call():

@@ -70,7 +70,8 @@ class RelayTransport:
     async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
         if self._credentials.is_open:
-            return parked(FailureReason.LOGIN_REFUSED, "The relay rejects the login, or demands a login or TLS.")
+            text = "The relay rejects the login, or demands a login or TLS."
+            return parked(FailureReason.LOGIN_REFUSED, text, waits_for="transport")
         tls = self._host.tls.for_message(requires_tls=message.requires_tls and not self._is_local)
         is_usual = tls is self._host.tls
         destination = self._destination if is_usual else self._tls_destination

@@ -256,12 +256,12 @@ class TransportRouter:
             return replace(_daily_limit(), transport=limited[-1].spec.name)
         if skipped:
             return replace(skipped[-1], retry_after=min(one.retry_after for one in skipped))
-        return parked(FailureReason.DESTINATION_SHUT, f"No transport can send now: {self._errors(route)}")
+        return _wait_for_transport(FailureReason.DESTINATION_SHUT, f"No transport can send now: {self._errors(route)}")
 
     def _wait_for_removed(self, name: str) -> DeliveryOutcome:
         self._removed[name] = self._clock()
         text = f"The transport {name!r} may have taken the message, and is not configured any more."
-        return parked(FailureReason.OUTCOME_UNKNOWN, text)
+        return _wait_for_transport(FailureReason.OUTCOME_UNKNOWN, text)
 
     def _route(self, name: str) -> TransportRoute:
         return self.transports.routes[name or self.transports.route_of("")]
@@ -329,7 +329,11 @@ def _without_wait(outcome: DeliveryOutcome) -> DeliveryOutcome:
 
 
 def _draining() -> DeliveryOutcome:
-    return parked(FailureReason.DESTINATION_SHUT, "The operator drains the transport.")
+    return _wait_for_transport(FailureReason.DESTINATION_SHUT, "The operator drains the transport.")
+
+
+def _wait_for_transport(reason: FailureReason, text: str) -> DeliveryOutcome:
+    return parked(reason, text, waits_for="transport")
 
 
 def _unchangeable() -> DeliveryOutcome:

@@ -248,7 +248,8 @@ def make_bounces(workspace: Workspace) -> None:
 def failed_email(workspace: Workspace, **fields: Any) -> Email:
     """Create an email that the receiving server rejected."""
     html = "<h1>Thank you</h1><p>Your order has left.</p>"
-    email = make_email(workspace, **{"subject": "Your receipt", "html": html, "status": "bounced", **fields})
+    values = {"subject": "Your receipt", "html": html, "status": "bounced", "finished_at": datetime.now(UTC)}
+    email = make_email(workspace, **{**values, **fields})
     refused = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 No such user here", "reason": "unknown_user"}
     email.recipients.update(
         state="bounced", reply_code=550, error_message="5.1.1 No such user here", reason="unknown_user", attempts=2

@@ -104,8 +104,17 @@ class KeptFile:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """`detail`: what ends it."""
+
+    cause: str
+    since: datetime
+    detail: str
+
+
+@dataclass(frozen=True)
 class Email:
-    """`stream`: None for `main`."""
+    """`stream`: None for `main`. `waiting_for`: why the email is not sent now, else None."""
 
     id: str
     to: str
@@ -131,6 +140,7 @@ class Email:
     test: bool
     stream: Optional[str]
     recipients: list[Recipient]
+    waiting_for: Optional[Wait]
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 

@@ -5,25 +5,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Q
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 
 from console.dashboard.pages.emails.recipients import partial_failures, recipient_rows
 from console.dashboard.pages.emails.timeline import read_timeline
 from console.dashboard.ui.labels import DELIVERY_TONES, EMAIL_TONES
+from core.lib.translation import translate
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.sending.scheduling import is_cancellable
+from emails.sending.sending_checks import Wait
 from emails.states import EmailStatus
 from streams.models import Stream
 from templates_app.models import Template
 
 
-def describe_email(email: Email, *, streams: Sequence[Stream]) -> dict[str, Any]:
+def describe_email(email: Email, *, streams: Sequence[Stream], wait: Wait | None) -> dict[str, Any]:
     """Return the context of the page, in a number of queries that does not grow with the events.
 
     streams: the workspace's; none if it has only `main`.
+    wait: that of the email.
     """
     return {
         **summarize_email(email),
+        "wait": wait,
+        "wait_text": translate(wait.describe(date_format(localtime(wait.next_at), "DATETIME_FORMAT"))) if wait else "",
         "content": render_email(email),
         "files": email.content.attachments.defer("data") if email.content else [],
         "recipients": recipient_rows(email, streams=streams),

@@ -49,6 +49,7 @@ from emails.models import Email
 from emails.rendered_content import render_email
 from emails.sending.outgoing_messages import rebuild_message
 from emails.sending.scheduling import reschedule_email
+from emails.sending.sending_checks import find_wait
 from emails.states import EmailStatus
 from events.kinds import EventKind
 from templates_app.models import Template
@@ -198,12 +199,13 @@ class EmailSection(ScopedAdmin):
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)
-        refresh = refresh_of(email.status, last_event_number(email), regions=LIVE)
+        wait = find_wait(email)
+        refresh = refresh_of(email.status, last_event_number(email), wait, regions=LIVE)
         if unchanged := refresh.unchanged(request):
             return unchanged
         names = ("preview", "message", "source", "attachment", "resend", "schedule", "cancel")
         urls = {name: self.url(name, email.id) for name in names}
-        details = describe_email(email, streams=streams_of(request))
+        details = describe_email(email, streams=streams_of(request), wait=wait)
         return self.page(
             request, "dashboard/emails/detail.html", title=email.subject, urls=urls, refresh=refresh, **details
         )

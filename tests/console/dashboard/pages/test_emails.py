@@ -16,6 +16,7 @@ from core.workspaces.models import Usage, Workspace
 from core.workspaces.quota import Quota
 from emails.listing import pages
 from emails.models import Email
+from emails.sending.sending_checks import pause_sending
 from events.models import Event
 from suppressions.services import suppress_address
 from tests.console.dashboard.conftest import make_email
@@ -90,6 +91,15 @@ def test_the_detail_page_accepts_any_payload(owner, alice):
     for payload in ([], "text", {"message": ["<b>", 1]}, {"to": {"a": None}}, {"scheduledFor": "2026"}):
         Event.objects.update(payload=payload, kind="from_tomorrow")
         assert owner.get(f"/dashboard/emails/{email.id}/").status_code == 200, payload
+
+
+def test_the_detail_page_says_what_an_email_waits_for(owner, api):
+    url = f"/dashboard/emails/{send(api)}/"
+    version = {"X-Page-Version": owner.get(url).context["refresh"].version}
+    assert owner.get(url, headers=version).status_code == 204
+    pause_sending()
+    assert "The operator has paused all sending." in owner.get(url, headers=version).text
+    assert "Der Betreiber hat den Versand angehalten." in owner.get(url, headers={"Accept-Language": "de"}).text
 
 
 def test_an_email_has_no_preview_without_html_and_nothing_to_change(owner, alice):

@@ -91,6 +91,7 @@ def _fields_of(email: Email) -> dict[str, Any]:
     return {
         "Id": email.id,
         "Status": email.status,
+        "Waiting for": email.waiting_for and email.waiting_for.detail,
         "From": email.from_,
         "To": email.to,
         "Cc": email.cc,
