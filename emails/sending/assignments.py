@@ -28,7 +28,10 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="assignments")
 
 
 class TransportResult(Protocol):
-    """The outcome of a delivery attempt; reserved: the transports whose daily limits have a message counted for it."""
+    """The outcome of a delivery attempt.
+
+    reserved: the transports whose daily limits have a message counted for it.
+    """
 
     @property
     def outcome(self) -> DeliveryOutcome: ...
@@ -73,7 +76,8 @@ class Assignments:
     async def assign_with(self, store: Callable[[], bool], *, transport: str, reserved: list[str]) -> bool:
         """Store the next transport of a message; return False if its daily limit is reached. Raises LeaseLost.
 
-        store: returns False if the lease is lost. reserved: gets the transport if the message counts for its limit.
+        store: returns False if the lease is lost.
+        reserved: gets the transport if the message counts for its limit.
         """
         is_assigned = await run_in_database_thread(self._assign_one, store, transport)
         if is_assigned and self.is_limited(transport):

@@ -28,13 +28,16 @@ SELECT extract(epoch FROM now() - least(
 """  # noqa: S608 - constants
 HAS_LEASED = f"SELECT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.LEASED} AND due_at > now())"  # noqa: S608
 PREFIX = "outcome"
-# Of counters by hour, with the transport.
+# The prefix of counters by hour, with the transport.
 TAKEN = "taken"
 
 
 @dataclass(frozen=True)
 class OutcomeCount:
-    """The all-time number of attempts with one status and reason. reason: empty for a success."""
+    """The all-time number of attempts with one status and reason.
+
+    reason: empty for a success.
+    """
 
     transport: str
     status: str

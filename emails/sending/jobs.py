@@ -28,12 +28,16 @@ MEMORY_BYTES = 32 * 1024 * 1024
 class SendJob(SendOptions):
     """One claimed recipient with everything needed to send to it: a row of READ_JOBS and the rows that it refers to.
 
-    address: of the recipient. metadata: strings, as providers expect it. date: the time in the Date header.
-    last_reason: of the attempt before. last_reply_age: the time since its reply.
+    address: of the recipient.
+    metadata: strings, as providers expect it.
+    date: the time in the Date header.
+    last_reason: of the attempt before.
+    last_reply_age: the time since its reply.
     may_be_second_copy: the email was in the queue when sending was paused, and this is its first attempt since.
     attachment_bytes: the memory that it adds to this process.
     transport: the one that is assigned to it, empty if none is (emails.sending.assignments).
-    identity: None if the domain was deleted since acceptance. properties: of its stream; None for `main` without a row.
+    identity: None if the domain was deleted since acceptance.
+    properties: of its stream; None for `main` without a row.
     """
 
     claim: EmailClaim

@@ -83,8 +83,9 @@ def cancel_email(email: Email, *, limits: KeyLimits) -> None:
 
     While sending is paused, a queued email without any attempt can be cancelled too. The quota is refunded within the
     same month.
-    limits: of the API key. Raises EmailAlreadySent, EmailNotCancellable, or NotFound if the email is outside of the
-    limits or retention has deleted it.
+    limits: of the API key.
+    Raises EmailAlreadySent, EmailNotCancellable, or NotFound if the email is outside of the limits or retention has
+    deleted it.
     """
     refuse_email(limits, email)
     with transaction.atomic():
@@ -101,7 +102,8 @@ def cancel_email(email: Email, *, limits: KeyLimits) -> None:
 def record_cancelled(workspace_id: str, email_ids: Collection[str], *, entries: int, delayed: int) -> None:
     """Record that emails were cancelled, after their queue entries were deleted.
 
-    entries: the number of these. delayed: of them, those that were scheduled or waiting.
+    entries: the number of these.
+    delayed: the number of those that were scheduled or waiting.
     """
     move_all_recipients(email_ids, target=EmailStatus.CANCELLED)
     counters.add(queue_stats.cancelled_changes(workspace_id, entries, delayed=delayed))

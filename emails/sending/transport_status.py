@@ -52,7 +52,11 @@ SEVERITY = (TransportState.PAUSED, TransportState.PROBING, TransportState.OPEN)
 
 @dataclass(frozen=True)
 class TransportStatus:
-    """A transport of the settings. since: None if no process reports. last_error: of a process, empty without one."""
+    """A transport of the settings.
+
+    since: None if no process reports.
+    last_error: of a process, empty without one.
+    """
 
     spec: TransportSpec
     state: str
