@@ -110,7 +110,7 @@ class EmailItemSerializer(EmailRowSerializer):
 class WaitSerializer(serializers.Serializer[Wait]):
     """The reason why an email is not sent now."""
 
-    cause = serializers.ChoiceField(WaitCause.choices, help_text="The machine-readable cause.")
+    cause = serializers.ChoiceField(WaitCause.choices, help_text="The machine-readable cause. Others may be added.")
     since = UtcDateTimeField(help_text="The time since which the email has waited for it.")
     detail = serializers.CharField(help_text="An explanation for people: what ends the wait.")
 
