@@ -114,7 +114,11 @@ class Wait:
 
 @dataclass(frozen=True)
 class Email:
-    """`stream`: None for `main`. `waiting_for`: why the email is not sent now, else None."""
+    """An email with its content and recipients.
+
+    `stream`: None for `main`.
+    `waiting_for`: why the email is not sent now, else None.
+    """
 
     id: str
     to: str
