@@ -27,7 +27,10 @@ EFFORT = Effort(walked=250_000, walked_for_events=100_000, index_milliseconds=5_
 
 @dataclass(frozen=True)
 class EmailExport:
-    """The ids of the newest MAX_ROWS matches, newest first. is_truncated: there are more, or there may be."""
+    """The ids of the newest MAX_ROWS matches, newest first.
+
+    is_truncated: there are more, or there may be.
+    """
 
     ids: Sequence[UUID]
     is_truncated: bool
@@ -41,7 +44,7 @@ def find_export(query: EmailQuery) -> EmailExport:
 
 
 def export_lines(emails: QuerySet[Email], ids: Sequence[UUID | str]) -> Iterator[str]:
-    """Yield a header line and one line per email, in the order of the ids. emails: the rows of the workspace."""
+    """Yield a header line and one line per email of a workspace, in the order of the ids."""
     return csv_lines(COLUMNS, map(_row, _in_order(emails, ids)))
 
 

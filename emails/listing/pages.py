@@ -85,31 +85,34 @@ PAGE_EFFORT = Effort(walked=30_000, walked_for_events=15_000, index_milliseconds
 class EmailQuery:
     """Emails of a workspace by filters.
 
-    matching: those of all filters. compared: the same, with events that are looked up email by email. newest: those of
-    the filters that the ordered indexes have, among them all that match. is_ordered: there are no other filters.
-    has_index: another filter has an index, which is not ordered by time. tag: the one to read from its index, unless
-    another filter has one, too. has_events: events are looked up.
+    matches: the emails that match all filters.
+    matches_row_by_row: the same, with events that are looked up email by email.
+    candidates: the emails that match the filters with an ordered index: a superset of the result, newest first.
+    has_only_ordered_filters: all filters have that index, so that the candidates are the matches.
+    has_unordered_index: another filter has an index, which is not ordered by time.
+    tag_to_read: the tag whose index is read; None if another filter has an unordered index, too.
+    has_event_filter: events are looked up.
     """
 
-    matching: QuerySet[Email]
-    compared: QuerySet[Email]
-    newest: QuerySet[Email]
-    is_ordered: bool
-    has_index: bool
-    tag: str | None
-    has_events: bool
+    matches: QuerySet[Email]
+    matches_row_by_row: QuerySet[Email]
+    candidates: QuerySet[Email]
+    has_only_ordered_filters: bool
+    has_unordered_index: bool
+    tag_to_read: str | None
+    has_event_filter: bool
 
     def walked(self, effort: Effort) -> int:
         """Return the number of emails that are compared in order."""
-        return effort.walked_for_events if self.has_events else effort.walked
+        return effort.walked_for_events if self.has_event_filter else effort.walked
 
 
 @dataclass(frozen=True)
 class Hits:
     """The ids of a page, or the query of them, and the number of matches that were found.
 
-    is_exact: there are no others. searched_from: the time of the oldest email that was compared, if there may be older
-    matches.
+    is_exact: there are no others.
+    searched_from: the time of the oldest email that was compared, if there may be older matches.
     """
 
     ids: list[UUID] | QuerySet[Any]
@@ -122,9 +125,9 @@ class Hits:
 class EmailPage:
     """A page of a list.
 
-    total: of all pages. Unless is_exact, a lower bound, which is above the number of emails up to this page if there
-    is a next page. continue_to: on the last page that can be read, the time at which the list of older emails ends,
-    if they may match.
+    total: the number of emails of all pages, or a lower bound unless is_exact. It is above the number of emails up to
+    this page if there is a next page.
+    continue_to: on the last page that can be read, the time at which the list of older emails ends, if they may match.
     """
 
     emails: list[Email]
@@ -143,31 +146,33 @@ def email_query(
 ) -> EmailQuery:
     """Return the query of emails of a workspace.
 
-    emails: those within the limits of the key that reads them. filters: the values of the filterset by name, without
-    empty ones.
+    emails: those within the limits of the key that reads them.
+    filters: the values of the filterset by name, without empty ones.
     """
-    matching = emails
+    matches = emails
     for name in filters.keys() - {"event"}:
-        matching = filterset.base_filters[name].filter(matching, filters[name])
+        matches = filterset.base_filters[name].filter(matches, filters[name])
     events = filters.get("event")
     ordered, others = _split(filters, limits)
     tag, has_index = others.get("tag"), _has_index(others, limits)
-    newest = Email.objects.filter(workspace=workspace_id, **ordered)
     return EmailQuery(
-        matching=filter_by_event(matching, events) if events else matching,
-        compared=probe_events(matching, events) if events else matching,
-        newest=newest,
-        is_ordered=not others and not limits.restricts_emails,
-        has_index=has_index or tag is not None,
-        tag=None if has_index else tag,
-        has_events=bool(events),
+        matches=filter_by_event(matches, events) if events else matches,
+        matches_row_by_row=probe_events(matches, events) if events else matches,
+        candidates=Email.objects.filter(workspace=workspace_id, **ordered),
+        has_only_ordered_filters=not others and not limits.restricts_emails,
+        has_unordered_index=has_index or tag is not None,
+        tag_to_read=None if has_index else tag,
+        has_event_filter=bool(events),
     )
 
 
 def read_page(query: EmailQuery, *, start: int, limit: int, total: int | None = None) -> EmailPage:
-    """Return a page of the matches, newest first, from the position `start`. total: of counters, if they have it."""
+    """Return a page of the matches, newest first, from the position `start`.
+
+    total: the number of matches according to the counters, if they have it.
+    """
     hits = find_matches(query, start=start, limit=limit, is_counted=total is not None)
-    emails = list(query.matching.filter(id__in=hits.ids))
+    emails = list(query.matches.filter(id__in=hits.ids))
     count = hits.count if total is None else total
     end = start + limit
     continue_to = hits.searched_from if hits.count <= end else None
@@ -181,58 +186,62 @@ def find_matches(
 ) -> Hits:
     """Return a page of the ids of matches, newest first.
 
-    effort: PAGE_EFFORT by default. is_counted: the total is known, and any count will do.
+    effort: PAGE_EFFORT by default.
+    is_counted: the total is known, and any count will do.
     """
     page, effort = (start, limit), effort or PAGE_EFFORT
     # The number of matches that shows whether there is a next page, and a total above MAX_COUNTED.
     needed = max(0 if is_counted else MAX_COUNTED, start + limit) + 1
-    if query.is_ordered:
+    if query.has_only_ordered_filters:
         return _read_ordered(query, page, needed=0 if is_counted else needed)
     sample, is_whole = _sample(query, page)
     if is_whole:
         return sample
     is_rare = sample.count < FREQUENT
-    from_indexes = _read_indexes(query, page, effort) if is_rare and query.has_index else None
+    from_indexes = _read_indexes(query, page, effort) if is_rare and query.has_unordered_index else None
     if from_indexes:
         return from_indexes
     hits = _walk(query, page, effort, needed=needed)
-    if is_rare or not query.has_index or not hits.searched_from or len(hits.ids) == limit:
+    if is_rare or not query.has_unordered_index or not hits.searched_from or len(hits.ids) == limit:
         return hits
     return _read_indexes(query, page, effort) or hits
 
 
 def _read_ordered(query: EmailQuery, page: tuple[int, int], *, needed: int) -> Hits:
     start, limit = page
-    ids = _newest_first(query.newest).values_list("id", flat=True)[start : start + limit]
-    count = query.newest.order_by()[:needed].count() if needed else 0
+    ids = _newest_first(query.candidates).values_list("id", flat=True)[start : start + limit]
+    count = query.candidates.order_by()[:needed].count() if needed else 0
     return Hits(ids, count, is_exact=count < needed)
 
 
 def _sample(query: EmailQuery, page: tuple[int, int]) -> tuple[Hits, bool]:
     """Compare the newest emails only; return whether those are all."""
-    newest, matching = _compared(query, SAMPLED), _found(query.compared)
+    newest, matching = _compared(query, SAMPLED), _found(query.matches_row_by_row)
     count, ids, sampled = _run(SAMPLE, page, newest=newest, matching=matching)
     return Hits(ids, count), sampled < SAMPLED
 
 
 def _walk(query: EmailQuery, page: tuple[int, int], effort: Effort, *, needed: int) -> Hits:
     walked = query.walked(effort)
-    matching = _found(_newest_first(query.compared))[:needed]
+    matching = _found(_newest_first(query.matches_row_by_row))[:needed]
     with local_settings(IN_ORDER):
         count, ids = _run(WALK, page, newest=_compared(query, walked), matching=matching)
     if count >= needed:
         return Hits(ids, count, is_exact=False)
-    oldest = _newest_first(query.newest).values_list("created_at", flat=True)[walked - 1 : walked].first()
+    oldest = _newest_first(query.candidates).values_list("created_at", flat=True)[walked - 1 : walked].first()
     return Hits(ids, count, is_exact=oldest is None, searched_from=oldest)
 
 
 def _read_indexes(query: EmailQuery, page: tuple[int, int], effort: Effort) -> Hits | None:
     """Read all matches from the indexes; None if that takes too long."""
-    if query.tag and common_tags().get(query.tag, 0) > effort.index_milliseconds * TAG_ENTRIES_PER_MILLISECOND:
+    if (
+        query.tag_to_read
+        and common_tags().get(query.tag_to_read, 0) > effort.index_milliseconds * TAG_ENTRIES_PER_MILLISECOND
+    ):
         return None
     try:
         with local_settings({**INDEXES_ONLY, "statement_timeout": str(effort.index_milliseconds)}):
-            count, ids = _run(READ_INDEXES, page, matching=_found(query.matching.order_by()))
+            count, ids = _run(READ_INDEXES, page, matching=_found(query.matches.order_by()))
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
             return None
@@ -245,7 +254,7 @@ def _newest_first(emails: QuerySet[Email]) -> QuerySet[Email]:
 
 
 def _compared(query: EmailQuery, count: int) -> QuerySet[Any]:
-    rows: QuerySet[Any] = _newest_first(query.newest).values(*COMPARED)[:count]
+    rows: QuerySet[Any] = _newest_first(query.candidates).values(*COMPARED)[:count]
     return rows
 
 

@@ -55,8 +55,8 @@ def find_emails(
     if named := list(filter_by_id(emails, filters.get("search", ""))):
         return ListPage(named, 1, has_next=False, query=query_without_page(request), total=len(named))
     per_page = rows_per_page(request)
-    if query.is_ordered:
-        return list_page(request, query.matching, per_page=per_page)
+    if query.has_only_ordered_filters:
+        return list_page(request, query.matches, per_page=per_page)
     number, text = page_number(request, per_page=per_page), query_without_page(request)
     page = read_page(query, start=(number - 1) * per_page, limit=per_page + 2)
     shown, has_next = split_page(page.emails, per_page=per_page)
@@ -83,7 +83,7 @@ def count_label(listing: ListPage, query: EmailQuery, *, statuses: dict[str, int
         return _count_text(listing.total, is_exact=listing.is_exact)
     if statuses:
         return _count_text(sum(statuses[status] for status in filters.get("status") or [""]))
-    counted = query.matching.order_by()[: MAX_COUNTED + 1].count()
+    counted = query.matches.order_by()[: MAX_COUNTED + 1].count()
     return _count_text(counted, is_exact=counted <= MAX_COUNTED)
 
 
