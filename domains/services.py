@@ -19,6 +19,8 @@ from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.lib.ttl_cache import TTLCache
 from core.workspaces.audit import AuditAction, record_action
+from core.workspaces.errors import DomainNotAllowed
+from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from domains.errors import DomainAlreadyExists, DomainNotRegistered, DomainNotVerified
 from domains.models import SENDING_STATUSES, DkimKey, Domain
@@ -157,29 +159,26 @@ def sealed_dkim_key(domain: Domain, *, selector: str, private: rsa.RSAPrivateKey
     return key.with_private_key(pem)
 
 
-def check_sending_domain(workspace: Workspace, *, name: str) -> SendingDomain:
-    """Return exactly this domain of the workspace, if it can send.
-
-    Raises DomainNotRegistered, and DomainNotVerified if SENDING_DOMAIN_POLICY requires it.
-    """
-    found = find_sending_domains(workspace, [name])[name]
-    if isinstance(found, Problem):
-        raise found
-    return found
-
-
 def is_dns_optional() -> bool:
     """Return whether a domain without DNS records can send: all emails stay in the built-in inbox."""
     return settings.DELIVERY_TRANSPORT == "inbox" and settings.SENDING_DOMAIN_POLICY == "registered"
 
 
-def find_sending_domains(workspace: Workspace, names: Collection[str]) -> dict[str, SendingDomain | Problem]:
-    """Return the domains by name, or the reasons why the workspace cannot send from them, in one query."""
+def find_sending_domains(
+    workspace: Workspace, names: Collection[str], limits: KeyLimits
+) -> dict[str, SendingDomain | Problem]:
+    """Return the domains by name, or the problems of sending from them, in one query.
+
+    Problems are DomainNotAllowed, DomainNotRegistered, and DomainNotVerified if SENDING_DOMAIN_POLICY requires it.
+    """
     found: dict[str, SendingDomain | Problem] = {
         name: domain for name in names if (domain := sending_domain_cache.get((workspace.id, name)))
     }
+    found |= {name: _not_allowed(limits, name) for name in names if limits.domains and name not in limits.domains}
     unknown = [name for name in names if name not in found]
-    rows = run(STATUSES, [to_uuid(workspace.id, prefix="ws_"), unknown]) if unknown else []
+    if not unknown:
+        return found
+    rows = run(STATUSES, [to_uuid(workspace.id, prefix="ws_"), unknown])
     statuses = {name: status for name, status, *_ in rows}
     registered = {name: SendingDomain(*tracking) for name, _, *tracking in rows}
     for name in unknown:
@@ -187,6 +186,11 @@ def find_sending_domains(workspace: Workspace, names: Collection[str]) -> dict[s
         if found[name] is registered.get(name):
             sending_domain_cache.set((workspace.id, name), registered[name])
     return found
+
+
+def _not_allowed(limits: KeyLimits, name: str) -> DomainNotAllowed:
+    detail = f"This API key can send from {', '.join(limits.domains)} only, not from {name}. Use another key."
+    return DomainNotAllowed(detail, field="from", domain=name, allowedDomains=list(limits.domains))
 
 
 def _domain_problem(workspace: Workspace, name: str, status: str | None) -> Problem | None:

@@ -56,16 +56,3 @@ def render_stored(
     compiled = compile_content(version_content(version))
     rendered = render_content(compiled, json.loads(template_data or "{}"))
     return RenderedContent(subject, rendered.html, rendered.text)
-
-
-def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return warnings about variables without a value; in a batch, one per variable with recipient indexes."""
-    message = "The data has no value for this template variable; it was rendered as an empty string."
-    if isinstance(missing, tuple):
-        return (
-            [{"code": "missing_template_variables", "message": message, "variables": list(missing)}] if missing else []
-        )
-    return [
-        {"code": "missing_template_variables", "message": message, "variable": name, "indexes": indexes}
-        for name, indexes in missing.items()
-    ]

@@ -1,5 +1,9 @@
 """The received email that a new email answers: `inReplyToId` of a send request."""
 
+from collections.abc import Collection
+from contextlib import suppress
+
+from core.lib.email_addresses import Address, InvalidAddress, parse_recipient
 from core.lib.ids import is_id
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
@@ -7,21 +11,27 @@ from emails.accept.answers import AnsweredEmail
 from receiving.models import ReceivedEmail
 
 
-def find_answered(workspace: Workspace, received_id: str, limits: KeyLimits) -> AnsweredEmail | None:
-    """Return the fields of a received email that its answer needs; None if the workspace has none with this id."""
-    if not is_id(received_id, prefix="inb_"):
-        return None
-    # Only the message of this id: a key that may not read received emails learns nothing but its subject.
+def find_answered(workspace: Workspace, ids: Collection[str], limits: KeyLimits) -> dict[str, AnsweredEmail]:
+    """Return the fields of received emails that their answers need, by id; without those that do not exist."""
+    # Only the messages of these ids: a key that may not read received emails learns nothing but their subjects.
     emails = ReceivedEmail.objects.filter(workspace=workspace, is_test=limits.is_test)
-    email = emails.without_content().filter(id=received_id).first()
-    if email is None:
-        return None
+    named = emails.without_content().filter(id__in=[text for text in ids if is_id(text, prefix="inb_")])
+    return {email.id: _fields(email) for email in named}
+
+
+def _fields(email: ReceivedEmail) -> AnsweredEmail:
     message = email.message
     addressees = message.addresses.get("replyTo") or message.addresses.get("from") or []
     return AnsweredEmail(
-        to=tuple(entry["email"] for entry in addressees[:1]),
+        to=_address(addressees[0]["email"]) if addressees else None,
         subject=email.subject,
         message_id=message.message_id,
         references=tuple(message.references),
         in_reply_to=message.in_reply_to,
     )
+
+
+def _address(text: str) -> Address | None:
+    with suppress(InvalidAddress):
+        return parse_recipient(text)
+    return None

@@ -63,37 +63,30 @@ def get_stream(workspace: Workspace, slug: str) -> Stream:
     return stream
 
 
-def stream_for_sending(workspace: Workspace, slug: str | None, limits: KeyLimits) -> Stream:
-    """Return the stream of an email to accept; without a slug, the only stream of the key, else `main`.
-
-    Raises StreamNotAllowed, StreamNotFound, StreamArchived, StreamPaused.
-    """
-    if not slug:
-        slug = limits.streams[0] if len(limits.streams) == 1 else MAIN
-    if limits.streams and slug not in limits.streams:
-        detail = f"This API key can send in these streams only: {', '.join(limits.streams)}. Use another key."
-        raise StreamNotAllowed(detail, field="stream", stream=slug, allowedStreams=list(limits.streams))
-    stream = _known_stream(workspace, slug)
-    if stream is None:
-        raise _not_found(slug)
-    if stream.archived_at:
-        raise StreamArchived(CodedText("streams.archived", name=repr(slug)), field="stream", stream=slug)
-    if stream.paused_at:
-        raise StreamPaused(CodedText("streams.paused", name=repr(slug), reason=stream.pause_reason), stream=slug)
-    return stream
-
-
 def find_sending_streams(
     workspace: Workspace, slugs: Collection[str | None], limits: KeyLimits
 ) -> dict[str | None, Stream | Problem]:
-    """Return the result of stream_for_sending for each of some slugs, or its problem."""
-    found: dict[str | None, Stream | Problem] = {}
-    for slug in slugs:
-        try:
-            found[slug] = stream_for_sending(workspace, slug, limits)
-        except Problem as problem:
-            found[slug] = problem
-    return found
+    """Return the streams of emails to accept by slug, or the problems of sending in them.
+
+    Without a slug, that of an email is the only stream of the key, else `main`.
+    Problems are StreamNotAllowed, StreamNotFound, StreamArchived, StreamPaused.
+    """
+    default = limits.streams[0] if len(limits.streams) == 1 else MAIN
+    return {slug: _find_sending_stream(workspace, slug or default, limits) for slug in slugs}
+
+
+def _find_sending_stream(workspace: Workspace, slug: str, limits: KeyLimits) -> Stream | Problem:
+    if limits.streams and slug not in limits.streams:
+        detail = f"This API key can send in these streams only: {', '.join(limits.streams)}. Use another key."
+        return StreamNotAllowed(detail, field="stream", stream=slug, allowedStreams=list(limits.streams))
+    stream = _known_stream(workspace, slug)
+    if stream is None:
+        return _not_found(slug)
+    if stream.archived_at:
+        return StreamArchived(CodedText("streams.archived", name=repr(slug)), field="stream", stream=slug)
+    if stream.paused_at:
+        return StreamPaused(CodedText("streams.paused", name=repr(slug), reason=stream.pause_reason), stream=slug)
+    return stream
 
 
 def existing_stream(workspace: Workspace, slug: str) -> Stream:

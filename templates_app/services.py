@@ -9,11 +9,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from core.api.errors import NotFound
+from core.api.errors import NotFound, Problem
 from core.lib.coded_texts import CodedText
 from core.lib.ids import from_any_spelling, is_id
 from core.workspaces.audit import AuditAction, record_action
-from core.workspaces.errors import PlanLimitReached
+from core.workspaces.errors import PlanLimitReached, TemplateNotAllowed
+from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
@@ -107,13 +108,31 @@ def find_template(workspace: Workspace, reference: str) -> Template:
     return template
 
 
-def find_templates(workspace: Workspace, references: Collection[str]) -> dict[str, Template]:
-    """Return the templates with the given ids or aliases, by both, in one query."""
-    if not references:
-        return {}
-    ids = [reference for reference in references if is_id(reference, prefix="tpl_")]
-    rows = list(workspace.templates.select_related("version").filter(Q(id__in=ids) | Q(alias__in=references)))
-    return {row.alias: row for row in rows if row.alias} | {row.id: row for row in rows}
+def find_templates(
+    workspace: Workspace, references: Collection[str | None], limits: KeyLimits
+) -> dict[str | None, Template | Problem | None]:
+    """Return the templates of emails as find_template does, or the problems of sending with them, in one query.
+
+    The reference of an email without a template is None, and so is its template.
+    Problems are TemplateNotFound and TemplateNotAllowed.
+    """
+    ids = {name: from_any_spelling(name, prefix="tpl_") for name in references if name}
+    named: dict[str | None, Template | None] = {}
+    if ids:
+        by_id = Q(id__in=[template_id for template_id in ids.values() if is_id(template_id, prefix="tpl_")])
+        rows = workspace.templates.select_related("version").filter(by_id | Q(alias__in=ids))
+        found = {name: row for row in rows for name in (row.id, row.alias)}
+        named |= {name: found.get(template_id) or found.get(name) for name, template_id in ids.items()}
+    return {name: _permitted(limits, name, named.get(name)) for name in references}
+
+
+def _permitted(limits: KeyLimits, reference: str | None, template: Template | None) -> Template | Problem | None:
+    if reference and template is None:
+        return template_not_found(reference)
+    if limits.templates and not (template and {template.id, template.alias} & {*limits.templates}):
+        detail = f"This API key can send with these templates only: {', '.join(limits.templates)}. Use another key."
+        return TemplateNotAllowed(detail, field="templateId", allowedTemplates=list(limits.templates))
+    return template
 
 
 def template_lookup(reference: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Limits of API keys: the domains, templates, streams and networks of a key, and its requests per second.
 
 Networks and requests are checked with the key (core.workspaces.api), domains, templates and streams where emails are
-accepted and changed (emails.key_limits). See docs/decisions/0104.
+accepted (emails.accept.checks) and changed (emails.key_limits). See docs/decisions/0104.
 """
 
 import functools

@@ -3,13 +3,12 @@
 Received emails are the rows of an app above this one, which registers its lookup when it starts.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.api.errors import InvalidFields
+from core.api.errors import InvalidFields, Problem
 from core.lib.coded_texts import CodedText
-from core.lib.email_addresses import Address, InvalidAddress, parse_recipient
+from core.lib.email_addresses import Address
 from core.lib.registry import Registry
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
@@ -24,29 +23,44 @@ MAX_SUBJECT_LENGTH = 990
 
 @dataclass(frozen=True)
 class AnsweredEmail:
-    """A received email. to: the addresses to which an answer goes."""
+    """A received email.
 
-    to: tuple[str, ...]
+    to: the address to which an answer goes; None if the email has no valid one.
+    """
+
+    to: Address | None
     subject: str
     message_id: str
     references: tuple[str, ...]
     in_reply_to: str
 
 
-FindAnswered = Callable[[Workspace, str, KeyLimits], AnsweredEmail | None]
+FindAnswered = Callable[[Workspace, Collection[str], KeyLimits], Mapping[str, AnsweredEmail]]
 FINDERS = Registry[FindAnswered]()
 
 
-def complete_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> Draft:
-    """Return a draft with what it takes from the email that it answers, and with the domain of its reply address.
+def complete_drafts(
+    workspace: Workspace, drafts: Sequence[Draft | Problem], limits: KeyLimits
+) -> list[Draft | Problem]:
+    """Return drafts with the fields of the emails that they answer, and with the domains of their reply addresses.
 
-    Raises ReceivedEmailNotFound, ReplyTrackingConflict, ReceivingNotActive, and InvalidFields if nobody is addressed.
+    The problem of a draft is ReceivedEmailNotFound, ReplyTrackingConflict, ReceivingNotActive, or InvalidFields if it
+    has no recipient.
     """
-    if draft.answers:
-        draft = _with_answered(draft, _find_answered(workspace, draft.answers, limits))
-    if draft.reply_tracking:
-        draft = replace(draft, reply_domain=_reply_domain(workspace, draft))
-    return draft
+    ids = {draft.answers for draft in drafts if isinstance(draft, Draft) and draft.answers}
+    answered: dict[str, AnsweredEmail] = {}
+    for find in FINDERS.values() if ids else ():
+        answered.update(find(workspace, ids, limits))
+    return [draft if isinstance(draft, Problem) else _completed(workspace, draft, answered) for draft in drafts]
+
+
+def _completed(workspace: Workspace, draft: Draft, answered: Mapping[str, AnsweredEmail]) -> Draft | Problem:
+    try:
+        if draft.answers:
+            draft = _with_answered(draft, answered.get(draft.answers))
+        return replace(draft, reply_domain=_reply_domain(workspace, draft)) if draft.reply_tracking else draft
+    except Problem as problem:
+        return problem
 
 
 def _reply_domain(workspace: Workspace, draft: Draft) -> str:
@@ -59,30 +73,20 @@ def _reply_domain(workspace: Workspace, draft: Draft) -> str:
     return domain
 
 
-def _find_answered(workspace: Workspace, received_id: str, limits: KeyLimits) -> AnsweredEmail:
-    for find in FINDERS.values():
-        if answered := find(workspace, received_id, limits):
-            return answered
-    detail = CodedText("emails.received_not_found", name=repr(received_id[:80]))
-    raise ReceivedEmailNotFound(detail, field="inReplyToId")
-
-
-def _with_answered(draft: Draft, answered: AnsweredEmail) -> Draft:
+def _with_answered(draft: Draft, answered: AnsweredEmail | None) -> Draft:
     """Return a draft with recipient, subject and thread fields (RFC 5322, section 3.6.4) where it has none."""
+    if answered is None:
+        detail = CodedText("emails.received_not_found", name=repr(str(draft.answers)[:80]))
+        raise ReceivedEmailNotFound(detail, field="inReplyToId")
     given = {name.lower() for name in draft.headers}
     thread = {name: value for name, value in _thread(answered).items() if name.lower() not in given and value}
     subject = draft.subject
     if subject is None and not draft.template:
         subject = _answer_subject(answered.subject)
-    return replace(draft, to=draft.to or _addressees(answered), subject=subject, headers={**draft.headers, **thread})
-
-
-def _addressees(answered: AnsweredEmail) -> tuple[Address, ...]:
-    for text in answered.to:
-        with suppress(InvalidAddress):
-            return (parse_recipient(text),)
-    detail = CodedText("emails.no_addressee")
-    raise InvalidFields([{"field": "to", "code": "required", "detail": detail}])
+    to = draft.to or (answered.to and (answered.to,))
+    if not to:
+        raise InvalidFields([{"field": "to", "code": "required", "detail": CodedText("emails.no_addressee")}])
+    return replace(draft, to=to, subject=subject, headers={**draft.headers, **thread})
 
 
 def _answer_subject(subject: str) -> str:
@@ -93,7 +97,7 @@ def _answer_subject(subject: str) -> str:
 def _thread(answered: AnsweredEmail) -> dict[str, str]:
     references = answered.references or ((answered.in_reply_to,) if answered.in_reply_to else ())
     ids = [text for text in (*references, answered.message_id) if text.isascii() and text.isprintable()]
-    # Of a long thread, the first message and the last ones.
+    # The first message of a long thread and its last ones.
     while len(ids) > 2 and len(" ".join(ids)) > MAX_REFERENCES_LENGTH:
         del ids[1]
     line = " ".join(ids)

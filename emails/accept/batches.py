@@ -59,7 +59,8 @@ def join_batches(workspace: Workspace, emails: Iterable[NewEmail]) -> None:
 def pause_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
     """Pause the scheduled emails of an open batch; none is sent until it is resumed.
 
-    limits: of the API key. Raises NotFound for a batch outside of them, and InvalidFields.
+    limits: those of the API key.
+    Raises NotFound for a batch outside of them, and InvalidFields.
     """
     _set_state(batch, State.PAUSED, sources=[State.OPEN], limits=limits)
     run(PAUSE, [to_uuid(batch.id, prefix="bat_")])

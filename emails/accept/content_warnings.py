@@ -1,41 +1,64 @@
 """Warnings about the content of accepted emails: valid requests that are probably mistakes."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
 
 from core.delivery.message.html import MAX_TRACKED_LINKS, has_untracked_links
 from core.delivery.message.text import visible_length
 
-Warnings = list[dict[str, Any]]
+
+class ContentWarning(TypedDict):
+    """A warning in a response.
+
+    variables: the template variables without a value.
+    variable: in a batch, one of them, with the indexes of the recipients.
+    """
+
+    code: str
+    message: str
+    variables: NotRequired[list[str]]
+    variable: NotRequired[str]
+    indexes: NotRequired[list[int]]
+
+
+Warnings = list[ContentWarning]
 
 # Below this, spam filters suspect that an image replaces the text (SpamAssassin: HTML_IMAGE_ONLY_12).
 LITTLE_TEXT = 1200
 # Reading so much HTML without finding text takes up to 25 ms.
 READ_FOR_TEXT = 64 * 1024
 
-CONTENT_IGNORED = {
-    "code": "content_ignored",
-    "message": "html and text come from the template. Those of the request were ignored.",
-}
-DATA_UNUSED = {
-    "code": "template_data_unused",
-    "message": "templateData has no effect without templateId.",
-}
-LOW_TEXT_RATIO = {
-    "code": "low_text_ratio",
-    "message": f"The HTML has images and fewer than {LITTLE_TEXT:,} characters of text, which spam filters mistrust. "
+MISSING = ContentWarning(
+    code="missing_template_variables",
+    message="The data has no value for this template variable; it was rendered as an empty string.",
+)
+CONTENT_IGNORED = ContentWarning(
+    code="content_ignored", message="html and text come from the template. Those of the request were ignored."
+)
+DATA_UNUSED = ContentWarning(code="template_data_unused", message="templateData has no effect without templateId.")
+LOW_TEXT_RATIO = ContentWarning(
+    code="low_text_ratio",
+    message=f"The HTML has images and fewer than {LITTLE_TEXT:,} characters of text, which spam filters mistrust. "
     "Write more text, link words rather than images, and set trackOpens to false, since its pixel is an image, too.",
-}
-LINKS_UNTRACKED = {
-    "code": "links_untracked",
-    "message": f"The HTML has more than {MAX_TRACKED_LINKS} links. The first {MAX_TRACKED_LINKS} are tracked, the "
+)
+LINKS_UNTRACKED = ContentWarning(
+    code="links_untracked",
+    message=f"The HTML has more than {MAX_TRACKED_LINKS} links. The first {MAX_TRACKED_LINKS} are tracked, the "
     "others stay unchanged.",
-}
+)
 
 
 def html_warnings(html: str, *, has_tracked_links: bool) -> Warnings:
     """Return the warnings about rendered HTML."""
     warnings = [LOW_TEXT_RATIO] if _has_little_text(html) else []
     return [*warnings, LINKS_UNTRACKED] if has_tracked_links and has_untracked_links(html) else warnings
+
+
+def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:
+    """Return warnings about variables without a value; in a batch, one per variable with recipient indexes."""
+    if isinstance(missing, tuple):
+        return [MISSING | {"variables": list(missing)}] if missing else []
+    return [MISSING | {"variable": name, "indexes": indexes} for name, indexes in missing.items()]
 
 
 def _has_little_text(html: str) -> bool:

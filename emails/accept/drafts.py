@@ -8,23 +8,27 @@ from typing import Any
 
 from core.delivery.message.compose import File
 from core.lib.email_addresses import Address, normalize_address
+from domains.services import SendingDomain
 from emails.accept.content_warnings import Warnings
-from emails.accept.insertion import SHARED_COLUMNS, NewEmail, NewRecipient, SharedFields
+from emails.accept.insertion import SHARED_COLUMNS, FieldAddress, NewEmail, NewRecipient, SharedFields
 from emails.models import Entrance, Recipient
-from emails.send_options import SendOptions
+from emails.send_options import DOMAIN_SETTINGS, SendOptions
 from streams.models import Stream
+from templates_app.models import Template
 from templates_app.services import RenderedContent
-
-# A request field and its addr-spec.
-FieldAddress = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Draft(SendOptions):
     """One email as requested.
 
-    template: an id or an alias; with a template, subject may be None. envelope: the lower-case addr-specs that receive
-    the message, where To and Cc name others too; None means all addresses. stream: None for that of the key.
+    template: an id or an alias; with a template, subject may be None.
+    envelope: the lower-case addr-specs that receive the message, where To and Cc name others too; None means all.
+    reply_tracking: whether answers are matched.
+    answers: the received email to answer.
+    reply_domain: the domain of the addresses in Reply-To, one for each recipient (emails.sending.reply_address); None
+    without reply_tracking, and until complete_drafts (emails.accept.answers).
+    stream: None for that of the key.
     """
 
     sender: Address
@@ -43,10 +47,8 @@ class Draft(SendOptions):
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
     envelope: frozenset[str] | None = None
-    # Until complete_draft (emails.accept.answers): whether answers are matched, and the received email to answer.
     reply_tracking: bool = field(default=False, kw_only=True)
     answers: str | None = field(default=None, kw_only=True)
-    # The domain of the addresses in Reply-To, one for each recipient (emails.sending.reply_address); None without them.
     reply_domain: str | None = field(default=None, kw_only=True)
     # A request need not name it.
     stream: str | None = field(default=None, kw_only=True)  # type: ignore[assignment]
@@ -84,11 +86,6 @@ class BulkDraft:
     scheduled_for: datetime | None = None
     stream: str | None = None
 
-    def field_addresses(self) -> Iterator[FieldAddress]:
-        """Yield every addr-spec with its field, such as `recipients[0].to`."""
-        for index, recipient in enumerate(self.recipients):
-            yield f"recipients[{index}].to", recipient.to.spec
-
     def metadata_for(self, recipient: BulkRecipientDraft) -> dict[str, Any] | None:
         """Return the shared metadata merged with that of one recipient."""
         return {**(self.metadata or {}), **(recipient.metadata or {})} or None
@@ -98,20 +95,33 @@ class BulkDraft:
 SHARED_NAMES = SHARED_COLUMNS.keys() & {column.name for column in fields(Draft)} - {"sender", "reply_to", "stream"}
 
 
-def shared_fields(draft: Draft | BulkDraft, stream: Stream, **references: Any) -> SharedFields:
+def shared_fields(
+    draft: Draft | BulkDraft,
+    *,
+    domain: SendingDomain,
+    stream: Stream,
+    template: Template | None,
+    is_test: bool,
+    content_id: str | None = None,
+) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
-    stream: that of the draft. references: content_id, template_version_id and template_id, if any, is_test, and
-    options that take precedence over those of the stream.
+    An option that the draft leaves out is off if the domain has switched it off, else as the stream has it.
     """
-    values = {name: vars(draft)[name] for name in SHARED_NAMES if vars(draft).get(name) is not None}
+    values = vars(draft)
+    given = {name: value for name in SHARED_NAMES if (value := values.get(name)) is not None}
+    switched_off = {option: False for option, setting in DOMAIN_SETTINGS.items() if not getattr(domain, setting)}
     return SharedFields(
-        **{**stream.email_defaults, **values, **references},
+        **{**stream.email_defaults, **switched_off, **given},
         stream=stream.slug,
         rank=stream.rank,
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
         reply_to=", ".join(map(str, draft.reply_to)) or None,
+        content_id=content_id,
+        template_version_id=template.version_id if template else None,
+        template_id=template.id if template else None,
+        is_test=is_test,
     )
 
 
@@ -131,13 +141,16 @@ def new_email(draft: Draft, *, rendered: RenderedContent, shared: SharedFields, 
         recipients=[
             NewRecipient(kind, address.spec) for kind, group in kinds for address in filter(draft.is_recipient, group)
         ],
+        addressed=[] if shared.is_test else list(draft.field_addresses()),
         rendered=rendered,
         files=draft.files,
         warnings=warnings,
     )
 
 
-def bulk_email(draft: BulkDraft, recipient: BulkRecipientDraft, *, subject: str, shared: SharedFields) -> NewEmail:
+def bulk_email(draft: BulkDraft, index: int, *, subject: str, shared: SharedFields) -> NewEmail:
+    """Return the rows of the email to one recipient of a draft."""
+    recipient = draft.recipients[index]
     return NewEmail(
         shared=shared,
         to=[str(recipient.to)],
@@ -147,6 +160,7 @@ def bulk_email(draft: BulkDraft, recipient: BulkRecipientDraft, *, subject: str,
         metadata=draft.metadata_for(recipient),
         template_data=json.dumps(recipient.template_data, ensure_ascii=False),
         recipients=[NewRecipient(Recipient.RecipientType.TO, recipient.to.spec)],
+        addressed=[] if shared.is_test else [(f"recipients[{index}].to", recipient.to.spec)],
     )
 
 

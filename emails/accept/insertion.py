@@ -33,6 +33,9 @@ from streams.models import NORMAL_RANK
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
 from templates_app.services import RenderedContent
 
+# A field of a request, such as `cc[0]`, and its addr-spec.
+FieldAddress = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class NewRecipient:
@@ -44,8 +47,9 @@ class NewRecipient:
 class SharedFields(SendOptions):
     """The columns whose values several emails can share. Without scheduled_for they are sent immediately.
 
-    reply_to: addresses separated by commas. reply_domain: of reply addresses in their place. content_id: of a stored
-    content, or of the one that the email brings.
+    reply_to: addresses separated by commas.
+    reply_domain: the domain of generated reply addresses, which replace reply_to.
+    content_id: the id of content, stored already or to store with the email; None with a template and no files.
     rank: the priority of the stream, for the queue.
     """
 
@@ -71,7 +75,10 @@ class SharedFields(SendOptions):
 class NewEmail:
     """An email that passed all checks except suppressions and quota.
 
-    rendered: None if the content is stored already. files: of its content; emails that share one have the same files.
+    addressed: the recipients that must not be suppressed, with the fields that name them, also those of a repeated one;
+    none in a test email.
+    rendered: None if the content is stored already.
+    files: the files of the content; emails that share one have the same.
     """
 
     shared: SharedFields
@@ -84,6 +91,7 @@ class NewEmail:
     template_data: str | None = None
     rendered: RenderedContent | None = None
     files: tuple[File, ...] = ()
+    addressed: list[FieldAddress] = field(default_factory=list)
     warnings: Warnings = field(default_factory=list)
     id: str = field(default_factory=new_id)
 
@@ -115,12 +123,14 @@ def _typed(columns: Mapping[str, str]) -> str:
 
 
 SHARED_COLUMNS = _column_types(SharedFields, without=("rank",))
-OWN_COLUMNS = _column_types(NewEmail, without=("shared", "recipients", "rendered", "files", "warnings", "id"))
+OWN_COLUMNS = _column_types(
+    NewEmail, without=("shared", "recipients", "addressed", "rendered", "files", "warnings", "id")
+)
 COLUMNS = ", ".join(f'"{name}"' for name in (*SHARED_COLUMNS, *OWN_COLUMNS))
 
 # Values that emails share are passed once, apart from the rows of each email, which refer to them by number.
-# Of a scheduled email only the first recipient's queue entry becomes due, and it promotes the others, so that an email
-# is rescheduled or cancelled as a whole (emails.sending.scheduling).
+# If an email is scheduled, only the first recipient's queue entry becomes due, and it promotes the others, so that the
+# email is rescheduled or cancelled as a whole (emails.sending.scheduling).
 ACCEPT = f"""
 WITH blocked AS (
     {{blocked}}
@@ -172,7 +182,11 @@ FROM STDIN (FORMAT BINARY)
 
 @dataclass(frozen=True)
 class InsertResult:
-    """suppressed: matches by normalized address. Without is_granted, nothing was written."""
+    """The result of the statement.
+
+    suppressed: matches by normalized address.
+    is_granted: the quota covers the emails; otherwise nothing was written.
+    """
 
     created_at: datetime
     suppressed: dict[str, SuppressionMatch]
@@ -184,8 +198,8 @@ def insert_emails(
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    emails: with the same status, and all live or all test emails. addresses: recipients that must not be suppressed, of
-    emails of one stream.
+    emails: emails with the same status, and all live or all test emails.
+    addresses: recipients that must not be suppressed, of emails of one stream.
     """
     status = emails[0].shared.status
     recipients = sum(len(email.recipients) for email in emails)

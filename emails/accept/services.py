@@ -8,22 +8,21 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from core.api.errors import NotFound, Problem, problem_members
+from core.api.errors import Problem, problem_members
 from core.lib.datetimes import format_datetime
 from core.lib.worker import wakeup
 from core.lib.worker.failpoints import failpoint
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from core.workspaces.quota import raise_quota_exceeded, take_quota
-from domains.services import check_sending_domain
-from emails.accept.answers import complete_draft
 from emails.accept.batches import join_batches
-from emails.accept.checks import check_bulk, check_draft, check_drafts
+from emails.accept.checks import check_bulk, check_copy, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
-from emails.accept.drafts import BulkDraft, Draft, FieldAddress
+from emails.accept.drafts import BulkDraft, Draft
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key, store_response
 from emails.accept.insertion import (
     SHARED_COLUMNS,
+    FieldAddress,
     NewEmail,
     NewRecipient,
     SharedFields,
@@ -39,10 +38,8 @@ from emails.accept.suppressed import (
     suppressed_among,
     suppressed_problem,
 )
-from emails.key_limits import refuse_email
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
-from streams.services import stream_for_sending
 from suppressions.errors import RecipientSuppressed
 
 
@@ -56,14 +53,12 @@ def send_email(
 ) -> StoredResponse:
     """Accept one email and notify the workers.
 
-    limits: of the API key; NO_LIMITS for the dashboard.
-    Raises the errors of complete_draft and check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
+    limits: those of the API key; NO_LIMITS for the dashboard.
+    Raises the errors of check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
     IdempotencyKeyReuse.
     """
-    draft = complete_draft(workspace, draft, limits)
     email = check_draft(workspace, draft, limits)
-    is_checked = suppressed is not SuppressionPolicy.ACCEPT and not limits.is_test
-    addressed = list(draft.field_addresses()) if is_checked else []
+    addressed = [] if suppressed is SuppressionPolicy.ACCEPT else email.addressed
     if key is None and not draft.files:
         # The only statement that writes is atomic by itself.
         return StoredResponse(_accept(workspace, email, addressed))
@@ -78,11 +73,9 @@ def send_email(
 
 def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> NewEmail:
     """Run send_email and roll it back; return the email that would be sent. Raises the same errors."""
-    draft = complete_draft(workspace, draft, limits)
     email = check_draft(workspace, draft, limits)
-    addressed = [] if limits.is_test else list(draft.field_addresses())
     with transaction.atomic():
-        refuse_suppressed(find_suppressed_among(workspace, addressed, stream=email.shared.stream))
+        refuse_suppressed(find_suppressed_among(workspace, email.addressed, stream=email.shared.stream))
         take_quota(workspace, units=quota_units([email]))
         transaction.set_rollback(True)
     return email
@@ -104,8 +97,10 @@ def accept_emails(
 ) -> StoredResponse:
     """Accept complete emails in one transaction; the body has `results`, one for each draft, in order.
 
-    drafts: of an entrance; a Problem stands for an email that it could not translate. A result is the body of
-    send_email, or `{"problem": …}` as in an error response. all_or_nothing: raise the first problem instead.
+    A result is the body of send_email, or `{"problem": …}` as in an error response.
+
+    drafts: those of an entrance; a Problem stands for an email that it could not translate.
+    all_or_nothing: raise the first problem instead of returning it.
     Raises QuotaExceeded if the quota does not cover all accepted emails; InvalidFields for a batch that takes no more
     emails; IdempotencyInProgress, IdempotencyKeyReuse.
     """
@@ -140,13 +135,13 @@ def send_bulk(
         response = claim_key(workspace, key)
         if response:
             return response
-        addressed = [] if limits.is_test else list(draft.field_addresses())
+        addressed = [recipient for email in emails for recipient in email.addressed]
         rejected = find_suppressed_among(workspace, addressed, stream=emails[0].shared.stream)
-        accepted = {index: email for index, email in enumerate(emails) if index not in rejected}
-        if not accepted:
+        if len(rejected) == len(emails):
             raise suppressed_problem(list(rejected.values()))
-        _write(workspace, emails=list(accepted.values()), addressed=[])
-        body = _bulk_body(accepted, rejected, draft, warnings)
+        accepted = [email for index, email in enumerate(emails) if index not in rejected]
+        _write(workspace, emails=accepted, addressed=[])
+        body = _bulk_body(emails, rejected, warnings)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -167,12 +162,8 @@ def resend_email(
         response = claim_key(workspace, key)
         if response:
             return response
-        refuse_email(limits, email)
-        _lock_email(email)
-        check_sending_domain(workspace, name=email.from_domain)
-        copy = _copy(email, entrance, rank=stream_for_sending(workspace, email.stream, limits).rank)
-        addressed = [] if email.is_test else recipient_addresses(copy)
-        created_at = _write(workspace, emails=[copy], addressed=addressed)
+        copy = _copy(email, entrance, rank=check_copy(workspace, email, limits).rank)
+        created_at = _write(workspace, emails=[copy], addressed=copy.addressed)
         body = _email_body(copy, created_at)
         store_response(workspace, key, body)
     return StoredResponse(body)
@@ -246,31 +237,24 @@ def _email_body(email: NewEmail, created_at: datetime) -> dict[str, Any]:
     return {**body, "warnings": email.warnings} if email.warnings else body
 
 
-def _bulk_body(
-    accepted: dict[int, NewEmail], rejected: Collection[int], draft: BulkDraft, warnings: Warnings
-) -> dict[str, Any]:
+def _bulk_body(emails: Sequence[NewEmail], rejected: Collection[int], warnings: Warnings) -> dict[str, Any]:
+    accepted = [(index, email) for index, email in enumerate(emails) if index not in rejected]
     body = {
         "queued": len(accepted),
-        "ids": [email.id for email in accepted.values()],
-        "emails": [{"index": index, "to": email.to[0], "id": email.id} for index, email in accepted.items()],
+        "ids": [email.id for _, email in accepted],
+        "emails": [{"index": index, "to": email.to[0], "id": email.id} for index, email in accepted],
         "rejected": [
-            {"index": index, "to": str(draft.recipients[index].to), "code": RecipientSuppressed.code}
-            for index in rejected
+            {"index": index, "to": emails[index].to[0], "code": RecipientSuppressed.code} for index in rejected
         ],
     }
     return {**body, "warnings": warnings} if warnings else body
-
-
-def _lock_email(email: Email) -> None:
-    """Lock the email, so that retention cannot delete its content before the copy refers to it."""
-    if not Email.objects.select_for_update(no_key=True).filter(id=email.id).values_list("id"):
-        raise NotFound
 
 
 def _copy(email: Email, entrance: Entrance, *, rank: int) -> NewEmail:
     """Return a new email that shares the content and template version, which are immutable."""
     names = SHARED_COLUMNS.keys() - {"scheduled_for", "batch_id", "entrance"}
     shared = SharedFields(**{name: getattr(email, name) for name in names}, entrance=entrance, rank=rank)
+    recipients = [NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()]
     return NewEmail(
         shared=shared,
         to=email.to,
@@ -279,5 +263,6 @@ def _copy(email: Email, entrance: Entrance, *, rank: int) -> NewEmail:
         subject=email.subject,
         metadata=email.metadata,
         template_data=email.template_data,
-        recipients=[NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()],
+        recipients=recipients,
+        addressed=[] if email.is_test else recipient_addresses(recipients),
     )

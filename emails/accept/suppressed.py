@@ -1,24 +1,34 @@
 """Suppressed recipients of emails to accept: refused, reported or accepted, as the entrance expects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from core.api.errors import Problem
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import normalize_address
 from core.workspaces.models import Workspace
-from emails.accept.drafts import FieldAddress
-from emails.accept.insertion import NewEmail
+from emails.accept.insertion import FieldAddress, NewEmail, NewRecipient
 from suppressions.errors import RecipientSuppressed
-from suppressions.services import Sending, SuppressionMatch, find_suppressed, find_suppressed_sendings
+from suppressions.services import SuppressionMatch, find_suppressed, find_suppressed_sendings
+
+
+class SuppressedEntry(TypedDict):
+    """A suppressed recipient in an error; without a stream if the suppression is for the whole workspace."""
+
+    email: str
+    field: str
+    reason: str
+    suppressionId: str
+    stream: NotRequired[str]
 
 
 class SuppressionPolicy(Enum):
     """The handling of suppressed recipients by accept_emails. No policy sends to them.
 
-    REFUSE: an email with one is a problem. REPORT: only if all recipients are suppressed; else the result lists them
-    in `suppressed`. ACCEPT: they fail when a worker claims them, with an event.
+    REFUSE: an email with one is a problem.
+    REPORT: an email is a problem if all recipients are suppressed; otherwise the result lists them in `suppressed`.
+    ACCEPT: they fail when a worker claims them, with an event.
     """
 
     REFUSE = "refuse"
@@ -33,12 +43,20 @@ def judge_suppressed(
     if policy is SuppressionPolicy.ACCEPT:
         return list(checked), {}
     emails = [email for email in checked if isinstance(email, NewEmail)]
-    found = find_suppressed_sendings({sending for email in emails for sending in _sendings(workspace, email)})
+    named = {
+        (workspace.id, recipient.address, email.shared.stream) for email in emails for recipient in email.recipients
+    }
+    matches: dict[str, dict[str, SuppressionMatch]] = {stream: {} for _, _, stream in named}
+    for (_, address, stream), match in find_suppressed_sendings(named).items():
+        matches[stream][normalize_address(address)] = match
     judged: list[NewEmail | Problem] = []
     listed = {}
     for email in checked:
-        entries = {} if isinstance(email, Problem) else _suppressed_in(workspace, email, found)
-        if isinstance(email, Problem) or not entries:
+        if isinstance(email, Problem):
+            judged.append(email)
+            continue
+        entries = suppressed_among(recipient_addresses(email.recipients), matches[email.shared.stream])
+        if not entries:
             judged.append(email)
         elif policy is SuppressionPolicy.REFUSE or len(entries) == len(email.recipients):
             judged.append(suppressed_problem(list(entries.values())))
@@ -48,32 +66,19 @@ def judge_suppressed(
     return judged, listed
 
 
-def _suppressed_in(
-    workspace: Workspace, email: NewEmail, found: Mapping[Sending, SuppressionMatch]
-) -> dict[int, dict[str, str]]:
-    sendings = [sending for sending in _sendings(workspace, email) if sending in found]
-    return suppressed_among(
-        recipient_addresses(email), {normalize_address(sending[1]): found[sending] for sending in sendings}
-    )
-
-
-def _sendings(workspace: Workspace, email: NewEmail) -> list[Sending]:
-    return [(workspace.id, spec, email.shared.stream) for _, spec in recipient_addresses(email)]
-
-
-def recipient_addresses(email: NewEmail) -> list[FieldAddress]:
-    return [(recipient.kind, recipient.address) for recipient in email.recipients]
+def recipient_addresses(recipients: Iterable[NewRecipient]) -> list[FieldAddress]:
+    return [(recipient.kind, recipient.address) for recipient in recipients]
 
 
 def find_suppressed_among(
     workspace: Workspace, addressed: Sequence[FieldAddress], *, stream: str
-) -> dict[int, dict[str, str]]:
+) -> dict[int, SuppressedEntry]:
     """Return the result of suppressed_among for an email of a stream, in one query."""
     matches = find_suppressed(workspace.id, [spec for _, spec in addressed], stream=stream)
     return suppressed_among(addressed, matches)
 
 
-def refuse_suppressed(entries: Mapping[int, dict[str, str]]) -> None:
+def refuse_suppressed(entries: Mapping[int, SuppressedEntry]) -> None:
     """Raise RecipientSuppressed unless suppressed_among has found nothing."""
     if entries:
         raise suppressed_problem(list(entries.values()))
@@ -81,22 +86,21 @@ def refuse_suppressed(entries: Mapping[int, dict[str, str]]) -> None:
 
 def suppressed_among(
     addressed: Sequence[FieldAddress], matches: Mapping[str, SuppressionMatch]
-) -> dict[int, dict[str, str]]:
+) -> dict[int, SuppressedEntry]:
     """Return the error entry of each suppressed address, by its index among the addressed."""
     return {
-        index: {
-            "email": spec,
-            "field": field,
-            "reason": match.reason,
-            "suppressionId": match.id,
-            **({"stream": match.stream} if match.stream else {}),
-        }
+        index: _entry(field, spec, match)
         for index, (field, spec) in enumerate(addressed)
         if (match := matches.get(normalize_address(spec)))
     }
 
 
-def suppressed_problem(entries: Sequence[dict[str, str]]) -> RecipientSuppressed:
+def _entry(field: str, spec: str, match: SuppressionMatch) -> SuppressedEntry:
+    entry = SuppressedEntry(email=spec, field=field, reason=match.reason, suppressionId=match.id)
+    return {**entry, "stream": match.stream} if match.stream else entry
+
+
+def suppressed_problem(entries: Sequence[SuppressedEntry]) -> RecipientSuppressed:
     first = entries[0]
     values: dict[str, Any] = {"address": first["email"], "reason": [first["reason"]]}
     detail = CodedText("emails.suppressed", **values)

@@ -4,8 +4,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.workspaces.key_limits import NO_LIMITS
 from domains.models import Domain
-from domains.services import check_sending_domain, sending_domain_cache
+from domains.services import find_sending_domains, sending_domain_cache
 from tests.conftest import Account, Api, mail
 from tests.domains.conftest import NAME, Owner
 from tests.rows import each
@@ -71,5 +72,5 @@ def test_checking_a_sending_domain_takes_one_query_per_second(alice: Account, ap
     Domain.objects.update(status="verified")
     with CaptureQueriesContext(connection) as queries:
         for _ in range(3):
-            check_sending_domain(alice.workspace, name="alice.example")
+            find_sending_domains(alice.workspace, ["alice.example"], NO_LIMITS)
     assert len(queries) == 1

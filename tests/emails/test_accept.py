@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from core.api.errors import InvalidFields
 from core.lib.email_addresses import parse_address
+from core.lib.ids import uuid_text
 from core.workspaces.errors import QuotaExceeded
 from core.workspaces.key_limits import NO_LIMITS
 from core.workspaces.models import Usage, Workspace
@@ -76,14 +77,15 @@ def test_equal_contents_are_stored_once(workspace):
 
 
 def test_500_emails_take_as_many_statements_as_10(workspace):
-    create_template(
+    template = create_template(
         workspace, name="T", content=TemplateContent("Hi {{n}}", "<p>{{n}}</p>"), alias="t", strict_variables=False
     )
+    references = ["t", template.id, uuid_text(template.id, prefix="tpl_")]
     counts = []
     for count in (10, 500):
         accept(workspace, draft())  # reads values that are cached for a while
         drafts = [
-            draft(f"a{n}@example.com", template="t", subject=None, text="", template_data={"n": n})
+            draft(f"a{n}@example.com", template=references[n % 3], subject=None, text="", template_data={"n": n})
             for n in range(count)
         ]
         with CaptureQueriesContext(connection) as queries:
