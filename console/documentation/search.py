@@ -1,43 +1,50 @@
-"""Search in the documentation: an index of sections, built once per process, without an external service.
+"""Search in the documentation: an index of sections in SQLite (FTS5), built by the first search of a process.
 
-See docs/decisions/0140 and 0213.
+See docs/decisions/0140, 0213 and 0287.
 """
 
-import bisect
+import difflib
 import functools
 import itertools
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from console.documentation.error_catalogue import error_entries
 from console.documentation.pages import URL, documentation_page, page_sections
 from console.documentation.reference import reference_pages
-from console.documentation.search_terms import (
-    MIN_FUZZY_LENGTH,
-    differ_by_one_character,
-    query_words,
-    single_words,
-    stem,
-    synonyms_of,
-    verb_stems,
-    words_of,
-)
+from console.documentation.search_terms import STOP_WORDS, SYNONYMS
 
 MAX_QUERY_LENGTH = 100
 MAX_TERMS = 8
 MAX_RESULTS = 15
-EXCERPT_LENGTH = 160
-# The weight of a word in each part of a section. A page is found by its title before its sections.
-TITLE, HEADING, PAGE, TEXT = 12.0, 7.0, 1.5, 1.0
-# Factors of a word that is not the one of the query.
-BEGINNING, DERIVED, SYNONYM, MISSPELT = 0.6, 0.6, 0.5, 0.4
-# Long titles have more words to match: the share of its weight that each further word costs.
-LENGTH_COST = 0.15
-# Guides explain, and the others list; the changelog names everything.
+MAX_LONGER = 20
+MIN_FUZZY_LENGTH = 4
+SIMILARITY = 0.75
+WORD = re.compile(r"[^\W_]+")
+# "scheduledFor" is also found by its parts, as SQLite does with "recipient_suppressed".
+CAMEL_NAME = re.compile(r"\b[a-z0-9]+(?:[A-Z][a-z0-9]+)+\b")
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# The weight of a word in the heading of a page and of a section. Each further word of the heading costs a share of it.
+TITLE, HEADING, LENGTH_COST = 16.0, 7.0, 0.25
+# The weight of a word that is not the one of the query. A misspelt one is as similar as difflib's ratio says.
+LONGER, SYNONYM, MISSPELT = 0.6, 0.5, 0.4
+# Guides explain, and the others list; the changelog names everything. Their pages themselves count fully.
 GUIDE, REFERENCE, ERROR = 1.0, 0.8, 0.6
-PAGES = {"changelog": 0.2, "figures": 0.5, "performance": 0.5, "settings": 0.6, "specification": 0.8}
+SECTIONS = {"changelog": 0.2, "figures": 0.5, "performance": 0.5, "settings": 0.3, "specification": 0.8}
+
+TABLES = """
+CREATE VIRTUAL TABLE sections USING fts5(heading, text, context, weight UNINDEXED, tokenize='porter unicode61');
+CREATE VIRTUAL TABLE synonyms USING fts5(words, tokenize='porter unicode61');
+"""
+# highlight() marks a word in the heading. Weights of 4 let repeated words and short texts count less.
+FIND = """
+SELECT rowid, -bm25(sections, 4, 4, 4) * iif(highlight(sections, 0, '<', '') != heading, weight, 1)
+FROM sections WHERE sections MATCH ?
+"""
+EXCERPT = "SELECT snippet(sections, 1, '', '', '…', 25) FROM sections WHERE sections MATCH ? AND rowid = ?"
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class SearchEntry:
     """A section of a page.
 
     page: the title of its page.
-    factor: how much its kind of page weighs.
+    factor: the weight of its kind of page.
     """
 
     page: str
@@ -54,30 +61,11 @@ class SearchEntry:
     text: str
     factor: float = GUIDE
 
-    @property
-    def is_page(self) -> bool:
-        return "#" not in self.url
-
-    def weights(self) -> dict[str, float]:
-        """Return the weight of each stem of this section."""
-        counts = Counter(map(stem, words_of(self.text)))
-        found = defaultdict(float, {one: TEXT * count / (count + 1) for one, count in counts.items()})
-        titles = [(TITLE, self.heading)] if self.is_page else [(HEADING, self.heading), (PAGE, self.page)]
-        for weight, title in titles:
-            words = words_of(title)
-            pairs = {first + second for first, second in itertools.pairwise(words)}
-            for one in {stem(word) for word in {*words, *pairs}}:
-                found[one] += weight / (1 + LENGTH_COST * (len(words) - 1))
-        return found
-
-    def excerpt(self, stems: Mapping[str, float]) -> str:
-        """Return the text around the first of the stems."""
-        words = self.text.split(" ")
-        first = next((index for index, word in enumerate(words) if {*map(stem, words_of(word))} & stems.keys()), 0)
-        position = len(" ".join(words[:first]))
-        start = self.text.rfind(" ", 0, max(position - 40, 0)) + 1
-        text = self.text[start : start + EXCERPT_LENGTH]
-        return f"{'…' if start else ''}{text}{'…' if start + EXCERPT_LENGTH < len(self.text) else ''}"
+    def columns(self) -> tuple[str, str, str, float]:
+        """Return the values of `sections`."""
+        names = CAMEL.sub(" ", " ".join(CAMEL_NAME.findall(f"{self.heading} {self.text}")))
+        most = HEADING if "#" in self.url else TITLE
+        return self.heading, self.text, f"{self.page} {names}", most / (1 + LENGTH_COST * self.heading.count(" "))
 
 
 @dataclass(frozen=True)
@@ -88,104 +76,90 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchIndex:
-    """The index of the search.
+    """The searchable sections.
 
-    weights: for each stem, the weight in each entry that has it, by the entry's position.
-
-    stems: all stems in order.
-    words: those of single words, and not of two words of a title.
+    entries: the sections by their row in `sections`, from 0.
+    words: all words, short ones first.
     """
 
     entries: tuple[SearchEntry, ...]
-    weights: Mapping[str, Mapping[int, float]]
-    stems: tuple[str, ...]
-    words: frozenset[str]
+    words: tuple[str, ...]
+    database: sqlite3.Connection
 
-    def matches(self, word: str) -> dict[str, float]:
-        """Return the stems that a word of a query matches, each with its weight: the rarer a word, the higher.
+    def result(self, row: int, phrases: str) -> SearchResult:
+        ((excerpt,),) = self.database.execute(EXCERPT, (phrases, row))
+        return SearchResult(self.entries[row], excerpt)
 
-        Words that differ by one character count only if the index has no word that begins like the one of the query.
-        """
-        own = stem(word)
-        found = dict.fromkeys(self._known(synonyms_of(own)), SYNONYM)
-        found |= dict.fromkeys(self._known(verb_stems(word)), DERIVED)
-        begun = dict.fromkeys((*self._beginning_with(own), *self._beginning_with(word)), BEGINNING)
-        found |= begun or dict.fromkeys((*self._similar(own), *self._similar(word)), MISSPELT)
-        most = self._rarity(own) if own in self.weights else math.inf
-        weighted = {one: weight * min(self._rarity(one), most) for one, weight in found.items()}
-        return weighted | {own: most} if own in self.weights else weighted
+    def scores(self, phrases: dict[str, float]) -> dict[int, float]:
+        """Return the score in each entry of the best of the phrases, each of which has a weight."""
+        scores: dict[int, float] = {}
+        for phrase, weight in phrases.items():
+            for row, score in self.database.execute(FIND, (phrase,)):
+                scores[row] = max(scores.get(row, 0), weight * score)
+        return scores
 
-    def joined(self, words: list[str]) -> list[str]:
-        """Return the words, two as one if the index has them as one word: "web hook" is "webhook"."""
-        for index, (first, second) in enumerate(itertools.pairwise(words)):
-            if stem(first + second) in self.words:
-                return [*words[:index], first + second, *self.joined(words[index + 2 :])]
-        return words
+    def phrases(self, word: str) -> dict[str, float]:
+        """Return what a word finds, with weights: itself, its synonyms, and longer words or else similar ones."""
+        synonyms, longer = self.synonyms(word), [one for one in self.words if one.startswith(word)]
+        lengths = range(len(word) - 1, len(word) + 2) if len(word) >= MIN_FUZZY_LENGTH else ()
+        near = [] if synonyms or longer else [one for one in self.words if len(one) in lengths]
+        similar = difflib.get_close_matches(word, near, cutoff=SIMILARITY)
+        found = dict.fromkeys([*similar, *itertools.chain.from_iterable(map(self.synonyms, similar))], MISSPELT)
+        found |= dict.fromkeys(longer[:MAX_LONGER], LONGER) | dict.fromkeys(synonyms, SYNONYM) | {word: 1.0}
+        return {f'"{one}"': weight for one, weight in found.items()}
 
-    def _rarity(self, one: str) -> float:
-        return math.log(1 + len(self.entries) / len(self.weights[one]))
-
-    def _known(self, stems: Iterator[str] | frozenset[str]) -> Iterator[str]:
-        return (one for one in stems if one in self.weights)
-
-    def _beginning_with(self, text: str) -> Iterator[str]:
-        start = bisect.bisect_left(self.stems, text)
-        return itertools.takewhile(lambda one: one.startswith(text), itertools.islice(self.stems, start, None))
-
-    def _similar(self, own: str) -> Iterator[str]:
-        """Yield the stems that differ by one character, and those of their synonyms."""
-        if len(own) < MIN_FUZZY_LENGTH:
-            return
-        for one in self.stems:
-            if differ_by_one_character(own, one):
-                yield one
-                yield from self._known(synonyms_of(one))
+    def synonyms(self, word: str) -> list[str]:
+        lines = self.database.execute("SELECT words FROM synonyms WHERE synonyms MATCH ?", (f'"{word}"',))
+        return [one for (words,) in lines for one in words.split()]
 
 
 def search(query: str) -> list[SearchResult]:
     """Return the best sections: those with every word of the query, or if there are none, those with most of them."""
     index = search_index()
-    words = index.joined(query_words(query[:MAX_QUERY_LENGTH]))[:MAX_TERMS]
-    matches = [index.matches(word) for word in words]
-    scores = [_scores(index, found) for found in matches]
-    counts = Counter(position for score in scores for position in score)
-    needed = max(counts.values(), default=0)
-    ranked = {
-        position: sum(score.get(position, 0) for score in scores) * index.entries[position].factor
-        for position, count in counts.items()
-        if count == needed
-    }
-    best = sorted(ranked, key=lambda position: (-ranked[position], position))[:MAX_RESULTS]
-    stems = {one: weight for found in matches for one, weight in found.items()}
-    return [SearchResult(index.entries[one], index.entries[one].excerpt(stems)) for one in best]
+    words = query_words(query)
+    phrases = [index.phrases(word) for word in words]
+    for number, (first, second) in enumerate(itertools.pairwise(words)):
+        # "web hook" is also "webhook".
+        both = {f'"{first} {second}"': 1.0, f'"{first}{second}"': 1.0}
+        phrases[number] |= both
+        phrases[number + 1] |= both
+    scores: dict[int, list[float]] = defaultdict(list)
+    for row, score in (item for found in phrases for item in index.scores(found).items()):
+        scores[row].append(score * index.entries[row].factor)
+    best = sorted(scores, key=lambda row: (-len(scores[row]), -sum(scores[row]), row))[:MAX_RESULTS]
+    marked = " OR ".join({phrase for one in phrases for phrase in one})
+    return [index.result(row, marked) for row in best if len(scores[row]) == len(scores[best[0]])]
 
 
-def _scores(index: SearchIndex, found: Mapping[str, float]) -> dict[int, float]:
-    """Return the score of a word of the query in each entry: that of the best stem that it matches."""
-    scores: dict[int, float] = {}
-    for one, weight in found.items():
-        for position, in_entry in index.weights[one].items():
-            scores[position] = max(scores.get(position, 0), weight * in_entry)
-    return scores
+def query_words(query: str) -> list[str]:
+    """Return the words of a query without stop words, unless it has no others."""
+    words = WORD.findall(query[:MAX_QUERY_LENGTH].lower().replace("e-mail", "email"))
+    return ([word for word in words if word not in STOP_WORDS] or words)[:MAX_TERMS]
 
 
 @functools.cache
 def search_index() -> SearchIndex:
     entries = (*_page_entries(), *_reference_entries(), *_error_entries())
-    weights: dict[str, dict[int, float]] = {}
-    words: set[str] = set()
-    for position, entry in enumerate(entries):
-        words.update(single_words(f"{entry.heading} {entry.page} {entry.text}"))
-        for one, weight in entry.weights().items():
-            weights.setdefault(one, {})[position] = weight
-    return SearchIndex(entries, weights, tuple(sorted(weights)), frozenset(map(stem, words)))
+    # Only this function writes. SQLite lets threads take turns.
+    database = sqlite3.connect(":memory:", check_same_thread=False)
+    database.executescript(TABLES)
+    rows = [(number, *entry.columns()) for number, entry in enumerate(entries)]
+    with database:
+        database.executemany(
+            "INSERT INTO sections (rowid, heading, text, context, weight) VALUES (?, ?, ?, ?, ?)", rows
+        )
+        database.executemany("INSERT INTO synonyms VALUES (?)", ((line,) for line in SYNONYMS))
+    words = {word for row in rows for text in row[1:4] for word in WORD.findall(str(text).lower())}
+    return SearchIndex(entries, tuple(sorted(words, key=len)), database)
 
 
 def _page_entries() -> Iterator[SearchEntry]:
     for entry in (entry for section in page_sections() for entry in section.entries if entry.name):
-        page, factor = documentation_page(entry.name), PAGES.get(entry.name, GUIDE)
+        page = documentation_page(entry.name)
         for heading, text in page.sections if page else ():
-            anchor = "" if heading.level == 1 else f"#{heading.anchor}"
+            is_page = heading.level == 1
+            anchor = "" if is_page else f"#{heading.anchor}"
+            factor = GUIDE if is_page else SECTIONS.get(entry.name, GUIDE)
             yield SearchEntry(entry.title, heading.text, f"{URL}{entry.name}{anchor}", text, factor)
 
 

@@ -2,17 +2,20 @@
 
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from console.documentation.search import MAX_RESULTS, SearchIndex, search, search_index
-from console.documentation.search_terms import STOP_WORDS, SYNONYMS, differ_by_one_character, stem, words_of
+from console.documentation.search import MAX_QUERY_LENGTH, MAX_RESULTS, search, search_index
+from console.documentation.search_terms import STOP_WORDS, SYNONYMS
 
 # Pages, and the queries of readers that find one of them first: words, questions, other forms, typing errors.
 QUERIES = {
-    "webhooks": "webhooks; VERIFY signatures; retry a webhook; web hook; webhok",
+    "webhooks": "webhooks; VERIFY signatures; retry a webhook; web hook; webhok; webhoook; wabhook; wehbook",
     "guides/idempotency": "idempotency",
     "backup": "backup",
     "tutorial": "tutorial; getting started",
@@ -57,7 +60,7 @@ QUERIES = {
     "guides/deliverability": "deliverab",
 }
 PAGES = {query: pages for pages, queries in QUERIES.items() for query in queries.split("; ")}
-MAX_STEMS, MAX_WEIGHTS = 6_000, 80_000
+MAX_INDEX_BYTES = 4 * 1024 * 1024
 
 
 def found(query: str) -> list[str]:
@@ -82,9 +85,9 @@ def test_a_search_finds_the_section():
 
 def test_a_result_contains_every_word():
     for result in search("bounce suppression"):
-        stems = set(map(stem, words_of(f"{result.entry.page} {result.entry.heading} {result.entry.text}")))
-        assert any(one.startswith("bounc") for one in stems) or stems & {"reject", "refus"}
-        assert any(one.startswith("suppress") for one in stems) or "optout" in stems
+        text = f"{result.entry.page} {result.entry.heading} {result.entry.text}".lower()
+        assert any(word in text for word in ("bounc", "reject", "refus", "undeliverable"))
+        assert any(word in text for word in ("suppress", "optout"))
 
 
 def test_a_query_that_no_section_contains_finds_sections_with_most_of_its_words():
@@ -92,11 +95,34 @@ def test_a_query_that_no_section_contains_finds_sections_with_most_of_its_words(
 
 
 def test_any_query_is_answered_and_escaped():
-    for query in ("", "   ", "zzzzqqqq", "?", "email " * 5000, "ß" * 100, "a" * 5000, '"><script>alert(1)</script>'):
+    syntax = (
+        '"',
+        "NEAR(a b, 2)",
+        "AND",
+        "a OR NOT b",
+        "web*",
+        "heading:email",
+        "^a",
+        "-a",
+        "{text}: a",
+        "a\0b",
+        "' --",
+    )
+    for query in ("", " ", "zzzzqqqq", "?", *syntax, "email " * 5000, "ß" * 100, "a" * 5000, '"><script>alert(1)'):
         response = Client().get("/docs/search", {"q": query})
         assert response.status_code == 200, query[:20]
         assert len(found(query)) <= MAX_RESULTS, query[:20]
         assert "<script>alert" not in response.content.decode()
+
+
+@given(st.text(max_size=MAX_QUERY_LENGTH))
+def test_any_text_is_a_query(query):
+    assert len(search(query)) <= MAX_RESULTS
+
+
+def test_threads_share_the_index():
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(found, PAGES)) == list(map(found, PAGES))
 
 
 def test_every_page_is_in_the_index_and_each_url_once():
@@ -108,9 +134,7 @@ def test_every_page_is_in_the_index_and_each_url_once():
 
 
 def test_the_index_is_small_and_readers_download_none_of_it():
-    index: SearchIndex = search_index()
-    assert len(index.weights) < MAX_STEMS
-    assert sum(map(len, index.weights.values())) < MAX_WEIGHTS
+    assert len(search_index().database.serialize()) < MAX_INDEX_BYTES
     assert len(Client().get("/docs/search", {"q": "email"}).content) < 64 * 1024
 
 
@@ -123,34 +147,18 @@ def test_a_query_takes_no_second():
     assert (time.process_time() - started) / len(PAGES) < 0.1
 
 
-def test_forms_of_a_word_have_one_stem():
-    for words, expected in (
-        ("schedule schedules scheduled scheduling", "schedul"),
-        ("bounce bounces bounced bouncing", "bounc"),
-        ("retry retries retried retrying", "retry"),
-        ("address addresses", "address"),
-        ("send sends sent sending", "send"),
-        ("stop stops stopped stopping", "stop"),
-        ("setting settings", "setting"),
-        ("dns", "dns"),
-        ("status", "status"),
+def test_forms_and_parts_of_a_word_are_found():
+    scores = search_index().scores
+    for words in (
+        "schedule schedules scheduled scheduling",
+        "bounce bounced bouncing",
+        "retry retries",
+        "stop stopped",
     ):
-        assert {stem(word) for word in words.split()} == {expected}
-
-
-def test_words_that_differ_by_one_character():
-    near = {"webhook": "webhok webhoook wabhook wehbook webhooks", "app": "api"}
-    other = {"webhook": "wehboko webho", "so": "to"}
-    for words, is_near in ((near, True), (other, False)):
-        for first, second in ((first, second) for first, seconds in words.items() for second in seconds.split()):
-            assert differ_by_one_character(first, second) is is_near, second
-            assert differ_by_one_character(second, first) is is_near, second
-
-
-def test_identifiers_are_found_by_their_parts():
-    assert words_of("scheduledFor recipient_suppressed e-mail Zoë") == [
-        "scheduled", "for", "recipient", "suppressed", "email", "zoe", "scheduledfor", "recipientsuppressed",
-    ]  # fmt: skip
+        rows = {frozenset(scores({word: 1.0})) for word in words.split()}
+        assert len(rows) == 1, words
+    for name, part in (("scheduledFor", "scheduled"), ("recipient_suppressed", "suppressed")):
+        assert set() < scores({f'"{name}"': 1.0}).keys() <= scores({part: 1.0}).keys()
 
 
 def test_synonyms_are_no_stop_words():
