@@ -271,6 +271,8 @@ class ReceivedEmail(models.Model):
     inlines_files, includes_raw: of its route, for webhooks with its content.
     store_days: 0 if it is deleted when its deliveries have ended. event_id: of its event `received` in the log.
     unread_event_id: of the one before it, if the message could not be read then (docs/decisions/0277).
+    forward_due_at, forward_attempts: of the queue of emails to forward by their route (docs/decisions/0281).
+    processed_at: when it was published or blocked; of one to forward, when that was done.
     """
 
     class MatchedBy(models.TextChoices):
@@ -300,6 +302,8 @@ class ReceivedEmail(models.Model):
     received_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField()
     processed_at = models.DateTimeField(null=True)
+    forward_due_at = models.DateTimeField(null=True, editable=False)
+    forward_attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
     event_id = IdField("evt_", null=True)  # type: ignore[misc]
     unread_event_id = IdField("evt_", null=True)  # type: ignore[misc]
 
@@ -316,6 +320,7 @@ class ReceivedEmail(models.Model):
             models.Index(
                 fields=["processed_at"], condition=Q(store_days=0) & ~Q(processed_at=None), name="received_not_kept"
             ),
+            models.Index(fields=["forward_due_at"], condition=~Q(forward_due_at=None), name="received_to_forward"),
         ]
         ordering = ["-received_at", "-id"]
 

@@ -13,7 +13,6 @@ from django.db.models.functions import Now
 from core.lib.sql import run
 from core.lib.worker.failpoints import failpoint
 from receiving.arrival.routing import is_blocked
-from receiving.forwarding.forwards import forward_by_route
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.publishing import move_email, publish_email
 from receiving.reading.matching import match_reply
@@ -74,8 +73,7 @@ def _record(result: ReadResult) -> bool:
     rows = ReceivedEmail.objects.select_for_update(of=("self",)).select_related("workspace", "message")
     # Do not read back the columns that were just written; they are set below.
     rows = rows.defer(*(f"message__{name}" for name in changes))
-    # Forwards take the quotas of the workspaces, whose rows stay locked: in one order, so that none waits for another.
-    for email in rows.filter(message=result.claim.key).order_by("workspace_id", "id"):
+    for email in rows.filter(message=result.claim.key).order_by("id"):
         for name, value in changes.items():
             setattr(email.message, name, value)
         _finish_email(email, result)
@@ -119,9 +117,10 @@ def _finish_email(email: ReceivedEmail, result: ReadResult) -> None:
         move_email(email, status=ReceivedStatus.BLOCKED, blocked_reason=reason, **changes)
         return
     is_released = email.status == ReceivedStatus.PROCESSED
+    if route and route.forward_to and not result.error and not is_released:
+        # It is not deleted before it is forwarded (docs/decisions/0281).
+        changes |= {"forward_due_at": Now(), "processed_at": None}
     publish_email(email, status=ReceivedStatus.UNREADABLE if result.error else ReceivedStatus.PROCESSED, **changes)
-    if not is_released:
-        forward_by_route(email, route)
 
 
 def _blocked_reason(email: ReceivedEmail, route: InboundRoute | None, *, is_other: bool) -> BlockedReason | None:

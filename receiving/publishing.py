@@ -30,7 +30,7 @@ def move_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) 
     The object has the changes, but not the time of the move.
     """
     rows = ReceivedEmail.objects.filter(id=email.id, status__in=TRANSITIONS[status])
-    if not rows.update(status=status, processed_at=Now(), **changes):
+    if not rows.update(status=status, **{"processed_at": Now(), **changes}):
         return False
     for name, value in {"status": status, **changes}.items():
         setattr(email, name, value)
@@ -47,9 +47,10 @@ def publish_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: An
     ids = {"event_id": from_uuid(event.id, prefix="evt_"), "unread_event_id": earlier}
     if not move_email(email, status=status, blocked_reason="", **ids, **changes):
         return
+    events = [event, *_replied(email)]
     if not earlier:
         count_received(email)
-    record_events([event, *_replied(email)])
+    record_events(events)
 
 
 def _replied(email: ReceivedEmail) -> Iterator[NewEvent]:

@@ -1,4 +1,7 @@
-"""Queue work of received messages: claim, read and verify without a transaction, record (docs/decisions/0230)."""
+"""Queue work of received messages: claim, read and verify without a transaction, record (docs/decisions/0230).
+
+Emails that were published before are forwarded by their routes between two claims (docs/decisions/0281).
+"""
 
 import asyncio
 import logging
@@ -20,6 +23,7 @@ from core.lib.worker.once import once
 from core.lib.worker.processor import ClaimResult, QueueProcessor
 from core.lib.worker.unused_claims import UnusedClaims
 from receiving import content
+from receiving.forwarding.forwards import forward_due
 from receiving.processing import ReadResult, record_reading
 from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.dns_lookups import MessageLookups
@@ -81,6 +85,7 @@ class ReceivedQueueWork:
         self._is_turn_of_alone = False
 
     def claim(self, limit: int) -> ClaimResult[ReceivedJob]:
+        has_forwarded = forward_due(SESSIONS)
         with self.unused.claiming() as claims:
             self._claim_messages(limit, claims)
             if claims:
@@ -88,7 +93,7 @@ class ReceivedQueueWork:
             jobs = [job for claim in claims if (job := self._load(claim))]
         # Not before all are loaded: without an answer of the database, none is performed.
         self._in_flight.update(job.claim for job in jobs)
-        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=bool(self._in_flight))
+        return ClaimResult(jobs, has_leased=bool(claims) or has_forwarded, has_waiting=bool(self._in_flight))
 
     def _claim_messages(self, limit: int, claims: list[MessageClaim]) -> None:
         """Add claims: of shares, and between two of these of a message that may end this process."""

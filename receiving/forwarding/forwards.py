@@ -1,4 +1,7 @@
-"""Forwards: new emails of the workspace with a received message attached (docs/decisions/0243)."""
+"""Forwards: new emails of the workspace with a received message attached (docs/decisions/0243).
+
+Those of a route are made after the email is published: its row has a due time (docs/decisions/0281).
+"""
 
 import logging
 from collections.abc import Mapping
@@ -12,6 +15,9 @@ from core.api.errors import Problem
 from core.delivery.message.compose import File
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
+from core.lib.worker.failpoints import failpoint
+from core.lib.worker.lease_queue import Claim, LeaseQueue
+from core.lib.worker.unused_claims import UnusedClaims
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.key_limits import NO_LIMITS, KeyLimits, read_limits
 from emails.accept.drafts import Draft
@@ -32,20 +38,62 @@ MARK = "X-Postrider-Forwarded"
 DAILY_LIMIT = 1_000
 TEXT_BYTES = 64 * 1024
 MAX_NAME_LENGTH = 100
+# After that many claims without an outcome, the forwards of an email are recorded as failed.
+MAX_ATTEMPTS = 3
+QUEUE = LeaseQueue(
+    table="receiving_receivedemail",
+    due_at="forward_due_at",
+    fence="forward_attempts",
+    attempts="forward_attempts",
+    lost="forward_attempts",
+    condition="forward_due_at IS NOT NULL",
+)
+UNUSED: UnusedClaims[Claim] = UnusedClaims(QUEUE.give_back)
 
 
-def forward_by_route(email: ReceivedEmail, route: InboundRoute | None) -> None:
-    """Forward a published email to the targets of its route, in the transaction that publishes it.
+def forward_due(limit: int) -> bool:
+    """Forward up to `limit` emails by their routes, each in its own transaction; return whether one was due.
 
     A forward that fails is recorded with the code of the problem; nothing is sent to anybody about it. An error of the
     database is raised.
     """
-    if route is None or not route.forward_to or refusal(email):
+    UNUSED.give_back()
+    count = 0
+    while count < limit and _forward_next():
+        count += 1
+    return count > 0
+
+
+def _forward_next() -> bool:
+    """Claim one email and forward it; return False if none is due. One that ends its worker takes no other with it."""
+    with UNUSED.claiming() as claims:
+        claims += [Claim(*row) for row in QUEUE.claim_due(1)]
+        for claim in claims:
+            _forward_claimed(claim)
+    return bool(claims)
+
+
+@transaction.atomic
+def _forward_claimed(claim: Claim) -> None:
+    if not QUEUE.lock_claimed([claim]):
+        return
+    email = ReceivedEmail.objects.select_related("workspace", "message").get(id=claim.key)
+    _forward_by_route(email, error="internal_error" if claim.attempt > MAX_ATTEMPTS else "")
+    ReceivedEmail.objects.filter(id=email.id).update(forward_due_at=None, processed_at=Now())
+    failpoint("receiving.before_forward_commit")
+
+
+def _forward_by_route(email: ReceivedEmail, *, error: str) -> None:
+    """Forward an email to the targets of its route, or record an error for each of them."""
+    route = InboundRoute.objects.filter(id=email.route_id).first()
+    if route is None or refusal(email):
         return
     confirmed = confirmed_targets(email.workspace)
     for address in route.forward_to:
-        if normalize_address(address) in confirmed:
-            _forward_or_record(email, address, route)
+        if normalize_address(address) not in confirmed:
+            continue
+        if problem := error or _try_forward(email, address, route):
+            Forward.objects.create(email=email, route_id=route.id, address=address, error=problem)
 
 
 def forward_email(email: ReceivedEmail, *, to: str) -> Forward:
@@ -93,26 +141,24 @@ def route_address(route_values: Mapping[str, Any]) -> str:
     return f"{'forwarding' if set('*?') & set(pattern) else pattern}@{domain}"
 
 
-def _forward_or_record(email: ReceivedEmail, address: str, route: InboundRoute) -> None:
-    error = ""
+def _try_forward(email: ReceivedEmail, address: str, route: InboundRoute) -> str:
+    """Forward an email; return the code of the problem if it is not forwarded, else ""."""
     if is_received_here(address):
-        error = "own_domain"
-    elif _count_today(route) >= DAILY_LIMIT:
-        error = "daily_limit"
-    if not error:
-        try:
-            with transaction.atomic():
-                _forward(email, address, route)
-        except Problem as problem:
-            error = problem.code
-        except Error:
-            # It says nothing about the forward: the whole recording is repeated.
-            raise
-        except Exception:
-            log.exception("a received email could not be forwarded", extra={"data": {"email": email.id}})
-            error = "internal_error"
-    if error:
-        Forward.objects.create(email=email, route_id=route.id, address=address, error=error)
+        return "own_domain"
+    if _count_today(route) >= DAILY_LIMIT:
+        return "daily_limit"
+    try:
+        with transaction.atomic():
+            _forward(email, address, route)
+    except Problem as problem:
+        return problem.code
+    except Error:
+        # It says nothing about the forward: the transaction is repeated.
+        raise
+    except Exception:
+        log.exception("a received email could not be forwarded", extra={"data": {"email": email.id}})
+        return "internal_error"
+    return ""
 
 
 def _forward(email: ReceivedEmail, address: str, route: InboundRoute | None) -> Forward:

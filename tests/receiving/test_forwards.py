@@ -19,14 +19,15 @@ from core.workspaces.models import AuditEntry
 from emails.models import Email
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
-from receiving.deletion import erase_received
+from receiving.deletion import delete_delivered_emails, erase_received
 from receiving.forwarding import forwards, targets
 from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail
 from receiving.received_work import ReceivedQueueWork
-from receiving.services import bypass_block
+from receiving.services import bypass_block, delete_email, delete_route
 from tests.conftest import make_domain
 from tests.core.lib.worker.outages import open_connection
 from tests.emails.api.test_attachments import messages_by_address
+from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
 from tests.rows import each
@@ -239,7 +240,7 @@ def test_a_suppressed_target_is_recorded_and_the_email_published(key, alice, rou
 
 
 def test_a_killed_worker_forwards_once(alice, route):
-    """The email, its event and its forwards are one transaction, guarded by the fence of the claim."""
+    """A message is recorded once, and its emails are forwarded in a transaction that ends their queue entries."""
     arrive()
     first = ReceivedQueueWork()
     jobs = first.claim(16).jobs
@@ -249,7 +250,18 @@ def test_a_killed_worker_forwards_once(alice, route):
     assert Email.objects.count() == Forward.objects.count() == 1
     # The worker that lost its lease records nothing.
     first.record([asyncio.run(first.perform(job, Lease(0))) for job in jobs])
+    process_received()
     assert Email.objects.count() == Forward.objects.count() == 1
+
+
+def publish(source: bytes = PLAIN) -> ReceivedEmail:
+    """Publish an email that is not forwarded yet."""
+    received = arrive(source)
+    work = ReceivedQueueWork()
+    work.record([asyncio.run(work.perform(job, Lease(0))) for job in work.claim(16).jobs])
+    received.refresh_from_db()
+    assert (received.status, Forward.objects.filter(email=received).exists()) == ("processed", False)
+    return received
 
 
 @pytest.mark.django_db(transaction=True)
@@ -257,20 +269,58 @@ def test_a_conflict_about_the_quota_loses_no_forward(alice, route):
     """The quota of a workspace is locked by each transaction that sends."""
     receive()
     Forward.objects.all().delete()
-    arrive(with_field("X-Other: 1"))
-    work = ReceivedQueueWork()
-    results = [asyncio.run(work.perform(job, Lease(0))) for job in work.claim(16).jobs]
+    received = publish(with_field("X-Other: 1"))
     run("SET lock_timeout = '50ms'")
     with open_connection() as other:
         other.execute("SELECT 1 FROM workspaces_usage FOR UPDATE")
-        with pytest.raises(OperationalError) as refused:
-            work.record(results)
-    assert is_conflict(refused.value)
+        for _ in range(forwards.MAX_ATTEMPTS + 1):
+            with pytest.raises(OperationalError) as refused:
+                forwards.forward_due(1)
+            assert is_conflict(refused.value)
     run("RESET lock_timeout")
     assert not Forward.objects.exists()
-    assert Message.objects.filter(read_at=None).count() == 1
-    work.record(results)
-    assert [*Forward.objects.values_list("error", flat=True)] == [""]
+    # It uses no attempt.
+    assert [forwards.forward_due(1), forwards.forward_due(1)] == [True, False]
+    assert [*Forward.objects.values_list("email", "error")] == [(received.id, "")]
+
+
+def test_an_email_that_ends_its_workers_is_forwarded_no_more(key, route):
+    received = publish()
+    for _ in range(forwards.MAX_ATTEMPTS):
+        assert len(forwards.QUEUE.claim_due(1)) == 1
+        assert not forwards.forward_due(1)
+        ReceivedEmail.objects.update(forward_due_at="2020-01-01T00:00:00Z")
+    process_received()
+    (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
+    assert (shown["emailId"], shown["error"]) == (None, "internal_error")
+
+
+def test_what_changes_before_it_is_forwarded_counts(alice, route):
+    """A target that refuses, a route that is deleted, and an email that is deleted end a forward that is due."""
+    publish()
+    ForwardTarget.objects.update(confirmed_at=None)
+    process_received()
+    ForwardTarget.objects.update(confirmed_at=timezone.now())
+    publish(with_field("X-Number: 1"))
+    delete_route(route)
+    process_received()
+    make_route(alice.workspace, forward_to=[TARGET])
+    delete_email(publish(with_field("X-Number: 2")))
+    process_received()
+    assert not Forward.objects.exists()
+    assert not ReceivedEmail.objects.exclude(forward_due_at=None).exists()
+
+
+def test_an_email_that_is_not_kept_is_forwarded_before_its_deletion(alice, route):
+    InboundRoute.objects.update(store_days=0)
+    received = publish()
+    publish_committed()
+    list(delete_delivered_emails())
+    assert ReceivedEmail.objects.filter(id=received.id, processed_at=None).exists()
+    process_received()
+    assert Email.objects.count() == 1
+    list(delete_delivered_emails())
+    assert not ReceivedEmail.objects.exists()
 
 
 def test_another_error_of_a_forward_is_recorded(alice, route, monkeypatch):

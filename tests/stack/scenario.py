@@ -49,6 +49,7 @@ EVENT_KINDS = (
 )  # fmt: skip
 EXPIRE_REPORTS = "UPDATE inbound_mailreport SET due_at = now() - interval '1 s' WHERE processed_at IS NULL RETURNING 1"
 EXPIRE_MESSAGES = "UPDATE receiving_message SET due_at = now() - interval '1 s' WHERE read_at IS NULL RETURNING 1"
+EXPIRE_FORWARDS = "UPDATE receiving_receivedemail SET forward_due_at = now() WHERE forward_due_at > now() RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
 # The codes of refusals that a client repeats (docs/decisions/0048): its key is in use, or a web process just started.
 REPEATED = ("idempotency_in_progress", "rate_limit_exceeded")
@@ -56,6 +57,7 @@ QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)
      + (SELECT count(*) FROM receiving_message WHERE read_at IS NULL)
+     + (SELECT count(*) FROM receiving_receivedemail WHERE forward_due_at IS NOT NULL)
      + (SELECT count(*) FROM emails_event WHERE number > (SELECT last FROM events_feedprogress WHERE source = 'log'))
      + (SELECT h.position - c.position FROM events_feedhead h, webhooks_feedcursor c)
 """
@@ -249,7 +251,7 @@ class Scenario:
     def expire_leases(self) -> None:
         """Expire all leases, those of received reports included."""
         expire_leases(self.stack)
-        for statement in (EXPIRE_REPORTS, EXPIRE_MESSAGES):
+        for statement in (EXPIRE_REPORTS, EXPIRE_MESSAGES, EXPIRE_FORWARDS):
             self.stack.query(statement)
 
     def wait_until_idle(self, *, seconds: float = 120) -> None:

@@ -55,6 +55,7 @@ POINTS = {
     "receiving.after_commit": ("inbound", "a message is committed; the sending server has no reply yet"),
     "receiving.after_claim": ("worker", "received messages are claimed, not read"),
     "receiving.before_record_commit": ("worker", "a reading and its events are written, nothing is committed"),
+    "receiving.before_forward_commit": ("worker", "an email is forwarded by its route, nothing is committed"),
     "analytics.before_fold": ("worker", "a scheduled task starts; counter deltas are not folded"),
     "analytics.after_fold": ("worker", "the deltas are folded and committed"),
     "domains.after_claim": ("worker", "due checks are claimed; no query is sent"),
