@@ -10,7 +10,7 @@ class ReceivingConfig(AppConfig):
         from emails.accept.answers import FINDERS  # noqa: PLC0415 - reads models
         from events.kinds import EventKind  # noqa: PLC0415 - reads models
         from events.subjects import DESCRIBERS  # noqa: PLC0415 - reads models
-        from receiving.answering import find_answered  # noqa: PLC0415 - reads models
+        from receiving.answers.answering import find_answered  # noqa: PLC0415 - reads models
         from receiving.publishing import describe_received  # noqa: PLC0415 - reads models
 
         DESCRIBERS.register(EventKind.RECEIVED, describe_received)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.lib.email_addresses import quote_name
-from receiving.api.serializers import RECEIVED_IN_WEBHOOKS
 from receiving.models import ReceivedEmail
+from receiving.rendering import RECEIVED_IN_WEBHOOKS
 from receiving.source import (
     FIELD,
     read_attachment,

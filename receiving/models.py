@@ -13,8 +13,7 @@ from core.workspaces.api.scopes import Scope
 from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
 from core.workspaces.models import Workspace
 from emails.models import Email
-from receiving.reading.queue import MAX_JOINT_CLAIMS, SMALL_BYTES
-from receiving.states import UNREAD_ERRORS, Automatic, ReceivedStatus
+from receiving.states import MAX_JOINT_CLAIMS, SMALL_BYTES, UNREAD_ERRORS, Automatic, ReceivedStatus
 
 # InboundRoute.domain of the workspace's address at RECEIVING_DOMAIN.
 SHARED = "shared"
@@ -267,7 +266,7 @@ class ReceivedEmail(models.Model):
 
     route_id: None for a reply address and the shared address without a route. tag: the part after the first plus sign.
     sender and subject: of the message, for filters; sender is in lower case.
-    reply_*: the sent email that it answers (receiving.matching); the columns outlive the email.
+    reply_*: the sent email that it answers (receiving.answers.matching); the columns outlive the email.
     inlines_files, includes_raw: of its route, for webhooks with its content.
     store_days: 0 if it is deleted when its deliveries have ended. event_id: of its event `received` in the log.
     unread_event_id: of the one before it, if the message could not be read then (docs/decisions/0277).

@@ -12,13 +12,15 @@ from django.db.models.functions import Now
 
 from core.lib.sql import run
 from core.lib.worker.failpoints import failpoint
+from receiving.answers.matching import match_reply
 from receiving.arrival.routing import is_blocked
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.publishing import move_email, publish_email
-from receiving.reading.matching import match_reply
 from receiving.reading.message import Reading
-from receiving.reading.queue import QUEUE, MessageClaim
+from receiving.reading.spam import SpamResult
+from receiving.reading.verdicts import Authentication
 from receiving.states import NOT_READ, BlockedReason, ReceivedStatus
+from receiving.unread.queue import QUEUE, MessageClaim
 
 log = logging.getLogger("postrider.receiving")
 
@@ -35,8 +37,8 @@ class ReadResult:
 
     claim: MessageClaim
     reading: Reading | None
-    authentication: dict[str, Any] | None = None
-    spam: dict[str, Any] | None = None
+    authentication: Authentication | None = None
+    spam: SpamResult | None = None
     error: str = ""
 
 

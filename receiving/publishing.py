@@ -11,10 +11,10 @@ from events.kinds import EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
 from events.subjects import SubjectDescription
-from receiving.api.serializers import RECEIVED_IN_WEBHOOKS, ReceivedItemSerializer
 from receiving.arrival.usage import count_received
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
+from receiving.rendering import RECEIVED_IN_WEBHOOKS, ReceivedItemSerializer
 from receiving.states import TRANSITIONS, ReceivedStatus
 
 MAX_REPLIED = 20

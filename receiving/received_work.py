@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 
@@ -29,20 +28,19 @@ from receiving.reading.budget import ProcessorBudget, TooExpensive
 from receiving.reading.dns_lookups import MessageLookups
 from receiving.reading.header_process import read_header_apart
 from receiving.reading.message import MAX_HEADER_BYTES, Reading, read_header, read_received
-from receiving.reading.queue import (
+from receiving.reading.spam import check_spam
+from receiving.reading.verdicts import Authentication, ReceivedEnvelope, verify_origin
+from receiving.states import NOT_READ, SMALL_BYTES
+from receiving.unread.queue import (
     CLAIM_LARGE,
     CLAIM_SMALL,
     MAX_ATTEMPTS,
     QUEUE,
-    SMALL_BYTES,
     MessageClaim,
     ReadingShares,
     claim_alone,
     has_alone,
 )
-from receiving.reading.spam import check_spam
-from receiving.reading.verdicts import ReceivedEnvelope, verify_origin
-from receiving.states import NOT_READ
 
 log = logging.getLogger("postrider.receiving")
 
@@ -145,7 +143,13 @@ class ReceivedQueueWork:
         lookups = MessageLookups(loop, settings.DNS_SERVERS)
         (reading, authentication, error), spam = await asyncio.gather(
             loop.run_in_executor(self._threads, read_and_verify, job, lookups),
-            check_spam(job.source, envelope=job.envelope, recipient=job.recipient),
+            check_spam(
+                job.source,
+                url=settings.RSPAMD_URL,
+                password=settings.RSPAMD_PASSWORD,
+                envelope=job.envelope,
+                recipient=job.recipient,
+            ),
         )
         return ReadResult(job.claim, reading, authentication, spam, error)
 
@@ -170,7 +174,7 @@ def _give_up(claim: MessageClaim, reading: Reading | None) -> ReadResult:
     return ReadResult(claim, reading, error=NOT_READ)
 
 
-def read_and_verify(job: ReceivedJob, lookups: MessageLookups) -> tuple[Reading | None, dict[str, Any], str]:
+def read_and_verify(job: ReceivedJob, lookups: MessageLookups) -> tuple[Reading | None, Authentication, str]:
     """Return the reading of a message, its verdicts, and why it is unreadable; in a thread of its own."""
     reading, error = read_or_explain(job.source, envelope_from=job.envelope.mail_from)
     senders = reading.senders if reading else ()

@@ -1,4 +1,4 @@
-"""States of a received email, and the moves between them."""
+"""States of a received email and the moves between them, and those of a message that is not read yet."""
 
 from django.db.models import TextChoices
 
@@ -22,6 +22,10 @@ class Automatic(TextChoices):
     BULK = "bulk"
 
 
+# Messages up to this size are read many at a time, larger ones singly.
+SMALL_BYTES = 256 * 1024
+# A message that was claimed that often without an outcome may end its workers: it is claimed alone from then on.
+MAX_JOINT_CLAIMS = 2
 # In parseErrors of a message that was not read to its end.
 NOT_READ = "The message could not be read"
 TOO_EXPENSIVE = "Reading the message took too long"

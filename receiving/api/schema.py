@@ -13,7 +13,6 @@ from receiving.api.serializers import (
     ForwardInput,
     InboundSerializer,
     ReceivedDetailSerializer,
-    ReceivedItemSerializer,
     RecipientInput,
     RedeliveredSerializer,
     RedeliverInput,
@@ -34,6 +33,7 @@ from receiving.errors import (
     RereadTooSoon,
     TestKeyRequired,
 )
+from receiving.rendering import ReceivedItemSerializer
 
 ID = "inb_0Uf7m2kQ9VxHc3NwZrTb4L"
 URL = "https://mail.example.com/inbound/AZr3b7Qe0mX1cVbNq8RtYzAZr3b7Qe0mX1cVbNq8RtYzAZr3b7Qe0mX1cVbNq"

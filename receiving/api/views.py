@@ -25,7 +25,6 @@ from receiving.api.serializers import (
     ForwardInput,
     InboundSerializer,
     ReceivedDetailSerializer,
-    ReceivedItemSerializer,
     RecipientInput,
     RedeliveredSerializer,
     RedeliverInput,
@@ -44,7 +43,7 @@ from receiving.arrival.simulation import simulate_email
 from receiving.arrival.usage import read_usage
 from receiving.forwarding.forwards import forward_email
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
-from receiving.reading.rereading import reread_email
+from receiving.rendering import ReceivedItemSerializer
 from receiving.services import (
     block_sender,
     bypass_block,
@@ -55,6 +54,7 @@ from receiving.services import (
     unblock_sender,
     update_route,
 )
+from receiving.unread.rereading import reread_email
 
 # The message, with the escapes of JSON.
 MAX_SIMULATION_BYTES = 16 * 1024 * 1024

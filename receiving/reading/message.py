@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from core.delivery.message.text import html_to_text
 from core.lib.ids import new_id
@@ -60,9 +60,25 @@ class ReceivedPolicy(MimePolicy):
             self.errors.append(clean(problem)[:MAX_ERROR_LENGTH])
 
 
+class ReadAttachment(TypedDict):
+    """An entry of Message.attachments. start, end: of its content in the source. encoding: of that; binary if none."""
+
+    id: str
+    filename: str
+    contentType: str
+    size: int
+    contentId: str | None
+    inline: bool
+    method: str | None
+    sha256: str
+    start: int
+    end: int
+    encoding: str
+
+
 @dataclass
 class Reading:
-    """The result of reading a message. attachments: entries of Message.attachments.
+    """The result of reading a message.
 
     mailboxes: by the names of the resource. senders: the addresses in From, none if programs may read others there.
     """
@@ -81,7 +97,7 @@ class Reading:
     text_generated: bool = False
     reply_text: str | None = None
     truncated: list[str] = field(default_factory=list)
-    attachments: list[dict[str, Any]] = field(default_factory=list)
+    attachments: list[ReadAttachment] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     @property
@@ -186,7 +202,7 @@ def _decode(part: MimePart, reading: Reading) -> tuple[bytes, str]:
         return part.body, "binary"
 
 
-def _attachment(part: MimePart, reading: Reading) -> dict[str, Any]:
+def _attachment(part: MimePart, reading: Reading) -> ReadAttachment:
     data, encoding = _decode(part, reading)
     content_type = part.content_fields.get("content-type", "").partition(";")[0].strip().lower() or part.kind
     is_inline = part.disposition == "inline" or (bool(part.content_id) and part.disposition != "attachment")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict
 
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
@@ -29,6 +30,14 @@ ANY_OF_CHAIN = Signature({b"a": b"rsa-sha256"})
 SKIPPED_LINE = re.compile(rb"\nFrom |\AFrom[ \t]+:")
 
 
+class DkimVerdict(TypedDict):
+    """The result of one signature as the resource shows it."""
+
+    result: str
+    domain: str
+    selector: str
+
+
 @dataclass(frozen=True)
 class SignatureVerdict:
     """The result of one signature. domain, selector: empty if it does not name them."""
@@ -37,7 +46,7 @@ class SignatureVerdict:
     domain: str = ""
     selector: str = ""
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> DkimVerdict:
         return {"result": self.result, "domain": self.domain, "selector": self.selector}
 
 

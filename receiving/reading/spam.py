@@ -1,12 +1,11 @@
-"""The optional spam filter: rspamd at RSPAMD_URL. Without it, or while it is down, there is no result."""
+"""The optional spam filter: rspamd. Without it, or while it is down, there is no result."""
 
 import json
 import logging
 import math
-from typing import Any
+from typing import Any, TypedDict
 
 import aiohttp
-from django.conf import settings
 
 from receiving.reading.verdicts import ReceivedEnvelope
 
@@ -18,21 +17,35 @@ MAX_SYMBOLS = 100
 MAX_SYMBOL_LENGTH = 100
 
 
-async def check_spam(source: bytes, *, envelope: ReceivedEnvelope, recipient: str) -> dict[str, Any] | None:
-    """Return the result of the filter, or None. RSPAMD_URL is the operator's: it may be a private address."""
-    if not settings.RSPAMD_URL:
+class SpamResult(TypedDict):
+    """The result of the filter as the resource shows it."""
+
+    score: float
+    threshold: float
+    isSpam: bool
+    symbols: list[str]
+
+
+async def check_spam(
+    source: bytes, *, url: str | None, password: str | None, envelope: ReceivedEnvelope, recipient: str
+) -> SpamResult | None:
+    """Return the result of the filter, or None.
+
+    url: the operator's, which may have a private address; empty without a filter.
+    """
+    if not url:
         return None
     headers = {
         "Helo": _plain(envelope.helo),
         "From": _plain(envelope.mail_from),
         "Rcpt": _plain(recipient),
         **({"Ip": envelope.remote_ip} if envelope.remote_ip else {}),
-        **({"Password": settings.RSPAMD_PASSWORD} if settings.RSPAMD_PASSWORD else {}),
+        **({"Password": password} if password else {}),
     }
     try:
         async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
-            url = f"{settings.RSPAMD_URL.rstrip('/')}/checkv2"
-            async with session.post(url, data=source, headers=headers, allow_redirects=False) as response:
+            address = f"{url.rstrip('/')}/checkv2"
+            async with session.post(address, data=source, headers=headers, allow_redirects=False) as response:
                 response.raise_for_status()
                 return _read_answer(await _read_json(response))
     # Deeply nested JSON raises RecursionError.
@@ -48,7 +61,7 @@ async def _read_json(response: aiohttp.ClientResponse) -> Any:
     return json.loads(body)
 
 
-def _read_answer(answer: dict[str, Any]) -> dict[str, Any]:
+def _read_answer(answer: dict[str, Any]) -> SpamResult:
     score, threshold = float(answer["score"]), float(answer["required_score"])
     if not (math.isfinite(score) and math.isfinite(threshold)):
         raise ValueError("a score is no number")

@@ -5,7 +5,7 @@ Nothing is refused for them except by a route that requires it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import idna
 
@@ -14,7 +14,7 @@ from domains.names import organizational_domain
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
 from receiving.reading.libraries import authheaders, spf, use_lookups
-from receiving.reading.signatures import SignatureVerdict, SignedMessage
+from receiving.reading.signatures import DkimVerdict, SignatureVerdict, SignedMessage
 
 VERIFYING_SECONDS = 2.0
 TEMPERROR, NONE, PASS, FAIL = "temperror", "none", "pass", "fail"
@@ -34,10 +34,35 @@ class ReceivedEnvelope:
         return (self.mail_from.rpartition("@")[2] or self.helo).lower().rstrip(".")
 
 
+class SpfVerdict(TypedDict):
+    result: str
+    domain: str
+
+
+class DmarcVerdict(TypedDict):
+    result: str
+    policy: str | None
+    domain: str
+
+
+class ArcVerdict(TypedDict):
+    result: str
+
+
+class Authentication(TypedDict):
+    """The verdicts about a message as the resource shows them."""
+
+    result: str
+    spf: SpfVerdict
+    dkim: list[DkimVerdict]
+    dmarc: DmarcVerdict
+    arc: ArcVerdict
+
+
 def verify_origin(
     source: bytes, *, envelope: ReceivedEnvelope, senders: Sequence[Mailbox], lookups: MessageLookups
-) -> dict[str, Any]:
-    """Return the verdicts as the resource shows them. senders: the addresses in From, as in Reading."""
+) -> Authentication:
+    """Return the verdicts. senders: the addresses in From, as in Reading."""
     with use_lookups(lookups):
         budget = ProcessorBudget(VERIFYING_SECONDS)
         spf_result = check_spf(envelope, lookups)

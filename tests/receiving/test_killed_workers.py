@@ -14,7 +14,7 @@ from django.db.models import F, Func, Value
 
 from emails.models import Recipient
 from receiving.models import Message, ReceivedEmail
-from receiving.reading.queue import MAX_READINGS
+from receiving.unread.queue import MAX_READINGS
 from tests.emails.builders import send
 from tests.receiving.builders import arrive, make_route, with_field
 

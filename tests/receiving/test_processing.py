@@ -17,8 +17,8 @@ from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
-from receiving.reading.queue import ALONE_LEASES, MAX_ATTEMPTS, MAX_READINGS
 from receiving.received_work import ReceivedQueueWork
+from receiving.unread.queue import ALONE_LEASES, MAX_ATTEMPTS, MAX_READINGS
 from tests.conftest import Api, make_key
 from tests.emails.builders import send
 from tests.events.feed import publish_committed

@@ -21,9 +21,9 @@ from receiving.deletion import delete_delivered_emails, erase_received
 from receiving.forwarding.forwards import refusal
 from receiving.models import Forward, ForwardTarget, Message, ReceivedEmail
 from receiving.processing import oldest_stored_seconds
-from receiving.reading import rereading
 from receiving.received_work import ReceivedQueueWork
 from receiving.states import NOT_READ, TOO_EXPENSIVE
+from receiving.unread import rereading
 from tests.conftest import Api, make_domain
 from tests.emails.builders import send
 from tests.events.feed import publish_committed

@@ -8,9 +8,9 @@ from django.db.models import F
 
 from receiving import received_work
 from receiving.models import Message
-from receiving.reading.queue import SMALL_BYTES
 from receiving.received_work import SESSIONS, WORKSPACE_SESSIONS, ReceivedQueueWork
 from receiving.services import delete_email
+from receiving.states import SMALL_BYTES
 from tests.conftest import make_account
 from tests.receiving.builders import arrive, make_route
 

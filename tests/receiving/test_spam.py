@@ -6,6 +6,7 @@ import time
 
 import aiohttp
 import pytest
+from django.conf import settings
 
 from receiving.models import ReceivedEmail
 from receiving.reading import spam
@@ -22,7 +23,8 @@ GTUBE = b"Subject: x\r\n\r\nXJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-
 
 
 def check(source: bytes = PLAIN, envelope: ReceivedEnvelope = ENVELOPE):
-    return asyncio.run(spam.check_spam(source, envelope=envelope, recipient="support@alice.example"))
+    server = {"url": settings.RSPAMD_URL, "password": settings.RSPAMD_PASSWORD}
+    return asyncio.run(spam.check_spam(source, **server, envelope=envelope, recipient="support@alice.example"))
 
 
 @pytest.fixture

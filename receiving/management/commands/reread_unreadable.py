@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from core.lib.datetimes import parse_datetime
 from core.lib.ids import to_uuid
 from core.lib.progress import ProgressBar
-from receiving.reading.rereading import JOINT_GAP, UnreadableMessages
+from receiving.unread.rereading import JOINT_GAP, UnreadableMessages
 
 
 class Command(BaseCommand):

@@ -14,9 +14,9 @@ from emails.models import Email
 from interfaces.inbound.inbox.reading import read_headers
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
-from receiving.reading.rereading import reread_state
 from receiving.source import read_source
 from receiving.states import BlockedReason, ReceivedStatus
+from receiving.unread.rereading import reread_state
 from webhooks.models import WebhookDelivery
 
 MAX_REPLIES = 20

@@ -31,10 +31,10 @@ from console.dashboard.ui.scoping import ScopedAdmin
 from receiving.api.downloads import attachment_response, raw_response
 from receiving.arrival.shared_addresses import shared_address
 from receiving.models import InboundRoute, Message, ReceivedEmail
-from receiving.reading.rereading import reread_email
 from receiving.services import bypass_block, delete_email, redeliver_email
 from receiving.source import html_with_images
 from receiving.states import ReceivedStatus
+from receiving.unread.rereading import reread_email
 from webhooks.models import WebhookDelivery
 
 # Filters beside the status and the search field.

@@ -16,9 +16,9 @@ from interfaces.compat.postmark.receiving.format import STREAM, header_members, 
 from interfaces.compat.postmark.resources import Resource
 from interfaces.compat.postmark.views import PostmarkViewSet
 from interfaces.compat.views import bounded_count
-from receiving.api.serializers import ReceivedItemSerializer, ReceivedSerializer
 from receiving.inlining import InlinedEmail
 from receiving.models import ReceivedEmail
+from receiving.rendering import ReceivedItemSerializer, ReceivedSerializer
 from receiving.services import bypass_block, redeliver_email
 from receiving.states import ReceivedStatus
 from webhooks.models import WebhookDelivery, WebhookDeliveryStatus

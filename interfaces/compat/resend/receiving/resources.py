@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.lib.ids import uuid_text
-from receiving.api.serializers import ReceivedItemSerializer, ReceivedSerializer
 from receiving.inlining import header_fields, mailbox_text
 from receiving.models import ReceivedEmail
+from receiving.rendering import ReceivedItemSerializer, ReceivedSerializer
 from receiving.source import html_with_images
 
 Received = dict[str, Any]

@@ -15,8 +15,8 @@ from interfaces.compat.resend import resources
 from interfaces.compat.resend.attachment_pages import attachment_page
 from interfaces.compat.resend.receiving.resources import Received, attachment_resource, received_item, received_resource
 from interfaces.compat.resend.views import ResendViewSet
-from receiving.api.serializers import ReceivedItemSerializer
 from receiving.models import ReceivedEmail
+from receiving.rendering import ReceivedItemSerializer
 
 # https://resend.com/docs/api-reference/emails/retrieve-received-email
 HTML_FORMATS = {"cid": False, "data_uri": True}

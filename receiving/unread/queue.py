@@ -13,14 +13,12 @@ from uuid import UUID
 from core.lib.sql import run, run_replanned
 from core.lib.worker.lease_queue import FIRST, Claim, LeaseQueue, SharedLeaseQueue, Turn
 from core.lib.worker.leases import LEASE_SECONDS
+from receiving.states import MAX_JOINT_CLAIMS, SMALL_BYTES
 
 TABLE = "receiving_message"
 UNREAD = "read_at IS NULL"
 DUE = "due_at <= statement_timestamp()"
 COLUMNS = ("size", "workspace_id")
-SMALL_BYTES = 256 * 1024
-# A message that was claimed that often without an outcome may end its workers: it is claimed alone from then on.
-MAX_JOINT_CLAIMS = 2
 # The time from each claim alone to the next one, in leases of LEASE_SECONDS: 11 minutes at least, nearly 3 hours by
 # default. Workers that die for other reasons for some minutes do not use up all of them, and one message does not end
 # workers for long (docs/decisions/0234).

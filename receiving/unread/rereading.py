@@ -19,8 +19,8 @@ from core.lib.worker import wakeup
 from core.workspaces.audit import AuditAction, record_action
 from receiving.errors import NotUnreadable, RereadTooSoon
 from receiving.models import ReceivedEmail
-from receiving.reading.queue import MAX_READINGS
 from receiving.states import UNREAD_ERRORS
+from receiving.unread.queue import MAX_READINGS
 
 # A message that could not be read again is reread an hour later at the earliest.
 PAUSE = timedelta(hours=1)
