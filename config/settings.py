@@ -116,14 +116,14 @@ SPF_MECHANISMS = " ".join(
 )
 DMARC_RUA = env.string_list("DMARC_RUA")
 
-# Inbound reports: the receiver for return paths
+# Inbound server: reports to return paths, and received email
 INBOUND_HOST = env.text("INBOUND_HOST", "127.0.0.1" if EMBEDDED else "0.0.0.0")  # noqa: S104 - external mail hosts connect
 INBOUND_PORT = env.integer("INBOUND_PORT", 2526 if EMBEDDED else 25, low=1, high=65_535)
 INBOUND_TLS_CERT = env.text("INBOUND_TLS_CERT")
 INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 # Also read by django-anymail: user:password of the basic authentication of its webhooks
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
-# Inbound email: received for the domains of workspaces
+# Received email: for the domains of workspaces
 RECEIVING_DOMAIN = env.text("RECEIVING_DOMAIN", "in.demo.example" if EMBEDDED else "").lower().rstrip(".")
 RECEIVING_MX = [name.lower().rstrip(".") for name in env.string_list("RECEIVING_MX")]
 # The inbound server as workers reach it, for emails to domains that are received here.

@@ -13,7 +13,7 @@ from core.lib.ids import new_id, to_uuid
 from core.lib.sql import run_binary
 
 PREFIX = "rcc_"
-# Of a large value in the stream to the server: the client library copies what it is given.
+# Pieces of a large value for the database: the client library copies what it is given.
 PIECE_BYTES = 256 * 1024
 COPY = "COPY receiving_content (id, size, data) FROM STDIN (FORMAT BINARY)"
 # PostgreSQL's binary COPY format: signature, flags, length of the extension; a row has the number of its fields, each

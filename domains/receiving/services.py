@@ -70,7 +70,7 @@ def move_receiving(receiving: ReceivingDomain) -> None:
     record_action(receiving.workspace, AuditAction.DOMAIN_CHANGED, about=about)
 
 
-def find_receiver(name: str) -> ReceivingDomain | None:
+def find_receiving_domain(name: str) -> ReceivingDomain | None:
     """Return the active receiving domain with a name, an A-label in lower case."""
     active = ReceivingDomain.objects.filter(name=name, status=ReceivingStatus.ACTIVE, proven_at__isnull=False)
     return active.select_related("workspace").first()

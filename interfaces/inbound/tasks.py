@@ -7,7 +7,7 @@ from interfaces.inbound.processing import process_reports, purge_reports
 
 @shared_task(name="inbound.tasks.process", ignore_result=True)
 def process() -> None:
-    """Process provider events, and mail reports that the receiver did not process."""
+    """Process provider events, and mail reports that the inbound server did not process."""
     process_reports()
 
 

@@ -15,9 +15,10 @@ from receiving.source import read_attachment, read_source
 
 def raw_response(request: Any, email: ReceivedEmail) -> FileResponse:
     """Return the source of a message, with our fields in front."""
-    pieces, filename = read_source(email.message), f"{email.id}.eml"
-    share = email.workspace_id
-    return download_response(request, pieces, filename=filename, content_type="message/rfc822", workspace_id=share)
+    pieces, owner = read_source(email.message), email.workspace_id
+    return download_response(
+        request, pieces, filename=f"{email.id}.eml", content_type="message/rfc822", workspace_id=owner
+    )
 
 
 def attachment_response(request: Any, email: ReceivedEmail, number: int) -> FileResponse:
@@ -25,8 +26,8 @@ def attachment_response(request: Any, email: ReceivedEmail, number: int) -> File
     entry = email.message.attachments[number]
     pieces = read_attachment(email.message, entry)
     filename = entry["filename"] or f"attachment-{number + 1}"
-    type_, share = safe_type(entry["contentType"]), email.workspace_id
-    return download_response(request, pieces, filename=filename, content_type=type_, workspace_id=share)
+    type_, owner = safe_type(entry["contentType"]), email.workspace_id
+    return download_response(request, pieces, filename=filename, content_type=type_, workspace_id=owner)
 
 
 @require_safe

@@ -16,7 +16,7 @@ from core.lib.ids import to_uuid
 from core.lib.sql import database_time, run
 from core.lib.tokens import InvalidToken
 from core.workspaces.models import Workspace
-from domains.receiving.services import find_receiver
+from domains.receiving.services import find_receiving_domain
 from emails.models import Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
 from receiving.arrival import replies
@@ -83,10 +83,10 @@ def find_recipient(address: str) -> RoutedRecipient | None:
     full, lower = f"{local}@{name}", local.lower()
     if name == settings.RECEIVING_DOMAIN:
         return _find_reply(full, lower, None) or _find_shared(full, lower)
-    receiver = find_receiver(name)
-    if receiver is None:
+    receiving = find_receiving_domain(name)
+    if receiving is None:
         return None
-    return _find_reply(full, lower, receiver.workspace) or _find_routed(full, lower, receiver.workspace, name)
+    return _find_reply(full, lower, receiving.workspace) or _find_routed(full, lower, receiving.workspace, name)
 
 
 def select_route(routes: Iterable[InboundRoute], local_part: str) -> InboundRoute | None:
@@ -108,8 +108,8 @@ def _blockable_names(sender: str) -> set[str]:
     return {f"{local}@{name}", name} if name else set()
 
 
-def _find_reply(address: str, local_part: str, receiver: Workspace | None) -> RoutedRecipient | None:
-    """Return the recipient of a reply address. receiver: of the domain; None for the one that all share."""
+def _find_reply(address: str, local_part: str, owner: Workspace | None) -> RoutedRecipient | None:
+    """Return the recipient of a reply address. owner: of the receiving domain; None for RECEIVING_DOMAIN."""
     if not local_part.startswith(PREFIX):
         return None
     try:
@@ -119,9 +119,9 @@ def _find_reply(address: str, local_part: str, receiver: Workspace | None) -> Ro
     answered = Recipient.objects.filter(id=recipient_id).select_related("email__workspace").first()
     if answered is None:
         # Retention has deleted the email: only the domain still says whose reply it is.
-        return RoutedRecipient(receiver, address, local_part) if receiver else None
+        return RoutedRecipient(owner, address, local_part) if owner else None
     workspace = answered.email.workspace
-    if receiver and workspace.id != receiver.id:
+    if owner and workspace.id != owner.id:
         return None
     return RoutedRecipient(workspace, address, local_part, reply_to=recipient_id)
 

@@ -281,7 +281,7 @@ def _check_webhook_delivery(path: str, event_id: str, row: Any, requests: list[A
 
 
 def _check_bounces(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
-    """A bounce that the receiver acknowledged with a 250 is on its recipient's timeline exactly once."""
+    """A bounce that the inbound server acknowledged with a 250 is on its recipient's timeline exactly once."""
     bounces = Counter(wire_id(event.recipient_id) for event in snapshot.events if event.kind == "bounced")
     for recipient_id in ledger.reports:
         if bounces[recipient_id] != 1:
@@ -289,7 +289,7 @@ def _check_bounces(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
 
 
 def _check_received(snapshot: DatabaseSnapshot, ledger: Ledger) -> Iterator[str]:
-    """A message that the receiver acknowledged with a 250 is one received email of its workspace, with one event.
+    """A message that the inbound server acknowledged with a 250 is one received email of its workspace, with one event.
 
     Hosts repeat a message until it is acknowledged, so that no other message is stored. Messages are identified by
     their bytes: one that could not be read has no Message-ID.

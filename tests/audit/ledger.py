@@ -79,7 +79,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True)
 class AcknowledgedMessage:
-    """A message to an address of a workspace that the receiver acknowledged with a 250.
+    """A message to an address of a workspace that the inbound server acknowledged with a 250.
 
     sender, subject, text: as it is to be read. digest: the SHA-256 of its source, in hexadecimal. answers: the id of
     the email that it answers; empty if none. is_forwarded: whether a route forwards what its recipient receives.

@@ -1,4 +1,4 @@
-"""Mail hosts that deliver to workspaces during a chaos run, and repeat what the receiver did not acknowledge."""
+"""Mail hosts that deliver to workspaces during a chaos run, and repeat what the inbound server did not acknowledge."""
 
 import re
 import smtplib
@@ -15,7 +15,7 @@ from tests.chaos.callers import Caller
 from tests.chaos.receiving_routes import ANSWERS, FORWARDED
 from tests.stack.scenario import CALL_TIMEOUT_SECONDS, Tenant, message_id_of
 
-# Less than a frozen receiver sleeps: it stores a message that the host has delivered elsewhere meanwhile.
+# Less than a frozen inbound server sleeps: it stores a message that the host has delivered elsewhere meanwhile.
 REPLY_SECONDS = 5.0
 SMALL, FILES, LARGE = 500, (10_000, 200_000), (1_000_000, 3_000_000)
 TEXT = "Hello,\n.\n..and goodbye\n"
@@ -37,7 +37,7 @@ class OutgoingMail:
 
 @dataclass
 class MailHost(Caller):
-    """One thread of deliveries. ports: those of the receivers; like the hosts of an MX record, each is good."""
+    """One thread of deliveries. ports: those of the inbound servers; like the hosts of an MX record, each is good."""
 
     ports: tuple[int, ...] = ()
     # Emails whose recipients can answer, with their addresses.

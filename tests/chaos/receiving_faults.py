@@ -1,4 +1,4 @@
-"""Faults of a chaos run in which email is received: those of the servers, and failpoints of receiver and worker."""
+"""Faults of a chaos run in which email is received: those of the servers, and failpoints of all processes."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ from tests.stack.scenario import LEASE_SECONDS
 from tests.stack.stack import wait_for
 
 ACTIONS = ("kill", "kill", "kill", "raise", f"sleep={LEASE_SECONDS + 2}", "drop_database", "drop_redis")
-RECEIVERS = ("inbound", "inbound-2")
+INBOUND_SERVERS = ("inbound", "inbound-2")
 MAX_CONNECTIONS = 1_000
 SPARE_CONNECTIONS = (1, 3, 6)
 TERMINATE_OTHERS = """
@@ -29,7 +29,7 @@ HIT_SECONDS = 30.0
 
 @dataclass
 class ReceivingFaultInjector(FaultInjector):
-    """Injects faults into receiving. ports: those of RECEIVERS. is_short_of_connections: see `run_receiving`."""
+    """Injects faults into receiving. ports: those of INBOUND_SERVERS. is_short_of_connections: see `run_receiving`."""
 
     ports: tuple[int, ...] = ()
     is_short_of_connections: bool = False
@@ -47,14 +47,14 @@ class ReceivingFaultInjector(FaultInjector):
         return faults + [self.starve_database] * (len(faults) if self.is_short_of_connections else 0)
 
     def kill_inbound(self) -> None:
-        self._restart_receiver(signal.SIGKILL)
+        self._restart_inbound(signal.SIGKILL)
 
     def end_inbound(self) -> None:
-        self._restart_receiver(signal.SIGTERM)
+        self._restart_inbound(signal.SIGTERM)
 
     def freeze_inbound(self) -> None:
-        """Stop a receiver for longer than the hosts wait: it stores what they have delivered elsewhere meanwhile."""
-        pid = self.scenario.stack.processes[self.random.choice(RECEIVERS)].pid
+        """Stop an inbound server for longer than the hosts wait: it stores messages that another one has, too."""
+        pid = self.scenario.stack.processes[self.random.choice(INBOUND_SERVERS)].pid
         self._freeze([pid], REPLY_SECONDS + self.random.uniform(-3, 3))
 
     def freeze_database(self) -> None:
@@ -80,14 +80,14 @@ class ReceivingFaultInjector(FaultInjector):
         return taken
 
     def fail_in_inbound(self) -> None:
-        name = self.random.choice(RECEIVERS)
-        self._fail_at("inbound", name, lambda plan: self.start_receiver(name, FAULT_PLAN=plan))
+        name = self.random.choice(INBOUND_SERVERS)
+        self._fail_at("inbound", name, lambda plan: self.start_inbound(name, FAULT_PLAN=plan))
 
     def fail_in_worker(self) -> None:
         self._fail_at("worker", "worker", lambda plan: self.scenario.stack.start("worker", FAULT_PLAN=plan))
 
-    def start_receiver(self, name: str, **variables: str) -> None:
-        port = str(self.ports[RECEIVERS.index(name)])
+    def start_inbound(self, name: str, **variables: str) -> None:
+        port = str(self.ports[INBOUND_SERVERS.index(name)])
         stack = self.scenario.stack
         stack.start(name, **{**variables, "INBOUND_PORT": port})
 
@@ -108,7 +108,7 @@ class ReceivingFaultInjector(FaultInjector):
             self.scenario.stack.processes.pop(name)
             start("")
 
-    def _restart_receiver(self, number: signal.Signals) -> None:
-        name = self.random.choice(RECEIVERS)
+    def _restart_inbound(self, number: signal.Signals) -> None:
+        name = self.random.choice(INBOUND_SERVERS)
         self._end(name, number)
-        self.start_receiver(name)
+        self.start_inbound(name)

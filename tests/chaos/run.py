@@ -24,7 +24,7 @@ from tests.chaos.disk import Disk
 from tests.chaos.feed_reader import FeedReader
 from tests.chaos.mail_hosts import MailHost
 from tests.chaos.received_view import find_violations_of_views
-from tests.chaos.receiving_faults import RECEIVERS, ReceivingFaultInjector
+from tests.chaos.receiving_faults import INBOUND_SERVERS, ReceivingFaultInjector
 from tests.chaos.receiving_routes import create_routes, record_forwards
 from tests.chaos.stream_reader import StreamReader
 from tests.stack.scenario import Scenario, running_scenario
@@ -70,7 +70,7 @@ def run(logs: Path, *, seed: int, seconds: float, bulk: int = 0, has_two_transpo
 
 
 def run_receiving(logs: Path, *, seed: int, seconds: float, is_short_of_connections: bool = False) -> ChaosReport:
-    """Let mail hosts deliver to two receivers while faults are injected, instead of callers of the API.
+    """Let mail hosts deliver to two inbound servers while faults are injected, instead of callers of the API.
 
     is_short_of_connections: half of the faults use up the connections of the database.
     """
@@ -85,7 +85,7 @@ def run_receiving(logs: Path, *, seed: int, seconds: float, is_short_of_connecti
             ports=ports,
             is_short_of_connections=is_short_of_connections,
         )
-        injector.start_receiver(RECEIVERS[1])
+        injector.start_inbound(INBOUND_SERVERS[1])
         create_routes(scenario)
         hosts = [MailHost(scenario, random.Random(seed * 1000 + number), ports=ports) for number in range(HOSTS)]
         try:

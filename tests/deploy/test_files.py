@@ -47,7 +47,7 @@ def test_compose_runs_every_process_of_the_image_with_limits():
     assert [COMPOSE[name]["volumes"] for name in ("inbound", "submission")] == [["${TLS_FILES:-tls}:/tls:ro"]] * 2
 
 
-def test_workers_reach_the_receiver_in_compose():
+def test_workers_reach_the_inbound_server_in_compose():
     worker = COMPOSE["worker"]
     host, _, port = worker["environment"]["RECEIVING_SERVER"].partition(":")
     assert COMPOSE[host]["command"] == ["inbound"]
@@ -254,7 +254,7 @@ def test_values_reach_kubernetes_without_their_quotes(manifests):
     assert config["data"]["RATE_LIMIT"] == "50/s burst 100"
 
 
-def test_workers_reach_the_receiver_in_kubernetes(manifests):
+def test_workers_reach_the_inbound_server_in_kubernetes(manifests):
     (config,) = by_kind(manifests, "ConfigMap").values()
     name, _, port = config["data"]["RECEIVING_SERVER"].partition(":")
     (service_port,) = by_kind(manifests, "Service")[name]["spec"]["ports"]
@@ -268,7 +268,7 @@ def test_workers_reach_the_receiver_in_kubernetes(manifests):
     ]
 
 
-def test_workers_reach_the_receiver_on_debian(tmp_path):
+def test_workers_reach_the_inbound_server_on_debian(tmp_path):
     source = copy_source(tmp_path / "source")
     run(source / "deploy" / "make-env", tmp_path / "env", "mail.example.com")
     settings = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if line[:1].isupper())

@@ -9,7 +9,7 @@ from django.utils import timezone
 from core.lib.network.resolver import Resolver
 from domains.checks.claims import CheckClaim, record_check
 from domains.models import Domain, ReceivingDomain
-from domains.receiving.services import expected_mx, find_receiver, move_receiving
+from domains.receiving.services import expected_mx, find_receiving_domain, move_receiving
 from domains.record_checks.receiving import check_receiving
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 from tests.conftest import Api, make_account, make_domain, make_key
@@ -87,7 +87,7 @@ def test_the_lowest_mx_must_be_ours(client, domain, rows, expected, error):
     assert found["status"] == expected
     assert (found["error"] or "").startswith(error or "")
     assert bool(found["error"]) == bool(error)
-    assert (find_receiver(domain.name) is not None) == (expected == "active")
+    assert (find_receiving_domain(domain.name) is not None) == (expected == "active")
 
 
 def test_the_dkim_record_shows_the_owner(client, domain):

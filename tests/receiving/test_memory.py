@@ -1,4 +1,4 @@
-"""Memory of the real inbound process while fifty sessions deliver large messages; of 25 MiB in the long tests."""
+"""Memory of the real inbound server while fifty sessions deliver large messages; of 25 MiB in the long tests."""
 
 import logging
 import random
@@ -72,7 +72,7 @@ def check_memory(stack: Stack, *, message_bytes: int, budget_bytes: int) -> None
 
 
 class Delivery:
-    """One session that delivers a message, and repeats it while the receiver has no memory for it.
+    """One session that delivers a message, and repeats it while the inbound server has no memory for it.
 
     Mail hosts announce the size. Two of fifty do not, and are refused when their bytes have arrived.
     """

@@ -1,4 +1,4 @@
-"""Real mail servers and programs deliver to the inbound process; each message is compared with the one that arrives."""
+"""Real mail servers and programs deliver to the inbound server; each message is compared with the one that arrives."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class MailServer:
 
 @pytest.fixture(scope="module", params=["postfix", "exim"])
 def server(request, stack) -> Iterator[MailServer]:
-    bounces, receiver = Ledger(), port_of(stack)
+    bounces, inbound = Ledger(), port_of(stack)
     settings = {
         "smtp_tls_security_level": "encrypt",
         # Postfix would bounce a large message by itself. Exim announces its size; Postfix now sends it.
@@ -97,7 +97,7 @@ def server(request, stack) -> Iterator[MailServer]:
         "strict_7bit_headers": "no",
     }
     with required(), mail_sink(bounces) as sink:
-        routes = {"demo.example": receiver, "*": sink}
+        routes = {"demo.example": inbound, "*": sink}
         # The sink offers no TLS; it gets the bounces.
         policy = {"smtp_tls_policy_maps": f"inline:{{ {{ [127.0.0.1]:{sink} = none }} }}"}
         running = (

@@ -13,14 +13,14 @@ from core.lib.mail.smtp_limits import SessionLimits
 from core.workspaces.models import Workspace
 from emails.models import Email, Recipient
 from emails.sending.reply_address import reply_address
-from interfaces.inbound import receiver, routed
+from interfaces.inbound import routed, server
 from receiving.arrival import storing
 from receiving.models import InboundRoute, Message, ReceivedContent, ReceivedEmail, ReceivingUsage, SenderBlock
 from tests.conftest import Api, make_account, make_domain, make_key
 from tests.core.lib.nameserver import NameServer
 from tests.emails.builders import send
 from tests.interfaces.inbound.dsns import dsn
-from tests.interfaces.inbound.fixtures import return_path_of, run_receiver, sent_recipient
+from tests.interfaces.inbound.fixtures import return_path_of, run_inbound, sent_recipient
 from tests.receiving.builders import PLAIN, make_route, process_received, receive_for, with_field
 from tests.receiving.signing import TAGS, message, record, sign
 from tests.rows import each
@@ -32,7 +32,7 @@ TO = "support@alice.example"
 
 @pytest.fixture
 def port(alice, receiving):
-    with run_receiver() as port:
+    with run_inbound() as port:
         yield port
 
 
@@ -173,7 +173,7 @@ def test_the_size_of_a_message_does_not_include_transparency_dots(port, route, s
 
 def test_memory_is_shared_by_all_sessions(alice, receiving, route, settings):
     settings.RECEIVING_MEMORY_BYTES = 8 * 1024 * 1024
-    with run_receiver() as port:
+    with run_inbound() as port:
         large = 3 * 1024 * 1024
         assert deliver(port, size=large)[2] == "452 4.3.1 Not enough memory, try again later"
         assert deliver(port, PLAIN + (b"x" * 76 + b"\r\n") * 40_000)[2].startswith("452 4.3.1")
@@ -186,7 +186,7 @@ def test_a_network_has_a_limit_of_messages_except_for_private_ones(port, route, 
     for number in range(3):
         assert deliver(port, with_field(f"X-Private: {number}"))[2].startswith("250")
     for peer in ("9.9.9.9", "2606:4700::1"):
-        monkeypatch.setattr(receiver, "_peer", lambda _, peer=peer: peer)
+        monkeypatch.setattr(server, "_peer", lambda _, peer=peer: peer)
         assert deliver(port, with_field(f"X-Peer: {peer}"))[2].startswith("250")
         assert deliver(port, with_field("X-Other: 1"))[1] == "452 4.7.1 Too many messages from your network"
 
@@ -235,7 +235,7 @@ def test_without_the_database_it_is_451(port, route, monkeypatch):
     def fail(*_, **__):
         raise OperationalError("the connection is closed")
 
-    monkeypatch.setattr(receiver, "decide_recipient", fail)
+    monkeypatch.setattr(server, "decide_recipient", fail)
     assert deliver(port)[1] == "451 4.3.0 Temporary storage failure"
     monkeypatch.undo()
     monkeypatch.setattr(storing.content, "put", fail)
@@ -245,7 +245,10 @@ def test_without_the_database_it_is_451(port, route, monkeypatch):
 
 def test_a_workspace_has_a_share_of_the_sessions(alice, receiving, route):
     make_domain(alice.workspace, "b.example")
-    with run_receiver(SessionLimits(sessions_per_owner=1, message_bytes=10**7)) as port, port.open_session() as first:
+    with (
+        run_inbound(SessionLimits(sessions_per_owner=1, message_bytes=10**7)) as port,
+        port.open_session() as first,
+    ):
         first.exchange(b"MAIL FROM:<a@b.example>\r\n")
         assert first.exchange(f"RCPT TO:<{TO}>\r\n".encode()).startswith("250")
         assert deliver(port)[1] == "452 4.3.2 Too many sessions for this recipient"

@@ -192,13 +192,13 @@ class Scenario:
         self.ledger.record_suppressed(tenant.id, address)
 
     def report_bounce(self, message: ReceivedMessage) -> None:
-        """Send a bounce to the receiver until it answers 250, as a mail host would."""
+        """Send a bounce to the inbound server until it answers 250, as a mail host would."""
         report = dsn(message.recipient)
         self._until_accepted(lambda: self._submit(report, message.sender), "the report")
         self.ledger.reports.add(message_id_of(message))
 
     def receive(self, tenant: Tenant) -> None:
-        """Send an email to a workspace until the receiver answers 250, as a mail host would."""
+        """Send an email to a workspace until the inbound server answers 250, as a mail host would."""
         message_id = f"<{next(self.numbers)}@example.com>"
         source = f"From: ada@example.com\r\nSubject: {tenant.marker}\r\nMessage-ID: {message_id}\r\n\r\nHello\r\n"
         self._until_accepted(lambda: self._submit(source.encode(), tenant.address), "the email")
@@ -288,7 +288,7 @@ def message_id_of(message: ReceivedMessage) -> str:
 def running_scenario(
     logs: Path, *, repository: Path = REPOSITORY, has_two_transports: bool = False, pooler: str = "", **variables: str
 ) -> Iterator[Scenario]:
-    """Yield a scenario with web, worker and the receiver of reports, and two workspaces with an endpoint each.
+    """Yield a scenario with web, worker and the inbound server of reports, and two workspaces with an endpoint each.
 
     has_two_transports: own and relay, each behind a proxy that breaks connections. pooler: as for `running_stack`.
     """

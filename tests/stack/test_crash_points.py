@@ -74,7 +74,7 @@ def exercise_all_points(scenario):
         what="a message",
     )
     wait_for(lambda: is_sent(scenario, address), seconds=120, what="its delivery status")
-    # The bounce is sent twice; the second one covers the state that a killed receiver left.
+    # The bounce is sent twice; the second one covers the state that a killed inbound server left.
     scenario.report_bounce(received[0])
     scenario.expire_leases()
     scenario.report_bounce(received[0])
@@ -95,7 +95,7 @@ def test_every_guarantee_holds_after_a_fault_at_any_failpoint(scenario, point, a
     recovery = recover_after_failpoint(scenario, name, point, is_deadly=action == "kill")
     exercise_all_points(scenario)
     recovery.result()
-    # Like beat later: take over the claims of a killed receiver.
+    # Like beat later: take over the claims of a killed inbound server.
     scenario.expire_leases()
     scenario.enqueue_tasks("inbound.tasks.process", "receiving.tasks.drain")
     scenario.wait_until_idle()

@@ -17,8 +17,8 @@ from gunicorn.app.wsgiapp import WSGIApplication
 import config.wsgi  # noqa: F401 - loads the application before the fork
 from config.worker import worker_programs
 from core.lib.forking import Program, exit_with_parent, fork_programs
-from interfaces.inbound.inbox.receiver import HOST, serve_on
-from interfaces.inbound.management.commands.inbound import require_sockets, run_receiver
+from interfaces.inbound.inbox.server import HOST, serve_on
+from interfaces.inbound.management.commands.inbound import require_sockets, run_inbound
 from interfaces.submission.management.commands.submission import require_listeners
 from interfaces.submission.server import run_server
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         programs: dict[str, Program] = {
             "inbox": lambda: asyncio.run(serve_on(listener)),
             **worker_programs(with_beat=True),
-            "inbound": partial(run_receiver, inbound_sockets),
+            "inbound": partial(run_inbound, inbound_sockets),
             "submission": partial(run_server, listeners),
             "web": run_web,
         }

@@ -44,7 +44,7 @@ from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
 from tests.console.dashboard.auth.oidc.forging_provider import ForgingProvider, forging_provider
 from tests.core.lib.nameserver import NameServer
-from tests.interfaces.inbound.fixtures import run_receiver
+from tests.interfaces.inbound.fixtures import run_inbound
 from tests.interfaces.submission.fixtures import run_submission
 from tests.rows import each
 from tests.stack.stack import free_port
@@ -98,12 +98,12 @@ def installation(settings, monkeypatch, tmp_path, api):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     with ExitStack() as stack:
         dns = stack.enter_context(NameServer(ZONES))
-        receiver = stack.enter_context(run_receiver())
+        inbound = stack.enter_context(run_inbound())
         web_port = stack.enter_context(web_server())
         proxy = TlsProxy(context)
         proxy.upstream = web_port
         stack.enter_context(serving(proxy.server))
-        configure(settings, monkeypatch, dns=dns, public_port=proxy.port, smtp_port=receiver.number)
+        configure(settings, monkeypatch, dns=dns, public_port=proxy.port, smtp_port=inbound.number)
         send_heartbeat(None)
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit = on")

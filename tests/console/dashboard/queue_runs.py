@@ -14,7 +14,7 @@ from core.lib.network.target_urls import UrlRules
 from core.lib.worker.event_loop import network_loop
 from core.lib.worker.processor import QueueProcessor
 from emails.sending.emails_work import EmailQueueWork
-from interfaces.inbound.inbox import receiver as inbox_receiver
+from interfaces.inbound.inbox import server as inbox_server
 from tests.stack.stack import free_port, listens, wait_for
 from webhooks.sending.post import Poster
 from webhooks.sending.webhooks_work import WebhookQueueWork
@@ -24,7 +24,7 @@ from webhooks.sending.webhooks_work import WebhookQueueWork
 def inbox() -> Iterator[int]:
     """Run the built-in inbox in the network event loop; yield its port."""
     port = free_port()
-    serving = asyncio.run_coroutine_threadsafe(inbox_receiver.serve(port), network_loop())
+    serving = asyncio.run_coroutine_threadsafe(inbox_server.serve(port), network_loop())
     wait_for(lambda: listens(port), seconds=60, what="the inbox listens")
     yield port
     serving.cancel()

@@ -90,8 +90,8 @@ def test_the_samples_of_a_page_run(page, languages, runner, tmp_path):
 
 
 def with_service(source: str, stack) -> str:
-    receiver = f"127.0.0.1:{stack.environment['INBOUND_PORT']}"
-    service = source.replace("https://mail.example.com", stack.url).replace("127.0.0.1:2526", receiver)
+    inbound = f"127.0.0.1:{stack.environment['INBOUND_PORT']}"
+    service = source.replace("https://mail.example.com", stack.url).replace("127.0.0.1:2526", inbound)
     return service.replace("pr_…", stack.key)
 
 

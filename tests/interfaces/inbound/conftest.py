@@ -13,5 +13,5 @@ def workspace(db):
 
 @pytest.fixture
 def port():
-    with fixtures.run_receiver() as port:
+    with fixtures.run_inbound() as port:
         yield port

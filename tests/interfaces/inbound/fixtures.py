@@ -1,4 +1,4 @@
-"""Fixtures of the inbound tests: sent email, and a running receiver to send reports to."""
+"""Fixtures of the inbound tests: sent email, and a running inbound server to send reports to."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from core.lib.network.listening import open_sockets
 from emails.models import Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
-from interfaces.inbound.receiver import serve
+from interfaces.inbound.server import serve
 from tests.emails.builders import SENT, accept, claim_entries
 from tests.stack.stack import wait_for
 
@@ -42,8 +42,8 @@ def return_path_of(recipient) -> str:
 
 
 @dataclass
-class ReceiverPort:
-    """A listening receiver. open_session() yields a raw session that has read the greeting."""
+class ServerPort:
+    """A listening inbound server. open_session() yields a raw session that has read the greeting."""
 
     number: int
 
@@ -95,12 +95,12 @@ class RawSession:
 
 
 @contextlib.contextmanager
-def run_receiver(limits: SessionLimits | None = None) -> Iterator[ReceiverPort]:
+def run_inbound(limits: SessionLimits | None = None) -> Iterator[ServerPort]:
     sockets = open_sockets("127.0.0.1", 0, setting="INBOUND_PORT")
     port = sockets[0].getsockname()[1]
     with run_in_thread(serve(sockets, limits=limits)):
-        wait_for(lambda: is_open(port), seconds=60, what="the receiver listens")
-        yield ReceiverPort(port)
+        wait_for(lambda: is_open(port), seconds=60, what="the inbound server listens")
+        yield ServerPort(port)
 
 
 @contextlib.contextmanager

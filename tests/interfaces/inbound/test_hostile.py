@@ -9,7 +9,7 @@ import pytest
 from core.lib.mail.smtp_limits import SessionLimits, network_of
 from interfaces.inbound.models import MailReport
 from tests.interfaces.inbound.dsns import dsn
-from tests.interfaces.inbound.fixtures import return_path_of, run_receiver, sent_recipient
+from tests.interfaces.inbound.fixtures import return_path_of, run_inbound, sent_recipient
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +74,7 @@ GARBAGE = [
 ]  # fmt: skip
 
 
-def test_pipelined_garbage_leaves_the_receiver_working(port, path):
+def test_pipelined_garbage_leaves_the_inbound_server_working(port, path):
     for garbage in GARBAGE:
         with port.open_session() as session:
             session.connection.sendall(garbage + b"QUIT\r\n")
@@ -103,7 +103,7 @@ def test_refused_lines_end_a_session(port, line):
 
 
 def test_a_message_that_arrives_slowly_ends(path):
-    with run_receiver(SessionLimits(arrival_seconds=0.3)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(arrival_seconds=0.3)) as port, port.open_session() as session:
         start_data(session, path)
         assert session.read().startswith("421 4.4.2")
 
@@ -114,14 +114,14 @@ def test_addresses_of_one_network_share_its_sessions():
 
 
 def test_a_session_with_an_endless_line_is_closed(path):
-    with run_receiver(SessionLimits(message_bytes=50_000)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(message_bytes=50_000)) as port, port.open_session() as session:
         start_data(session, path)
         with pytest.raises(ConnectionError):
             send_repeatedly(session, b"x" * 10_000, seconds=0)
 
 
 def test_a_message_with_too_many_empty_lines_is_rejected(path):
-    with run_receiver(SessionLimits(lines=1_000)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(lines=1_000)) as port, port.open_session() as session:
         start_data(session, path)
         session.connection.sendall(b"\r\n" * 1_001)
         assert session.read_all().startswith("552")
@@ -139,19 +139,19 @@ def test_lines_longer_than_the_standard_allows_are_accepted(port, path):
 
 
 def test_an_idle_session_is_closed(path):
-    with run_receiver(SessionLimits(idle_seconds=0.3)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(idle_seconds=0.3)) as port, port.open_session() as session:
         assert session.read_all() == ""
 
 
 def test_a_session_that_sends_single_bytes_slowly_is_closed(path):
-    with run_receiver(SessionLimits(idle_seconds=0.3)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(idle_seconds=0.3)) as port, port.open_session() as session:
         start_data(session, path)
         with pytest.raises(ConnectionError):
             send_repeatedly(session, b"x", seconds=0.02)
 
 
 def test_a_busy_session_is_closed_at_its_time_limit(path):
-    with run_receiver(SessionLimits(session_seconds=0.5)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(session_seconds=0.5)) as port, port.open_session() as session:
         reply = ""
         while reply := session.exchange(b"MAIL FROM:<>\r\n"):
             if reply.startswith("421"):

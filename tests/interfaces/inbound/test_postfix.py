@@ -1,4 +1,4 @@
-"""A real Postfix accepts a message, cannot deliver it, and sends a DSN to the receiver."""
+"""A real Postfix accepts a message, cannot deliver it, and sends a DSN to the inbound server."""
 
 import smtplib
 
@@ -9,7 +9,7 @@ from emails.models import Email, Recipient
 from events.models import Event
 from interfaces.inbound.models import MailReport
 from suppressions.models import Suppression
-from tests.interfaces.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient
+from tests.interfaces.inbound.fixtures import DOMAIN, return_path_of, run_inbound, sent_recipient
 from tests.stack.stack import free_port, wait_for
 
 pytestmark = [pytest.mark.full, pytest.mark.django_db(transaction=True)]
@@ -47,7 +47,7 @@ def through_postfix(recipient, port, *, answer, settings=None):
 
 def test_a_bounce_of_postfix_bounces_the_email_and_suppresses_the_address(workspace):
     recipient = sent_recipient(workspace)
-    with run_receiver() as port:
+    with run_inbound() as port:
         through_postfix(recipient, port, answer="550 5.1.1 <ada@example.com>: Recipient address rejected: User unknown")
     assert MailReport.objects.get().verdict == "recorded"
     assert Recipient.objects.get().state == "bounced"
@@ -59,7 +59,7 @@ def test_a_bounce_of_postfix_bounces_the_email_and_suppresses_the_address(worksp
 
 def test_a_rejection_of_the_sender_bounces_without_suppressing(workspace):
     recipient = sent_recipient(workspace)
-    with run_receiver() as port:
+    with run_inbound() as port:
         through_postfix(
             recipient, port, answer="554 5.7.1 Service unavailable; Client host blocked using zen.spamhaus.org"
         )

@@ -43,7 +43,7 @@ def due_again():
     MailReport.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
-def test_a_report_that_the_receiver_left_unprocessed_is_processed(workspace):
+def test_a_report_that_the_inbound_server_left_unprocessed_is_processed(workspace):
     recipient = sent_recipient(workspace)
     row = processed(recipient)
     assert (row.verdict, row.attempts) == ("recorded", 1)

@@ -76,7 +76,7 @@ def test_networks(peer, network):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_receiver_applies_the_limits(port, workspace, complaint):
+def test_the_inbound_server_applies_the_limits(port, workspace, complaint):
     address = f"abuse@{DOMAIN}"
     replies = [port.send(b"Subject: Hello\r\n\r\nHello\r\n", address)[0] for _ in range(3)]
     assert replies == [250, 250, 452]

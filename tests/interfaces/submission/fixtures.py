@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.lib.mail.smtp_limits import SessionLimits
 from interfaces.submission.server import open_listeners, serve
-from tests.interfaces.inbound.fixtures import ReceiverPort
+from tests.interfaces.inbound.fixtures import ServerPort
 from tests.stack.limits import PATIENT_SECONDS
 from tests.stack.stack import Stack, free_port
 
@@ -17,7 +17,7 @@ MESSAGE = b"From: Alice <hi@alice.example>\r\nTo: ada@example.com\r\nSubject: He
 
 
 @dataclass
-class SubmissionPort(ReceiverPort):
+class SubmissionPort(ServerPort):
     """A listening server. key: the password of its clients. call: calls a function in the event loop of the server."""
 
     key: str = ""

@@ -57,7 +57,7 @@ class InboundRound:
 
 @dataclass(frozen=True)
 class InboundPostrider:
-    """A running Postrider with one receiver and one worker per core, whose shared address posts to an endpoint."""
+    """A Postrider with one inbound server and one worker per core, whose shared address posts to an endpoint."""
 
     stack: Stack
     address: str
@@ -140,7 +140,7 @@ def main() -> None:
                 for count in [options.messages // 4, *[options.messages] * options.rounds]
             ][1:]
             report(rounds)
-            record_figure("memory (PSS) of Postrider's receiver and workers", memory_mb(postrider.pids), "MB")
+            record_figure("memory (PSS) of Postrider's inbound server and workers", memory_mb(postrider.pids), "MB")
             record_figure("memory (PSS) of Haraka, two processes", memory_mb([haraka.pid]), "MB")
 
 
@@ -158,7 +158,7 @@ def running_programs(
 
 @contextmanager
 def running_postrider(directory: Path, names: NameServer) -> Iterator[InboundPostrider]:
-    """Start one receiver and one worker per core, with an endpoint for the email of the shared address."""
+    """Start one inbound server and one worker per core, with an endpoint for the email of the shared address."""
     limits = {"RECEIVING_DAILY_LIMIT": "1000000", "RECEIVING_STORAGE": str(2**40)}
     servers = f"{names.address[0]}:{names.address[1]}"
     settings = {"RECEIVING_DOMAIN": "in.demo.example", "DNS_SERVERS": servers, **limits}

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tools.benchmarks.inbound.budget [messages]
 
-One process runs the code of the receiver, then that of a worker, with the functions of each stage wrapped as in
+One process runs the code of the inbound server, then that of a worker, with the functions of each stage wrapped as in
 tools.benchmarks.budget. The senders, the name server, the endpoint and PostgreSQL are other processes. The processor
 time of all threads that no stage has is listed as the last stage of each part.
 """
@@ -31,7 +31,7 @@ from tools.benchmarks.sizes import size
 from tools.benchmarks.webhooks import receive
 
 STAGES = {
-    "RCPT: the recipient": "interfaces.inbound.receiver:decide_recipient",
+    "RCPT: the recipient": "interfaces.inbound.server:decide_recipient",
     "DATA: storing": "interfaces.inbound.routed:store_message",
     "DATA: bytes": "receiving.content:put",
     "DATA: looking for loops": "interfaces.inbound.routed:is_looping",
@@ -128,7 +128,7 @@ def receive_all(stack: Stack, sources: list[bytes], address: str) -> None:
         target=lambda: deliver(port, iter(sources), to=address), daemon=True
     )
     senders.start()
-    serve = importlib.import_module("interfaces.inbound.receiver").serve
+    serve = importlib.import_module("interfaces.inbound.server").serve
 
     async def run() -> None:
         task = asyncio.ensure_future(serve(sockets))

@@ -9,7 +9,7 @@ from tools.benchmarks.inbound.messages import SENDER
 
 # As many as a workspace may have.
 SESSIONS = 10
-# Fewer than a receiver accepts in one session, and from one network in an hour.
+# Fewer than an inbound server accepts in one session, and from one network in an hour.
 MESSAGES_PER_SESSION = 100
 networks = count(1)
 

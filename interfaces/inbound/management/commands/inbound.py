@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 from core.lib.forking import name_process
 from core.lib.network.listening import CannotListen, open_sockets, show_addresses
 from core.lib.network.tls_certificate import Certificate
-from interfaces.inbound.receiver import serve
+from interfaces.inbound.server import serve
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         name_process("inbound")
         sockets = require_sockets()
         self.stdout.write(f"Listening on {show_addresses(sockets)}.")
-        run_receiver(sockets)
+        run_inbound(sockets)
 
 
 def require_sockets() -> list[socket.socket]:
@@ -43,7 +43,7 @@ def require_sockets() -> list[socket.socket]:
         raise CommandError(str(error)) from error
 
 
-def run_receiver(sockets: Sequence[socket.socket]) -> None:
+def run_inbound(sockets: Sequence[socket.socket]) -> None:
     """Receive until SIGTERM."""
     with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(_serve(sockets))

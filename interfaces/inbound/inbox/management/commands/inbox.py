@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from interfaces.inbound.inbox.receiver import HOST, serve
+from interfaces.inbound.inbox.server import HOST, serve
 
 
 class Command(BaseCommand):

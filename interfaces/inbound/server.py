@@ -1,8 +1,8 @@
-"""The SMTP server for return paths: accepts messages to a valid token and stores them before it replies 250.
+"""The inbound server: it stores reports to return paths, and email for workspaces, before it replies 250.
 
 All other addresses are rejected at RCPT, so the server never sends a bounce. Reports are processed after the
 reply: a processing error must not make the remote host send the report again.
-See docs/decisions/0029.
+See docs/decisions/0029, and for its name docs/decisions/0282.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Emails to domains that this installation receives: over the own receiver, and no other email to a private address."""
+"""Emails to domains that this installation receives: over its inbound server, and no others to a private address."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from receiving.models import ReceivedEmail
 from tests.conftest import Api, make_account, make_domain, make_key
 from tests.core.lib.nameserver import NameServer
 from tests.emails.builders import send
-from tests.interfaces.inbound.fixtures import run_receiver
+from tests.interfaces.inbound.fixtures import run_inbound
 from tests.receiving.builders import make_route, process_received, receive_for
 from tests.sending_process import send_everything
 
@@ -24,7 +24,7 @@ def test_an_email_to_a_received_domain_arrives_and_its_answer_too(alice, receivi
     api = Api(make_key(alice.workspace))
     private = {"A": ["10.0.0.1"]}
     zones = {name: {"MX": ["10 mx.inside.example."]} for name in ("bob.example", "other.example")}
-    with NameServer({**zones, "mx.inside.example": private}) as dns, run_receiver() as port:
+    with NameServer({**zones, "mx.inside.example": private}) as dns, run_inbound() as port:
         settings.DNS_SERVERS, settings.DELIVERY_TRANSPORT = [dns.address], "direct"
         settings.RECEIVING_SERVER = "127.0.0.1", port.number
         send(api, to=["x@bob.example", "x@other.example"], replyTracking=True)

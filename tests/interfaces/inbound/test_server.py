@@ -1,4 +1,4 @@
-"""The receiver over real SMTP: the addresses it accepts and rejects, and a stored row for each 250."""
+"""The inbound server over real SMTP: the addresses it accepts and rejects, and a stored row for each 250."""
 
 import smtplib
 import socket
@@ -20,7 +20,7 @@ from interfaces.inbound.management.commands.inbound import require_sockets
 from interfaces.inbound.models import MailReport
 from suppressions.models import Suppression
 from tests.interfaces.inbound.dsns import complaint, dsn
-from tests.interfaces.inbound.fixtures import DOMAIN, return_path_of, run_receiver, sent_recipient
+from tests.interfaces.inbound.fixtures import DOMAIN, return_path_of, run_inbound, sent_recipient
 from tests.rows import each
 from tests.stack.stack import wait_for
 
@@ -119,7 +119,7 @@ def test_a_database_error_is_451_and_loses_no_report(port, workspace, monkeypatc
 
 def test_size_is_offered_and_enforced(workspace):
     recipient = sent_recipient(workspace)
-    with run_receiver(SessionLimits(message_bytes=2_000)) as port:
+    with run_inbound(SessionLimits(message_bytes=2_000)) as port:
         with port.open_session(greeted=False) as session:
             assert "250-SIZE 2000\r\n" in session.exchange(b"EHLO mx.example.com\r\n")
             assert session.exchange(b"MAIL FROM:<> SIZE=2001\r\n").startswith("552")
@@ -128,7 +128,7 @@ def test_size_is_offered_and_enforced(workspace):
 
 
 def test_sessions_per_peer_are_limited_until_one_closes(workspace):
-    with run_receiver(SessionLimits(sessions_per_peer=2)) as port:
+    with run_inbound(SessionLimits(sessions_per_peer=2)) as port:
         with port.open_session() as first, port.open_session():
             with port.open_session(greeted=False) as third:
                 assert third.read() == ""
@@ -138,7 +138,7 @@ def test_sessions_per_peer_are_limited_until_one_closes(workspace):
 
 def test_total_sessions_are_limited_until_one_closes(workspace):
     recipient = sent_recipient(workspace)
-    with run_receiver(SessionLimits(sessions=1)) as port:
+    with run_inbound(SessionLimits(sessions=1)) as port:
         with port.open_session() as session, smtplib.SMTP() as late:
             begin_message(session, recipient)
             assert late.connect("127.0.0.1", port.number)[0] == 421
@@ -149,7 +149,7 @@ def test_total_sessions_are_limited_until_one_closes(workspace):
 def test_silent_sessions_do_not_shut_out_others(workspace):
     recipient = sent_recipient(workspace)
     with (
-        run_receiver(SessionLimits(sessions=3)) as port,
+        run_inbound(SessionLimits(sessions=3)) as port,
         port.open_session(greeted=False) as oldest,
         port.open_session() as busy,
         port.open_session() as recent,
@@ -164,7 +164,7 @@ def test_silent_sessions_do_not_shut_out_others(workspace):
 
 def test_a_session_that_stops_after_its_recipient_is_ended_for_others(workspace):
     recipient = sent_recipient(workspace)
-    with run_receiver(SessionLimits(sessions=1, crowded_idle_seconds=0)) as port, port.open_session() as session:
+    with run_inbound(SessionLimits(sessions=1, crowded_idle_seconds=0)) as port, port.open_session() as session:
         begin_message(session, recipient)
         assert _answers(port)
         assert session.read_all().startswith("421")
@@ -173,7 +173,7 @@ def test_a_session_that_stops_after_its_recipient_is_ended_for_others(workspace)
 def test_a_session_without_a_recipient_ends_early(workspace):
     recipient = sent_recipient(workspace)
     limits = SessionLimits(rcpt_seconds=0.5)
-    with run_receiver(limits) as port, port.open_session() as silent, port.open_session() as busy:
+    with run_inbound(limits) as port, port.open_session() as silent, port.open_session() as busy:
         begin_message(busy, recipient)
         assert silent.read_all().startswith("421 4.4.2")
         assert busy.exchange(b"NOOP\r\n").startswith("250")
@@ -194,7 +194,7 @@ def test_starttls_uses_a_renewed_certificate_without_a_restart(workspace, settin
     write_certificate(settings, trustme.CA())
     recipient, renewed, context = sent_recipient(workspace), trustme.CA(), ssl.create_default_context()
     renewed.configure_trust(context)
-    with run_receiver() as port:
+    with run_inbound() as port:
         write_certificate(settings, renewed)
         with smtplib.SMTP("localhost", port.number) as client:
             client.starttls(context=context)

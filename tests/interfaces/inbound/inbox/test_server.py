@@ -7,7 +7,7 @@ import pytest
 
 from emails.models import Recipient
 from interfaces.inbound.inbox.models import CaughtMail
-from interfaces.inbound.inbox.receiver import serve
+from interfaces.inbound.inbox.server import serve
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import accept
 from tests.interfaces.inbound.fixtures import is_open, run_in_thread
