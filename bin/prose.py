@@ -31,15 +31,8 @@ CONSTRUCTIONS = {
     "of its own": re.compile(r"\bof (its|his|their|our|one's) own\b", re.IGNORECASE),
     "he for a person": re.compile(r"\b(he|his|him)\b", re.IGNORECASE),
 }
-# Comments with "Of" and packed docstrings that are left, by folder; elsewhere there are none.
-REMAINING = {
-    "emails/accept/": 9,
-    "emails/listing/": 5,
-    "emails/sending/": 9,
-    "interfaces/inbound/": 5,
-    "receiving/": 21,
-    "tests/": 25,
-}
+# Packed docstrings that are left in tests; elsewhere there are none, and no comment begins with "Of".
+REMAINING = {"tests/": 25}
 ARGUMENT = re.compile(r"(^|\n|[.;] )`?(\w+)`?(?:(?:,| and) `?\w+`?)*: ")
 REPLACED = {
     "bell": "wake-up",

@@ -28,7 +28,11 @@ Mailboxes = Sequence[Mapping[str, str]]
 
 @dataclass(frozen=True)
 class InlinedFile:
-    """An attachment with its bytes. entry: of the resource. filename: never empty."""
+    """An attachment with its bytes.
+
+    entry: its entry in the resource.
+    filename: never empty.
+    """
 
     entry: Mapping[str, Any]
     filename: str
@@ -39,8 +43,10 @@ class InlinedFile:
 class InlinedEmail:
     """A received email for a body with its content.
 
-    resource: as in the API. header: the bytes of its header. source: the message with our fields in front; None if
-    its route does not include it. files: empty beside a source, and with links.
+    resource: as in the API.
+    header: the bytes of its header.
+    source: the message with our fields in front; None if its route does not include it.
+    files: empty beside a source, and with links.
     """
 
     resource: dict[str, Any]

@@ -19,7 +19,7 @@ PAYLOAD = struct.Struct(">16sHQ")
 RAW = 0xFFFF
 API_LIFETIME = timedelta(hours=1)
 WEBHOOK_LIFETIME = timedelta(days=7)
-# Of emails that are deleted when their deliveries have ended, which takes a day.
+# For emails that are deleted when their deliveries have ended, which takes a day.
 LEAST_LIFETIME = timedelta(days=2)
 
 

@@ -39,8 +39,10 @@ def automatic_kinds() -> list[tuple[str, Any]]:
 class InboundRoute(models.Model):
     """The rule for recipient addresses of a workspace: the first one that matches decides (receiving.arrival.routing).
 
-    domain: a receiving domain, or SHARED. match: a glob of the local part in lower case. literals: the number of its
-    literal characters. store_days: None for the retention of the plan.
+    domain: a receiving domain, or SHARED.
+    match: a glob of the local part in lower case.
+    literals: the number of literal characters in match.
+    store_days: None for the retention of the plan.
     """
 
     class RouteAction(models.TextChoices):
@@ -161,9 +163,11 @@ class Message(models.Model):
 
     The received emails of its recipients share it, so nothing here may name a recipient of the envelope.
     workspace_id, due_at, fence, attempts: of the queue of messages to read, until read_at; the workspace whose share it
-    uses is that of one of its recipients. reread_at: when it was queued again because it could not be read.
+    uses is that of one of its recipients.
+    reread_at: when it was queued again because it could not be read.
     trace: our Received field.
-    authentication: the verdicts; None before them. spam: the result of RSPAMD_URL; None without one.
+    authentication: the verdicts; None before them.
+    spam: the result of RSPAMD_URL; None without one.
     sender: the address in From, in lower case.
     """
 
@@ -264,11 +268,13 @@ class ReceivedEmailQuerySet(LimitedQuerySet["ReceivedEmail"]):
 class ReceivedEmail(models.Model):
     """A message that one recipient address of a workspace received.
 
-    route_id: None for a reply address and the shared address without a route. tag: the part after the first plus sign.
+    route_id: None for a reply address and the shared address without a route.
+    tag: the part after the first plus sign.
     sender and subject: of the message, for filters; sender is in lower case.
     reply_*: the sent email that it answers (receiving.answers.matching); the columns outlive the email.
     inlines_files, includes_raw: of its route, for webhooks with its content.
-    store_days: 0 if it is deleted when its deliveries have ended. event_id: of its event `received` in the log.
+    store_days: 0 if it is deleted when its deliveries have ended.
+    event_id: the id of its event `received` in the log.
     unread_event_id: of the one before it, if the message could not be read then (docs/decisions/0277).
     forward_due_at, forward_attempts: of the queue of emails to forward by their route (docs/decisions/0281).
     processed_at: when it was published or blocked; of one to forward, when that was done.

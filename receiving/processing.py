@@ -33,7 +33,11 @@ SELECT extract(epoch FROM now() - CASE WHEN reread_at IS NULL THEN received_at E
 
 @dataclass(frozen=True)
 class ReadResult:
-    """A message that was read. reading: None if not even its header could be. error: why it is unreadable."""
+    """A message that was read.
+
+    reading: None if not even its header could be read.
+    error: the reason why it is unreadable.
+    """
 
     claim: MessageClaim
     reading: Reading | None

@@ -59,7 +59,11 @@ SELECT content_id, envelope_from, helo, host(remote_ip),
 
 @dataclass(frozen=True)
 class ReceivedJob:
-    """A claimed message. source: of one that is given up, its header. recipient: one, for the spam filter."""
+    """A claimed message.
+
+    source: the message, or only its header if it is given up.
+    recipient: one of its recipients, for the spam filter.
+    """
 
     claim: MessageClaim
     source: bytes

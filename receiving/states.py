@@ -4,7 +4,13 @@ from django.db.models import TextChoices
 
 
 class ReceivedStatus(TextChoices):
-    """stored: not read yet. processed: published. blocked: kept back. unreadable: published without a reading."""
+    """The status of a received email.
+
+    stored: not read yet.
+    processed: published.
+    blocked: kept back.
+    unreadable: published without a reading.
+    """
 
     STORED = "stored"
     PROCESSED = "processed"

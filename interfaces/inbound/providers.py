@@ -41,7 +41,7 @@ FAILURES = frozenset({EventKind.BOUNCED, EventKind.FAILED, EventKind.DEFERRED})
 # A provider that rejects an address as invalid or previously bounced reports a bounce.
 BOUNCE_REJECTIONS = frozenset({RejectReason.INVALID, RejectReason.BOUNCED})
 MAX_URL = 2_000
-# Of reports to the path without a name, as ProviderReport.transport.
+# ProviderReport.transport of reports to the path without a name.
 ANY_TRANSPORT = ""
 MAX_ID = 255
 

@@ -31,7 +31,7 @@ DNSBL_SECONDS = 3.0
 HEADER_BYTES = 1024 * 1024
 END_OF_HEADER = re.compile(rb"\r\n\r\n")
 RECEIVED = re.compile(rb"^received[ \t]*:", re.IGNORECASE | re.MULTILINE)
-# Of this process: replies to recipients and messages, by their names.
+# Counts of this process: replies to recipients and messages, by their names.
 KIND = "inbound"
 counts = ProcessCounts(KIND)
 REPLY_NAMES = {

@@ -68,7 +68,7 @@ class InboundHandler:
         self._process_executor = process_executor
         self._is_processing = self._is_requested = False
         self._messages = HourlyMessages(Counter())
-        # Of large messages, one at a time is stored: the bytes are copied for the database.
+        # Large messages are stored one at a time: the bytes are copied for the database.
         self._large_messages = asyncio.Semaphore(1)
 
     async def handle_EHLO(  # noqa: N802

@@ -33,7 +33,11 @@ FIND_BLOCK = "SELECT 1 FROM receiving_senderblock WHERE workspace_id = %s AND se
 
 @dataclass(frozen=True)
 class RoutedRecipient:
-    """A recipient address of a workspace. local_part: in lower case. route: None for the default route."""
+    """A recipient address of a workspace.
+
+    local_part: in lower case.
+    route: None for the default route.
+    """
 
     workspace: Workspace
     address: str

@@ -33,5 +33,5 @@ def _create(workspace: Workspace) -> SharedAddress:
         with transaction.atomic():
             return SharedAddress.objects.get_or_create(workspace=workspace, defaults={"local_part": local_part})[0]
     except IntegrityError:
-        # Of 26 to the power of 12, a name was used already.
+        # One of 26 to the power of 12 names was used already.
         return _create(workspace)

@@ -34,7 +34,11 @@ SELECT e.workspace_id, lower(e.recipient), e.id FROM receiving_message m
 
 @dataclass(frozen=True)
 class Arrival:
-    """A message and its envelope. source: without the framing of SMTP. remote_ip: None for a simulated one."""
+    """A message and its envelope.
+
+    source: the message without the framing of SMTP.
+    remote_ip: None for a simulated message.
+    """
 
     source: bytes | bytearray
     envelope_from: str

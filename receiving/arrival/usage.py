@@ -14,7 +14,7 @@ from core.workspaces.models import Workspace
 from receiving.arrival import replies
 from receiving.models import ReceivedEmail, ReceivingUsage
 
-# Of published emails, by the hour in which they were received.
+# Published emails, by the hour in which they were received.
 COUNTER = "received"
 TODAY = "(now() AT TIME ZONE 'UTC')::date"
 READ = f"""
@@ -61,7 +61,10 @@ class LimitReached(Exception):
 
 @dataclass(frozen=True)
 class ReceivingUse:
-    """stored_bytes, messages: in use. storage_bytes: None without a limit."""
+    """The storage and the messages of today that a workspace uses, with its limits.
+
+    storage_bytes: the limit of stored_bytes; None without one.
+    """
 
     stored_bytes: int
     messages: int

@@ -38,9 +38,10 @@ MAX_UNCONFIRMED = 20
 def require_confirmed(workspace: Workspace, addresses: Sequence[str], *, sender: str, field: str) -> None:
     """Raise InvalidFields for the first address that has not agreed; a link is sent to each of them.
 
-    sender: of the links, an address of a domain of the workspace that can send. field: of the request; a list of
-    addresses if it ends in `[]`. Not within a transaction, which the error would roll back. Raises PlanLimitReached,
-    and the errors of send_email.
+    Not within a transaction, which the error would roll back. Raises PlanLimitReached, and the errors of send_email.
+
+    sender: the sender of the links: an address of a domain of the workspace that can send.
+    field: the field of the request; a list of addresses if it ends in `[]`.
     """
     confirmed = confirmed_targets(workspace)
     missing = [index for index, address in enumerate(addresses) if normalize_address(address) not in confirmed]

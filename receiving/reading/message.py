@@ -61,7 +61,11 @@ class ReceivedPolicy(MimePolicy):
 
 
 class ReadAttachment(TypedDict):
-    """An entry of Message.attachments. start, end: of its content in the source. encoding: of that; binary if none."""
+    """An entry of Message.attachments.
+
+    start, end: the place of its content in the source.
+    encoding: the transfer encoding of that content; binary if none is given.
+    """
 
     id: str
     filename: str
@@ -80,7 +84,8 @@ class ReadAttachment(TypedDict):
 class Reading:
     """The result of reading a message.
 
-    mailboxes: by the names of the resource. senders: the addresses in From, none if programs may read others there.
+    mailboxes: by the names of the resource.
+    senders: the addresses in From; none if programs may read others there.
     """
 
     headers: list[list[str]]

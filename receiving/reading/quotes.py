@@ -7,8 +7,8 @@ import quotequail
 # The text in which quotes are looked for.
 MAX_LENGTH = 64 * 1024
 MAX_LINES = 2_000
-# Of the one or two lines that introduce a quote. Patterns of the library take cubic time in the length of a line: 60 kB
-# would hold the interpreter for hours.
+# The most characters of the one or two lines that introduce a quote. Patterns of the library take cubic time in the
+# length of a line: 60 kB would hold the interpreter for hours.
 MAX_INTRODUCTION = 300
 # The last characters of all introductions that the library knows: it tries 43 patterns on each line.
 ENDS = (":", "-", "_", ">")

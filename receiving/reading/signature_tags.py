@@ -32,8 +32,9 @@ SINGLE_FIELDS = frozenset(
 
 @dataclass(frozen=True)
 class Signature:
-    """A DKIM-Signature, ARC-Message-Signature or ARC-Seal. tags: as dkimpy reads them; none of an invalid tag list.
+    """A DKIM-Signature, ARC-Message-Signature or ARC-Seal.
 
+    tags: as dkimpy reads them; none of an invalid tag list.
     domain, selector: in lower case as A-labels, and empty if the tag is no domain name.
     """
 

@@ -89,8 +89,10 @@ class MessageClaim(Claim):
 class ReadingShares:
     """Equal shares for the workspaces with due messages.
 
-    statement: CLAIM_SMALL or CLAIM_LARGE. cap: messages of one workspace that this process may have in flight.
-    in_flight: the current number, by workspace. most_bytes: the largest message.
+    statement: CLAIM_SMALL or CLAIM_LARGE.
+    cap: messages of one workspace that this process may have in flight.
+    in_flight: the current number, by workspace.
+    most_bytes: the size of the largest message.
     """
 
     statement: str

@@ -68,8 +68,9 @@ UPDATE receiving_message m SET {QUEUED}, attempts = 0, due_at = greatest(now(), 
 class RereadState:
     """Whether the message of an email may be reread.
 
-    is_unread: it could not be read to its end. queued_at: when it was queued to be read again; None if it is not.
-    wait_seconds: until it may be queued once more; None if it was not reread before.
+    is_unread: it could not be read to its end.
+    queued_at: when it was queued to be read again; None if it is not.
+    wait_seconds: the time until it may be queued once more; None if it was not reread before.
     """
 
     is_unread: bool

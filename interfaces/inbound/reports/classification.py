@@ -70,9 +70,11 @@ BOILERPLATE = re.compile(
 
 @dataclass(frozen=True)
 class BounceClassification:
-    """is_permanent: rejected, not given up after temporary failures. is_hard: the address itself is at fault.
+    """The cause of a bounce.
 
-    line: of a notice, the one that gives the reason.
+    is_permanent: rejected, not given up after temporary failures.
+    is_hard: the address itself is at fault.
+    line: the line of a notice that gives the reason.
     """
 
     reason: FailureReason

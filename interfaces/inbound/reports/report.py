@@ -22,8 +22,10 @@ class RecipientStatus:
     """The status that a report gives for one recipient.
 
     recipients: the recipient's addresses, original and final; empty if none is named.
-    status: enhanced status code (RFC 3463), "" if unknown. code: SMTP reply code, 0 if unknown.
-    reason: a value of core.delivery.bounces.reasons. is_hard: a hard bounce, caused by the address itself.
+    status: enhanced status code (RFC 3463), "" if unknown.
+    code: SMTP reply code, 0 if unknown.
+    reason: a value of core.delivery.bounces.reasons.
+    is_hard: a hard bounce, caused by the address itself.
     is_permanent: rejected permanently, rather than given up after temporary failures.
     """
 
