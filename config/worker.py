@@ -26,7 +26,7 @@ from core.lib.forking import Program, return_large_blocks
 from core.lib.worker import shutdown
 from core.lib.worker.processor import QueueProcessor
 from core.lib.worker.timer import start_timer
-from domains.checks.processor import domain_checks_processor
+from domains.check_queue.processor import domain_checks_processor
 from domains.names import public_suffixes
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from emails.sending.transport_status import send_reports

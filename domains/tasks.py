@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from domains.checks.processor import domain_checks_processor
+from domains.check_queue.processor import domain_checks_processor
 from domains.tracking_hosts import delete_retired_hosts
 
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from core.api.fields import DeletedSerializer
 from core.workspaces.api.viewsets import WorkspaceViewSet
-from domains.checks.verify import verify_domain
+from domains.check_queue.verify import verify_domain
 from domains.models import Domain
 from domains.schema import domains_schema
 from domains.serializers import DomainChanges, DomainInput, DomainSerializer

@@ -1,1 +1,1 @@
-"""The APIs of Resend, Postmark and SendGrid for applications that move: a package translates each one to `/v1`."""
+"""The APIs of Resend, Postmark and SendGrid for applications that move: each request becomes a `Draft` of `/v1`."""

@@ -1,0 +1,1 @@
+"""Answers: the sent email that a received one answers, and the reverse."""

@@ -1,1 +1,1 @@
-"""Reading parses and verifies stored messages, and finds the emails that they answer (docs/decisions/0230, 0231)."""
+"""Reading parses and verifies messages without models (decisions 0230, 0231); charsets are in `core.lib.mail`."""

@@ -1,0 +1,1 @@
+"""Messages to read: their queue with shares, and those that are read again."""

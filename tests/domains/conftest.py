@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from core.lib.worker.processor import QueueProcessor
 from domains import services
-from domains.checks import verify
-from domains.checks.processor import DomainCheckQueueWork
+from domains.check_queue import verify
+from domains.check_queue.processor import DomainCheckQueueWork
 from domains.models import DkimKey, Domain
 from domains.record_checks import dns_cache
 from domains.services import KEY_BITS

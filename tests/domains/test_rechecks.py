@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from core.lib.network.resolver import Resolver
 from core.workspaces.models import Workspace
-from domains.checks import processor, verify
-from domains.checks.claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, record_check, request_check
-from domains.checks.processor import DomainCheckQueueWork, domain_checks_processor, expected_records
-from domains.checks.verify import verify_domain
+from domains.check_queue import processor, verify
+from domains.check_queue.claims import MAX_CHECKS_PER_WORKSPACE, claim_due_checks, record_check, request_check
+from domains.check_queue.processor import DomainCheckQueueWork, domain_checks_processor, expected_records
+from domains.check_queue.verify import verify_domain
 from domains.lifecycle import DomainStatus, VerificationOutcome, next_interval
 from domains.models import Domain
 from domains.record_checks import dns_cache

@@ -9,7 +9,7 @@ import trustme
 from django.db.models.functions import Now
 
 from core.workspaces.models import AuditEntry
-from domains.checks.claims import claim_due_checks, record_check
+from domains.check_queue.claims import claim_due_checks, record_check
 from domains.models import Domain, TrackingHost
 from domains.record_checks import tracking_host
 from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, VerificationResult

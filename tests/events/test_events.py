@@ -7,7 +7,7 @@ import pytest
 from django.db.models.functions import Now
 from rest_framework.test import APIRequestFactory
 
-from domains.checks.claims import claim_due_checks, record_check
+from domains.check_queue.claims import claim_due_checks, record_check
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 from emails.sending.emails_work import EmailQueueWork

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from core.lib.network.resolver import Resolver
-from domains.checks.claims import CheckClaim, record_check
+from domains.check_queue.claims import CheckClaim, record_check
 from domains.models import Domain, ReceivingDomain
 from domains.receiving.services import expected_mx, find_receiving_domain, move_receiving
 from domains.record_checks.receiving import check_receiving

@@ -26,7 +26,7 @@ def programs(tmp_path, monkeypatch):
     """Return the empty directory of the programs of benchmarks."""
     monkeypatch.setattr("tools.benchmarks.__main__.REPOSITORY", tmp_path)
     folder = tmp_path / "tools" / "benchmarks"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     return folder
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from config.doctor.checks import run_checks
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, Verdict
-from config.doctor.table import run_checks
 
 DEFAULTS = DoctorOptions()
 NAME_WIDTH = 20

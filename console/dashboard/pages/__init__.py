@@ -1,0 +1,1 @@
+"""Pages of owners: a section of the sidebar is a module or a package."""

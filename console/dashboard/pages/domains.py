@@ -22,7 +22,7 @@ from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.translation import translate
 from core.workspaces.errors import PlanLimitReached
 from core.workspaces.models import Workspace
-from domains.checks.verify import verify_domain
+from domains.check_queue.verify import verify_domain
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name

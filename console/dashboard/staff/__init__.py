@@ -1,0 +1,1 @@
+"""Pages of operators in the staff admin."""

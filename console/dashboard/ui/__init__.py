@@ -1,0 +1,1 @@
+"""Parts of all pages: layout, navigation, tables, labels, scoping, and the middleware of pages."""

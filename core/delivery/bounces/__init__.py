@@ -1,0 +1,1 @@
+"""Replies of hosts: `classification` decides between bounced (hard) and deferred (soft), with phrase tables."""

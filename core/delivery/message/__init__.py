@@ -1,0 +1,1 @@
+"""Messages: headers, MIME parts, text from HTML, rewritten links, and the DKIM signature."""

@@ -1,1 +1,1 @@
-"""Connections to and from others: addresses, names and HTTP requests."""
+"""Connections to and from others: the guard that refuses private addresses, names, and HTTP requests."""

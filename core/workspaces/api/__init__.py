@@ -1,0 +1,1 @@
+"""Requests with an API key: authentication, scopes, rate limits, and the views that start from its workspace."""

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from core.lib.datetimes import format_datetime
 from core.lib.ids import uuid_text
-from domains.checks.verify import verify_domain
+from domains.check_queue.verify import verify_domain
 from domains.models import Domain
 from domains.records import DnsRecord, list_records
 from domains.serializers import DomainInput, DomainSettingsInput

@@ -5,7 +5,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from domains.checks.verify import verify_domain
+from domains.check_queue.verify import verify_domain
 from domains.models import Domain
 from domains.serializers import DomainInput
 from domains.services import delete_domain, register_domain

@@ -1,0 +1,1 @@
+"""The catch-all inbox of a development installation, in place of mail hosts."""

@@ -27,9 +27,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 from redis import Redis
 
+from config.doctor.checks import CHECKS, run_checks
 from config.doctor.diagnosis import DoctorOptions, Verdict
 from config.doctor.installation import check_database_tls
-from config.doctor.table import CHECKS, run_checks
 from config.heartbeats import PREFIX, send_heartbeat
 from console.dashboard.auth.oidc.provider import forget_documents
 from core.delivery.transports.router import TransportReport

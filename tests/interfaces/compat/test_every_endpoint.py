@@ -363,7 +363,7 @@ def own(alice: Account, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Objec
     settings.RECEIVING_DOMAIN, settings.RECEIVING_MX = "in.demo.example", ["mx.demo.example"]
     active_cache.clear()
     # No worker checks domains, so the requests do not wait for the result.
-    monkeypatch.setattr("domains.checks.verify.MAX_WAIT_SECONDS", 0)
+    monkeypatch.setattr("domains.check_queue.verify.MAX_WAIT_SECONDS", 0)
     receive_for(make_domain(alice.workspace, "alice.example"))
     make_route(alice.workspace)
     for name in ("parse.example", "old-parse.example"):

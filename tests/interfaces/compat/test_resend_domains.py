@@ -111,7 +111,7 @@ def test_a_taken_host_registers_no_domain(resend, bob, settings):
 
 def test_a_verification_requests_a_check(resend, monkeypatch):
     # No worker records the result here.
-    monkeypatch.setattr("domains.checks.verify.MAX_WAIT_SECONDS", 0)
+    monkeypatch.setattr("domains.check_queue.verify.MAX_WAIT_SECONDS", 0)
     domain = create(resend)
     answer = resend.post(f"/domains/{domain['id']}/verify").json()
     assert answer == {"object": "domain", "id": domain["id"]}

@@ -41,7 +41,7 @@ class TestDomains:
 
     def test_a_domain_is_validated(self, sendgrid, monkeypatch):
         # No worker runs, so the request does not wait for its result.
-        monkeypatch.setattr("domains.checks.verify.MAX_WAIT_SECONDS", 0)
+        monkeypatch.setattr("domains.check_queue.verify.MAX_WAIT_SECONDS", 0)
         Domain.objects.update(status="verified")
         domain = Domain.objects.get()
         body = sendgrid.post(f"{DOMAINS}/{id_number(domain.id, prefix='dom_')}/validate").json()

@@ -98,7 +98,7 @@ def test_verifying_finds_published_records(owner, domain, settings):
 
 
 def test_a_check_without_a_result_in_time_is_a_message(owner, domain, monkeypatch):
-    monkeypatch.setattr("domains.checks.verify.MAX_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("domains.check_queue.verify.MAX_WAIT_SECONDS", 0.0)
 
     page = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).content.decode()
 

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from domains.checks.claims import request_check
+from domains.check_queue.claims import request_check
 from domains.models import Domain
 from domains.plan_limit import refuse_verification
 

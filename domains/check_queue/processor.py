@@ -14,7 +14,7 @@ from core.lib.worker.leases import Lease
 from core.lib.worker.once import once
 from core.lib.worker.processor import ClaimResult, QueueProcessor
 from core.lib.worker.unused_claims import UnusedClaims
-from domains.checks.claims import CheckClaim, claim_due_checks, make_due, record_check
+from domains.check_queue.claims import CheckClaim, claim_due_checks, make_due, record_check
 from domains.models import Domain
 from domains.names import organizational_domain
 from domains.receiving.services import expected_mx
