@@ -308,7 +308,7 @@ class ReceivedEmail(models.Model):
     expires_at = models.DateTimeField()
     processed_at = models.DateTimeField(null=True)
     forward_due_at = models.DateTimeField(null=True, editable=False)
-    forward_attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
+    forward_attempts = models.SmallIntegerField(db_default=0, editable=False)
     event_id = IdField("evt_", null=True)  # type: ignore[misc]
     unread_event_id = IdField("evt_", null=True)  # type: ignore[misc]
 

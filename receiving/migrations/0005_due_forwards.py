@@ -12,8 +12,9 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField("receivedemail", "forward_due_at", models.DateTimeField(null=True, editable=False)),
+        # Without the constraint of a positive number, which would read the whole table.
         migrations.AddField(
-            "receivedemail", "forward_attempts", models.PositiveSmallIntegerField(db_default=0, editable=False)
+            "receivedemail", "forward_attempts", models.SmallIntegerField(db_default=0, editable=False)
         ),
         AddIndexConcurrently(
             "receivedemail",
