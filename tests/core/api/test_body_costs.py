@@ -52,6 +52,11 @@ from tests.core.api.test_body_costs import *
 def memory_mib(name):
     return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 
+# What takes 0.25 s on the machine for which 0.5 s are promised: others are slower or faster, or busy.
+started = time.process_time()
+[number for number in range(5_000_000)]
+print(json.dumps(["reference", time.process_time() - started, 0]), flush=True)
+
 for name, expression in WORST.items():
     # A process of its own, so that its peak of memory is that of this body.
     if os.fork() == 0:
@@ -72,8 +77,9 @@ for name, expression in WORST.items():
 def test_the_worst_accepted_bodies_take_half_a_second_and_150_mb():
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     costs = {name: (seconds, mib) for name, seconds, mib in map(json.loads, result.stdout.splitlines())}
+    reference, _ = costs.pop("reference")
     assert costs.keys() == WORST.keys(), result.stderr
-    assert max(seconds for seconds, _ in costs.values()) < 0.5, costs
+    assert max(seconds for seconds, _ in costs.values()) < 2 * reference, (reference, costs)
     assert max(mib for _, mib in costs.values()) < 150 / 1.024**2, costs
 
 
