@@ -114,11 +114,11 @@ def run_all_tests(
 ) -> int:
     """Run pytest with each list of arguments, print the durations, and return the first exit code that is not 0.
 
+    Tests that failed run once more, alone, since some wait for processes that share the machine with other tests
+    (docs/decisions/0114). The run fails if one of them fails again, or if more than MAX_REPEATED ran again.
+
     arguments: the arguments by the name of the run.
     results: the directory of the result files; those of the last run are removed.
-    Tests that failed run once more,
-    alone, since some wait for processes that share the machine with other tests (docs/decisions/0114). The run fails if
-    one of them fails again, or if more than MAX_REPEATED ran again.
     """
     for file in (*results.glob("*.xml"), results / "repeated.txt"):
         file.unlink(missing_ok=True)
