@@ -100,9 +100,7 @@ def version_content(version: TemplateVersion) -> TemplateContent:
 
 def find_template(workspace: Workspace, reference: str) -> Template:
     """Return the template with the given id, in either spelling, or alias. Raises TemplateNotFound."""
-    template_id = from_any_spelling(reference, prefix="tpl_")
-    by_id = Q(id=template_id) if is_id(template_id, prefix="tpl_") else Q()
-    template = workspace.templates.select_related("version").filter(by_id | Q(alias=reference)).first()
+    template = _named(workspace, [reference]).get(reference)
     if template is None:
         raise template_not_found(reference)
     return template
@@ -116,14 +114,17 @@ def find_templates(
     The reference of an email without a template is None, and so is its template.
     Problems are TemplateNotFound and TemplateNotAllowed.
     """
-    ids = {name: from_any_spelling(name, prefix="tpl_") for name in references if name}
-    named: dict[str | None, Template | None] = {}
-    if ids:
-        by_id = Q(id__in=[template_id for template_id in ids.values() if is_id(template_id, prefix="tpl_")])
-        rows = workspace.templates.select_related("version").filter(by_id | Q(alias__in=ids))
-        found = {name: row for row in rows for name in (row.id, row.alias)}
-        named |= {name: found.get(template_id) or found.get(name) for name, template_id in ids.items()}
-    return {name: _permitted(limits, name, named.get(name)) for name in references}
+    named = _named(workspace, [name for name in references if name])
+    return {name: _permitted(limits, name, named.get(name or "")) for name in references}
+
+
+def _named(workspace: Workspace, references: Collection[str]) -> dict[str, Template]:
+    """Return the templates by their ids, in either spelling, or aliases, as given; without those that do not exist."""
+    ids = {name: from_any_spelling(name, prefix="tpl_") for name in references}
+    by_id = Q(id__in=[template_id for template_id in ids.values() if is_id(template_id, prefix="tpl_")])
+    rows = workspace.templates.select_related("version").filter(by_id | Q(alias__in=ids))
+    found = {key: row for row in rows for key in (row.id, row.alias)}
+    return {name: row for name, template_id in ids.items() if (row := found.get(template_id) or found.get(name))}
 
 
 def _permitted(limits: KeyLimits, reference: str | None, template: Template | None) -> Template | Problem | None:
