@@ -52,7 +52,7 @@ from tests.core.api.test_body_costs import *
 def memory_mib(name):
     return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 
-# What takes 0.25 s on the machine for which 0.5 s are promised: others are slower or faster, or busy.
+# This takes 0.3 s on the machine for which 0.5 s are promised; others are slower or faster, or busy.
 started = time.process_time()
 [number for number in range(5_000_000)]
 print(json.dumps(["reference", time.process_time() - started, 0]), flush=True)
@@ -79,7 +79,7 @@ def test_the_worst_accepted_bodies_take_half_a_second_and_150_mb():
     costs = {name: (seconds, mib) for name, seconds, mib in map(json.loads, result.stdout.splitlines())}
     reference, _ = costs.pop("reference")
     assert costs.keys() == WORST.keys(), result.stderr
-    assert max(seconds for seconds, _ in costs.values()) < 2 * reference, (reference, costs)
+    assert max(seconds for seconds, _ in costs.values()) < 0.5 * reference / 0.3, (reference, costs)
     assert max(mib for _, mib in costs.values()) < 150 / 1.024**2, costs
 
 
