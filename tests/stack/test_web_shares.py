@@ -229,7 +229,7 @@ def test_too_many_requests_of_one_workspace_are_429(stack, other, limit):
 
 @pytest.mark.long
 def test_a_hostile_received_message_delays_others_no_more_than_an_ordinary_one(stack, other):
-    """Six clients that download and forward without a pause use what the machine has, whatever they read."""
+    """Six clients that download and forward without a pause use the whole machine, with any message."""
     ids = stack.manage("shell", "--verbosity", "0", "-c", RECEIVE).split()
 
     def beside(ids: list[str]) -> float:

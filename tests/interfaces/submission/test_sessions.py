@@ -1,4 +1,4 @@
-"""Sessions over real SMTP: who may send, what is refused at which command, and the reply to each refusal."""
+"""Sessions over real SMTP: permitted senders, the command that is refused, and the reply to each refusal."""
 
 import re
 import smtplib
