@@ -323,7 +323,7 @@ class QueueEntry(models.Model):
     handed_to = models.CharField(  # noqa: DJ001 - null without named transports
         max_length=30, null=True, help_text="the transport that has or may have the message (emails.sending.queue)"
     )
-    # The cause for which it is parked (emails.sending.sending_checks); null once it is claimed.
+    # The WaitCause for which it is parked; null once it is claimed.
     waits_for = models.CharField(max_length=20, null=True)  # noqa: DJ001
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Statuses of recipients and emails, and the transitions between them (docs/specification.md, States).
+"""Statuses of recipients and emails, and the transitions between them (docs/specification.md, States); causes of waits.
 
 Code never assigns a status: emails.recipient_moves moves recipients along TRANSITIONS, and emails.status_rollup
 computes the status of an email.
@@ -20,6 +20,27 @@ class EmailStatus(models.TextChoices):
     OPENED = "opened"
     CLICKED = "clicked"
     CANCELLED = "cancelled"
+
+
+class WaitCause(models.TextChoices):
+    """The causes for which an entry waits, in the order in which they are asked and shown.
+
+    Those up to STREAM_PAUSED are in STOPPED_SINCE of emails.sending.sending_checks. The others are in the entry's row:
+    with all but DAILY_LIMIT and RETRY it is parked, without using an attempt. RETRY is the last one, because it ends by
+    itself.
+    """
+
+    SENDING_PAUSED = "sending_paused"
+    WORKSPACE_SUSPENDED = "workspace_suspended"
+    WORKSPACE_DELETED = "workspace_deleted"
+    BATCH_PAUSED = "batch_paused"
+    STREAM_PAUSED = "stream_paused"
+    MEMORY = "memory"
+    SIGNING_KEY = "signing_key"
+    TRANSPORT = "transport"
+    DAILY_LIMIT = "daily_limit"
+    DESTINATION = "destination"
+    RETRY = "retry"
 
 
 class RecipientCounter(StrEnum):

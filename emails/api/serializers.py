@@ -22,8 +22,8 @@ from emails.accept.insertion import NewEmail
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
 from emails.sending.reply_address import reply_address
-from emails.sending.sending_checks import Wait, WaitCause, find_wait
-from emails.states import EmailStatus
+from emails.sending.sending_checks import Wait, find_wait
+from emails.states import EmailStatus, WaitCause
 from events.kinds import EventKind
 from events.models import Event
 from suppressions.errors import RecipientSuppressed

@@ -1,7 +1,7 @@
 """Sending: from a claimed queue entry to the recorded outcome of its delivery attempt.
 
-The questions before a message leaves, in order, each with the cause for which it waits otherwise (WaitCause of
-`sending_checks`, which also says what an email waits for now):
+The questions before a message leaves, in order, each with the cause for which it waits otherwise (WaitCause;
+`sending_checks` also says what an email waits for now):
 
 1. Its scheduled time, the time of its next attempt (`retry`) or the end of its wait has come, and its batch is not
    paused (`batch_paused`): `scheduling`, before each claim.

@@ -21,6 +21,7 @@ from core.lib.sql import run_replanned
 from core.lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
 from core.lib.worker.leases import LEASE_SECONDS
 from core.lib.worker.stages import Stage
+from emails.states import WaitCause
 from streams.models import LAST_RANK, NORMAL_RANK
 
 PROMOTE_BATCH_SIZE = 1000
@@ -190,8 +191,8 @@ def promote() -> list[PromotedEntry]:
 def park(waits: Mapping[EmailClaim, tuple[float, str]]) -> list[str]:
     """Set entries aside that cannot be sent now. No attempt is used.
 
-    waits: seconds until an entry is claimed again, and the cause (emails.sending.sending_checks); 0 if its destination
-    is at its limit, which stands for 2 s, doubling to 60 s.
+    waits: seconds until an entry is claimed again, and the WaitCause; 0 if its destination is at its limit, which
+    stands for 2 s, doubling to 60 s.
     Returns the workspace of each entry whose lease this process still had.
     """
     free = {claim: wait for claim, wait in waits.items() if not claim.handed_to}
@@ -215,6 +216,6 @@ def give_back(claims: Collection[EmailClaim]) -> None:
 
 def release(claims: Collection[EmailClaim], *, seconds: float) -> list[str]:
     """Give leases back for `seconds` when memory is full. No attempt is used. Returns the same as `park`."""
-    changes = f"{FORGET_UNASSIGNED}, waits_for = 'memory'"
+    changes = f"{FORGET_UNASSIGNED}, waits_for = '{WaitCause.MEMORY}'"
     released = QUEUE.put_back(claims, wait="%(seconds)s", changes=changes, seconds=seconds)
     return [claim.workspace_id for claim in released]

@@ -9,7 +9,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import models, transaction
+from django.db import transaction
 
 from core.counters import counters
 from core.delivery.bounces.reasons import FailureReason
@@ -24,31 +24,11 @@ from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
+from emails.states import WaitCause
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from streams.models import NORMAL_RANK, Stream
 from suppressions.services import Sending, find_suppressed_sendings
-
-
-class WaitCause(models.TextChoices):
-    """The causes for which an entry waits, in the order in which they are asked and shown.
-
-    Those up to STREAM_PAUSED are in STOPPED_SINCE. The others are in the entry's row: with all but DAILY_LIMIT and
-    RETRY it is parked, without using an attempt. RETRY is the last one, because it ends by itself.
-    """
-
-    SENDING_PAUSED = "sending_paused"
-    WORKSPACE_SUSPENDED = "workspace_suspended"
-    WORKSPACE_DELETED = "workspace_deleted"
-    BATCH_PAUSED = "batch_paused"
-    STREAM_PAUSED = "stream_paused"
-    MEMORY = "memory"
-    SIGNING_KEY = "signing_key"
-    TRANSPORT = "transport"
-    DAILY_LIMIT = "daily_limit"
-    DESTINATION = "destination"
-    RETRY = "retry"
-
 
 # What ends a wait.
 DETAILS = {

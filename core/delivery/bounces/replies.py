@@ -72,7 +72,7 @@ class DeliveryOutcome:
     failovers: the earlier ones of the same attempt, which have certainly not taken the message.
     retry_after: the shortest wait before the next attempt; zero for the usual one.
     listed_by: the block list that has the sending address, according to the reply; empty if none.
-    waits_for: what a parked message waits for (emails.sending.sending_checks); empty for other outcomes.
+    waits_for: what a parked message waits for (WaitCause of emails.states); empty for other outcomes.
     """
 
     status: DeliveryStatus

@@ -15,8 +15,9 @@ from domains.models import DkimKey
 from emails.accept.batches import create_batch, pause_batch, resume_batch
 from emails.models import Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
-from emails.sending.sending_checks import WaitCause, find_wait, pause_sending
+from emails.sending.sending_checks import find_wait, pause_sending
 from emails.sending.transport_status import drain_transport
+from emails.states import WaitCause
 from streams.services import create_stream, pause_stream, resume_stream
 from tests.conftest import later
 from tests.emails.builders import (
