@@ -71,7 +71,9 @@ class RawSession:
     connection: socket.socket
 
     def exchange(self, data: bytes) -> str:
-        self.connection.sendall(data)
+        """Return the reply to a command, empty once the server has closed the connection."""
+        with contextlib.suppress(ConnectionError):
+            self.connection.sendall(data)
         return self.read()
 
     def read(self) -> str:
