@@ -1,6 +1,7 @@
 """The OpenAPI document, generated from the code by drf-spectacular once per process."""
 
 import copy
+import inspect
 import json
 import sys
 from collections.abc import Mapping
@@ -257,7 +258,12 @@ def _problem_schema(problem: type[Problem]) -> Schema:
     required = [name for name, member in problem.added_members.items() if not member.is_optional]
     if required:
         members["required"] = required
-    return {"title": problem.title, "allOf": [{"$ref": "#/components/schemas/Problem"}, members]}
+    meaning = " ".join(inspect.cleandoc(problem.__doc__ or "").partition("\n\n")[0].split())
+    return {
+        "title": problem.title,
+        "description": meaning,
+        "allOf": [{"$ref": "#/components/schemas/Problem"}, members],
+    }
 
 
 def _schema_of(example: Any) -> Schema:
