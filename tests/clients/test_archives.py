@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.node import NETWORK_ERRORS, copy_package, run
+from tests.clients.node import NETWORK_ERRORS, node_modules_of, run
 from tests.stack.stack import REPOSITORY, wait_for
 
 pytestmark = pytest.mark.stack
@@ -16,7 +16,6 @@ pytestmark = pytest.mark.stack
 SOURCE = REPOSITORY / "clients"
 UV = str(Path(sys.executable).with_name("uv"))
 OFFLINE = ("Failed to fetch", "dns error", *NETWORK_ERRORS)
-GENERATED = shutil.ignore_patterns("node_modules", "dist", "*.tgz", "*.egg-info", "__pycache__")
 
 SEND_PYTHON = """
 import pathlib, sys, postrider_client
@@ -49,12 +48,21 @@ export const end = (error: QuotaExceededError): number => error.resetsAt.getTime
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory, node):
-    """Return a copy of clients/ as a checkout has it, with the npm packages of the library."""
-    home = tmp_path_factory.mktemp("checkout")
-    copy_package("clients/javascript", into=home)
-    shutil.copytree(SOURCE / "python", home / "python", ignore=GENERATED)
-    shutil.copy(SOURCE / "build", home)
-    return home
+    """Return a copy of clients/ as a checkout has it, without generated files, with the npm packages of the library."""
+    root = tmp_path_factory.mktemp("checkout")
+    paths = ["clients/javascript", "clients/python", "clients/generator", "clients/build", "bin/clients.py"]
+    for path in (*tracked(*paths), "docs/openapi.json"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / path, root / path)
+    (root / "clients/javascript/node_modules").symlink_to(node_modules_of(SOURCE / "javascript"))
+    return root / "clients"
+
+
+def tracked(*paths: str) -> list[str]:
+    """Return the files of a checkout, with new ones, and without ignored ones."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
+    return [path for path in listed if (REPOSITORY / path).exists()]
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ key = client.workspaces.keys.create("x", name="n", scope="read_only", idempotenc
 assert_type(key, ManagedKey)
 assert_type(key.key, Optional[str])
 """
-# The asynchronous classes are generated from the synchronous ones (bin/async_client.py): one method of each kind.
+# The asynchronous classes are generated as the synchronous ones are: one method of each kind.
 ASYNC_PROGRAM = """
 from contextlib import aclosing
 

@@ -10,7 +10,13 @@ export interface Attachment {
   contentId?: string;
 }
 
-export async function encodeAttachment(attachment: Attachment): Promise<Record<string, unknown>> {
+/** Return the fields of an email with the contents of its files in base64. */
+export async function withEncodedAttachments(email: { attachments?: Attachment[] | null }): Promise<object> {
+  if (!email.attachments) return { ...email };
+  return { ...email, attachments: await Promise.all(email.attachments.map(encoded)) };
+}
+
+async function encoded(attachment: Attachment): Promise<object> {
   return { ...attachment, content: await base64Of(attachment.content) };
 }
 

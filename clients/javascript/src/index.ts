@@ -7,7 +7,6 @@ export * from "./errors.js";
 export type * from "./types.js";
 export type { Page, Paging } from "./listing.js";
 export type { EventFilters, EventPage, StreamFilters } from "./resources/events.js";
-export type { SuppressionFilters, SuppressOptions } from "./resources/suppressions.js";
 export type { Attachment, Content } from "./attachments.js";
 export type { IdempotentOptions, PostriderOptions, RequestOptions } from "./transport.js";
 export type { HeaderSource, RawBody, VerifyOptions } from "./webhook-signatures.js";

@@ -27,7 +27,7 @@ export interface IdempotentOptions extends RequestOptions {
   idempotencyKey?: string;
 }
 
-export type Query = Record<string, string | number | Date | readonly string[] | null | undefined>;
+export type Query = Record<string, string | number | boolean | Date | readonly string[] | null | undefined>;
 
 export interface Call {
   method: "GET" | "POST" | "PATCH" | "DELETE";

@@ -41,6 +41,19 @@ export async function verifyWebhook<E extends WebhookEvent | ReceivedEvent = Web
   return JSON.parse(new TextDecoder().decode(body)) as E;
 }
 
+/** `client.webhooks.verify`. */
+export class WebhookVerification {
+  /** Verify a webhook request. See `verifyWebhook`, which works without a client. */
+  verify<E extends WebhookEvent | ReceivedEvent = WebhookEvent>(
+    rawBody: RawBody,
+    header: string | HeaderSource,
+    secret: string,
+    options?: VerifyOptions,
+  ): Promise<E> {
+    return verifyWebhook<E>(rawBody, header, secret, options);
+  }
+}
+
 function bytesOf(rawBody: RawBody): Uint8Array<ArrayBuffer> {
   if (typeof rawBody === "string") return new TextEncoder().encode(rawBody);
   if (rawBody instanceof ArrayBuffer) return new Uint8Array(rawBody);

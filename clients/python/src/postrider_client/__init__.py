@@ -2,55 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from postrider_client import errors
 from postrider_client.attachments import Attachment
+from postrider_client.batches import BatchRecipient
 from postrider_client.client import Postrider
-from postrider_client.emails import BatchRecipient
-from postrider_client.errors import (
-    AlertExists,
-    ApiError,
-    AuthenticationError,
-    BadRequest,
-    Conflict,
-    ConnectionFailed,
-    DomainNotRegistered,
-    DomainNotVerified,
-    EmailAlreadySent,
-    Forbidden,
-    IdempotencyKeyReuse,
-    InsufficientScope,
-    InvalidStream,
-    MissingTemplateVariables,
-    NotBlocked,
-    NotForwarded,
-    NotFound,
-    NotPublished,
-    NotUnreadable,
-    PayloadTooLarge,
-    PlanLimitReached,
-    PostriderError,
-    QuotaExceeded,
-    RateLimitExceeded,
-    ReceivedEmailNotFound,
-    ReceivingDomainTaken,
-    ReceivingNotActive,
-    RecipientRefused,
-    RecipientSuppressed,
-    RereadTooSoon,
-    ServerError,
-    StreamArchived,
-    StreamExists,
-    StreamNotAllowed,
-    StreamNotFound,
-    StreamPaused,
-    TemplateNotFound,
-    TemplateSyntaxError,
-    TestKeyRequired,
-    TimedOut,
-    Unprocessable,
-    UnsupportedMessage,
-    ValidationError,
-    WebhookVerificationError,
-)
+from postrider_client.errors import *  # noqa: F403 - generated, with __all__
 from postrider_client.signatures import new_webhook_secret, sign_webhook, verify_webhook
 from postrider_client.version import __version__
 
@@ -58,58 +14,15 @@ if TYPE_CHECKING:
     from postrider_client.aio.client import AsyncPostrider as AsyncPostrider
 
 __all__ = [
-    "AlertExists",
-    "ApiError",
     "Attachment",
-    "AuthenticationError",
-    "BadRequest",
     "BatchRecipient",
-    "Conflict",
-    "ConnectionFailed",
-    "DomainNotRegistered",
-    "DomainNotVerified",
-    "EmailAlreadySent",
-    "Forbidden",
-    "IdempotencyKeyReuse",
-    "InsufficientScope",
-    "InvalidStream",
-    "MissingTemplateVariables",
-    "NotBlocked",
-    "NotForwarded",
-    "NotFound",
-    "NotPublished",
-    "NotUnreadable",
-    "PayloadTooLarge",
-    "PlanLimitReached",
     "Postrider",
-    "PostriderError",
-    "QuotaExceeded",
-    "RateLimitExceeded",
-    "ReceivedEmailNotFound",
-    "ReceivingDomainTaken",
-    "ReceivingNotActive",
-    "RecipientRefused",
-    "RecipientSuppressed",
-    "RereadTooSoon",
-    "ServerError",
-    "StreamArchived",
-    "StreamExists",
-    "StreamNotAllowed",
-    "StreamNotFound",
-    "StreamPaused",
-    "TemplateNotFound",
-    "TemplateSyntaxError",
-    "TestKeyRequired",
-    "TimedOut",
-    "Unprocessable",
-    "UnsupportedMessage",
-    "ValidationError",
-    "WebhookVerificationError",
     "__version__",
     "new_webhook_secret",
     "sign_webhook",
     "verify_webhook",
 ]
+__all__ += errors.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 
 from postrider_client.attachments import Attachment
+from postrider_client.base_errors import PostriderError, UnsupportedMessage
 from postrider_client.client import Postrider
-from postrider_client.errors import PostriderError, UnsupportedMessage
 
 DEFAULT_TYPE = "application/octet-stream"
 

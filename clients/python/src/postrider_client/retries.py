@@ -3,7 +3,7 @@
 import random
 from typing import Optional
 
-from postrider_client.errors import ApiError, ConnectionFailed, PostriderError
+from postrider_client.base_errors import ApiError, ConnectionFailed, PostriderError
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 8.0

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable
 from typing import Optional, Protocol, Union
 
-from postrider_client.answers import WebhookEvent
-from postrider_client.errors import WebhookVerificationError
+from postrider_client.base_errors import WebhookVerificationError
+from postrider_client.other_answers import WebhookEvent
 from postrider_client.wire import read
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of all secrets
@@ -49,6 +49,21 @@ def verify_webhook(
     else:
         _check_standard_signature(body, header, secret, tolerance_seconds)
     return read(WebhookEvent, json.loads(body))
+
+
+class WebhookVerification:
+    """`client.webhooks.verify`."""
+
+    @staticmethod
+    def verify(
+        raw_body: Union[bytes, str],
+        header: Union[str, Headers],
+        secret: str,
+        *,
+        tolerance_seconds: float = TOLERANCE_SECONDS,
+    ) -> WebhookEvent:
+        """Verify a webhook request. See `verify_webhook`, which works without a client."""
+        return verify_webhook(raw_body, header, secret, tolerance_seconds=tolerance_seconds)
 
 
 def new_webhook_secret() -> str:

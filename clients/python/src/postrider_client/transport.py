@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 
+from postrider_client.base_errors import ConnectionFailed, PostriderError, TimedOut
 from postrider_client.error_responses import error_from_response
-from postrider_client.errors import ConnectionFailed, PostriderError, TimedOut
 from postrider_client.retries import is_transient, seconds_after, was_not_processed
 from postrider_client.version import __version__
 from postrider_client.wire import plain, read
@@ -230,7 +230,7 @@ def _segment(segment: str) -> str:
 def _parameter(value: Any) -> str:
     if isinstance(value, (list, tuple, set)):
         return ",".join(value)
-    return str(plain(value))
+    return str(value).lower() if isinstance(value, bool) else str(plain(value))
 
 
 def _required(value: Optional[str], argument: str, *, variable: str) -> str:

@@ -5,10 +5,13 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Optional, TypeVar, Union, cast
 
 A = TypeVar("A")
+DateOrTime = Union[datetime, date, str]
+# The default of an argument whose field stays as it is; None removes the value of a field.
+UNCHANGED: Any = object()
 
 
 def body_of(**fields: Any) -> dict[str, Any]:
@@ -16,20 +19,30 @@ def body_of(**fields: Any) -> dict[str, Any]:
     return {wire_name(name): plain(value) for name, value in fields.items() if value is not None}
 
 
-def items_of(items: Iterable[Any]) -> list[dict[str, Any]]:
+def changes_of(**fields: Any) -> dict[str, Any]:
+    """Return the fields that were given as a JSON object, with None values."""
+    return {wire_name(name): plain(value) for name, value in fields.items() if value is not UNCHANGED}
+
+
+def items_of(items: Optional[Iterable[Any]]) -> Optional[list[dict[str, Any]]]:
     """Return dataclasses or mappings, such as the recipients of a batch, as JSON objects."""
-    return [body_of(**(item if isinstance(item, Mapping) else vars(item))) for item in items]
+    return None if items is None else [body_of(**(item if isinstance(item, Mapping) else vars(item))) for item in items]
+
+
+def object_of(fields: Any) -> Any:
+    """Return a mapping, such as the limits of a key, as a JSON object. None and UNCHANGED stay."""
+    return body_of(**fields) if isinstance(fields, Mapping) else fields
+
+
+def text_of(message: Union[str, bytes]) -> str:
+    """Return a message as text. Raises UnicodeDecodeError if its bytes are not UTF-8."""
+    return message.decode() if isinstance(message, bytes) else message
 
 
 def wire_name(name: str) -> str:
     """Return the API's name of a field: `reply_to` is replyTo, `from_` is from."""
     first, *others = name.rstrip("_").split("_")
     return first + "".join(map(str.capitalize, others))
-
-
-def word(value: Optional[bool]) -> Optional[str]:  # noqa: FBT001 - a value, not a switch
-    """Return a boolean as the value of a query parameter."""
-    return None if value is None else str(value).lower()
 
 
 def plain(value: Any) -> Any:

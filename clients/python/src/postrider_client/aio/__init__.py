@@ -1,1 +1,1 @@
-"""The asynchronous client. `bin/async_client.py` generates all modules except `transport` from the synchronous ones."""
+"""The asynchronous client. bin/clients.py generates its resources."""

@@ -1,4 +1,3 @@
-# Generated from client.py by bin/async_client.py.
 """Client for the API of one workspace."""
 
 from types import TracebackType

@@ -1,4 +1,3 @@
-# Generated from events.py by bin/async_client.py.
 """The events of the workspace in order: `client.events`."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence

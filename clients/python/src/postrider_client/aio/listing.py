@@ -1,4 +1,3 @@
-# Generated from listing.py by bin/async_client.py.
 """Paginated lists."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence

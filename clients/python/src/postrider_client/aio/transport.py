@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any, Optional, TypeVar
 
+from postrider_client.base_errors import ConnectionFailed, PostriderError, TimedOut
 from postrider_client.error_responses import error_from_response
-from postrider_client.errors import ConnectionFailed, PostriderError, TimedOut
 from postrider_client.transport import Call, Reply, Request, TransportRules, events_in, json_of
 
 try:

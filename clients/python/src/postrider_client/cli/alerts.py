@@ -8,12 +8,10 @@ import click
 from postrider_client.answers import Alert
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.options import changes_of, field_options, given
 from postrider_client.cli.output import Column
 
 METRICS = ("bounce_rate", "complaint_rate", "failure_rate", "quota_used")
-EMAIL_OWNERS = click.option(
-    "--email-owners/--no-email-owners", default=None, help="Whether the owners get emails about it."
-)
 
 
 def percent(number: Optional[float]) -> str:
@@ -51,7 +49,7 @@ def list_alerts(invocation: Invocation) -> None:
 @click.argument("metric", type=click.Choice(METRICS))
 @click.argument("threshold", type=float, metavar="PERCENT")
 @click.option("--stream", metavar="ID", help="Only emails of this stream count.")
-@EMAIL_OWNERS
+@field_options("AlertChanges", without=("threshold",))
 @pass_invocation
 def create_alert(invocation: Invocation, /, *, metric: str, threshold: float, **options: Any) -> None:
     """Create an alert that begins when a value reaches a percentage.
@@ -61,21 +59,19 @@ def create_alert(invocation: Invocation, /, *, metric: str, threshold: float, **
     postrider alerts create bounce_rate 4 --stream newsletter
     """  # noqa: D301 - click keeps the lines after this character
     with invocation.client() as client:
-        alert = client.alerts.create(metric=metric, threshold=threshold, **options)
+        alert = client.alerts.create(metric=metric, threshold=threshold, **given(options))
     invocation.output.show_result(f"The alert {alert.id} is created.", raw=alert.raw)
 
 
 @alerts.command("update")
 @click.argument("alert_id", metavar="ID")
-@click.option("--threshold", type=float, metavar="PERCENT")
-@EMAIL_OWNERS
+@field_options("AlertChanges", threshold={"metavar": "PERCENT"})
 @pass_invocation
 def update_alert(invocation: Invocation, /, *, alert_id: str, **options: Any) -> None:
     """Change the threshold or the emails of an alert."""
-    if all(value is None for value in options.values()):
-        raise click.UsageError("Pass --threshold or --email-owners.")
+    changes = changes_of(options)
     with invocation.client() as client:
-        alert = client.alerts.update(alert_id, **options)
+        alert = client.alerts.update(alert_id, **changes)
     invocation.output.show_result(f"The alert {alert.id} is changed.", raw=alert.raw)
 
 

@@ -1,18 +1,16 @@
 """`postrider inbound routes` and `postrider inbound blocks`."""
 
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional
 
 import click
 
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
 from postrider_client.cli.error_messages import UnknownName
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.options import changes_of, facts_of, field_options, given
 from postrider_client.cli.output import Column
 from postrider_client.inbound_answers import Route
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def address_of(route: Route) -> str:
@@ -34,34 +32,18 @@ BLOCK_COLUMNS = (
     Column("Created", attrgetter("created_at")),
 )
 # The properties of a route beside its name and address, as options of `create` and `update`.
-PROPERTIES = (
-    click.option("--priority", type=click.IntRange(0, 1000), help="Low numbers come first."),
-    click.option("--action", type=click.Choice(["deliver", "reject", "discard"])),
-    click.option("--webhook", "webhook_ids", multiple=True, metavar="ID", help="Only this webhook. Repeatable."),
-    click.option("--attachments", type=click.Choice(["link", "inline"])),
-    click.option("--include-raw/--no-raw", default=None, help="Whether webhooks get the source, in formats with it."),
-    click.option(
-        "--require-authenticated/--accept-unproven",
-        default=None,
-        help="Whether emails are blocked unless their sender's domain is proven.",
-    ),
-    click.option("--spam-above", type=float, metavar="SCORE", help="Block emails with this spam score or more."),
-    click.option("--replies-only/--all-emails", default=None, help="Whether only answers to sent emails are accepted."),
-    click.option("--store-days", type=click.IntRange(min=0), help="0 deletes an email when it is delivered."),
-    click.option("--active/--inactive", default=None),
+with_properties = field_options(
+    "RouteChanges",
+    without=("name", "domain", "match"),
+    webhookIds={"names": ("--webhook",), "metavar": "ID", "help": "Only this webhook. Repeatable."},
+    forwardTo={"metavar": "ADDRESS", "help": "Forward email to this address, which has to confirm it. Repeatable."},
+    includeRaw={"names": ("--include-raw/--no-raw",)},
+    requireAuthenticated={"names": ("--require-authenticated/--accept-unproven",)},
+    spamAbove={"metavar": "SCORE", "help": "Block emails with this spam score or more."},
+    repliesOnly={"names": ("--replies-only/--all-emails",)},
+    storeDays={"help": "0 deletes an email when it is delivered."},
+    active={"names": ("--active/--inactive",)},
 )
-
-
-def _with_properties(command: F) -> F:
-    for option in reversed(PROPERTIES):
-        command = option(command)
-    return command
-
-
-def _given(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given."""
-    given = {name: value for name, value in properties.items() if value not in (None, ())}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 @click.group(cls=PostriderGroup)
@@ -91,7 +73,7 @@ def show_route(invocation: Invocation, route_id: str) -> None:
 @routes.command("create")
 @click.argument("address", metavar="PATTERN@DOMAIN")
 @click.option("--name", required=True, metavar="TEXT")
-@_with_properties
+@with_properties
 @pass_invocation
 def create_route(invocation: Invocation, /, *, address: str, name: str, **properties: Any) -> None:
     """Create a route for the addresses that match a pattern; `@shared` is the domain of the service.
@@ -104,7 +86,7 @@ def create_route(invocation: Invocation, /, *, address: str, name: str, **proper
     if not (match and at and domain):
         raise click.BadParameter(f"{address!r} is not a pattern such as support*@in.example.com.")
     with invocation.client() as client:
-        route = client.inbound.routes.create(name=name, domain=domain, match=match, **_given(properties))
+        route = client.inbound.routes.create(name=name, domain=domain, match=match, **given(properties))
     invocation.output.show_result(f"{route.id} decides about {address_of(route)}.", raw=route.raw)
 
 
@@ -113,13 +95,11 @@ def create_route(invocation: Invocation, /, *, address: str, name: str, **proper
 @click.option("--name", metavar="TEXT")
 @click.option("--domain", metavar="DOMAIN")
 @click.option("--match", metavar="PATTERN")
-@_with_properties
+@with_properties
 @pass_invocation
 def update_route(invocation: Invocation, /, *, route_id: str, **properties: Any) -> None:
     """Change the given properties of a route."""
-    changes = _given(properties)
-    if not changes:
-        raise click.UsageError("Pass at least one property, such as --priority.")
+    changes = changes_of(properties)
     with invocation.client() as client:
         route = client.inbound.routes.update(route_id, **changes)
     invocation.output.show_result(f"The route {route.name} is changed.", raw=route.raw)
@@ -184,20 +164,8 @@ def remove_block(invocation: Invocation, sender: str) -> None:
 
 
 def _fields_of(route: Route) -> dict[str, Any]:
+    webhooks, targets = route.webhook_ids or "all", route.forward_to or "none"
     return {
-        "Id": route.id,
-        "Name": route.name,
         "Address": address_of(route),
-        "Priority": route.priority,
-        "Action": route.action,
-        "Webhooks": route.webhook_ids or "all",
-        "Forward to": route.forward_to or "none",
-        "Attachments": route.attachments,
-        "Include raw": route.include_raw,
-        "Require authenticated": route.require_authenticated,
-        "Spam above": route.spam_above,
-        "Replies only": route.replies_only,
-        "Store days": route.store_days,
-        "Active": route.active,
-        "Created": route.created_at,
+        **facts_of(route, domain=None, match=None, webhook_ids=webhooks, forward_to=targets),
     }

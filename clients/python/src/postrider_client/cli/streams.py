@@ -1,17 +1,15 @@
 """`postrider streams`."""
 
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from postrider_client.answers import Stream
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.options import changes_of, facts_of, field_options, given
 from postrider_client.cli.output import Column
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def state_of(stream: Stream) -> str:
@@ -30,28 +28,14 @@ STREAM_COLUMNS = (
     Column("Emails in 30 days", lambda stream: stream.counts.total),
 )
 # The properties that can be changed, as options of `create` and `update`.
-PROPERTIES = (
-    click.option("--description", metavar="TEXT", help="Recipients see it if the stream is public."),
-    click.option("--unsubscribe", type=click.Choice(["link", "headers", "none"])),
-    click.option("--scope", type=click.Choice(["stream", "workspace"]), help="What an unsubscribe blocks."),
-    click.option("--own-bounces/--shared-bounces", default=None, help="Whether hard bounces block this stream only."),
-    click.option(
-        "--ignores-unsubscribes/--obeys-unsubscribes",
-        default=None,
-        help="Whether it reaches addresses that unsubscribed from the whole workspace.",
-    ),
-    click.option("--public/--private", default=None, help="Whether the preference page lists it."),
-    click.option("--priority", type=click.Choice(["high", "normal", "low"])),
-    click.option("--track-opens/--no-track-opens", default=None),
-    click.option("--track-clicks/--no-track-clicks", default=None),
-    click.option("--transport-route", metavar="NAME", help='One of the operator\'s routes; "" for the usual one.'),
+with_properties = field_options(
+    "StreamChanges",
+    without=("name",),
+    ownBounces={"names": ("--own-bounces/--shared-bounces",)},
+    ignoresUnsubscribes={"names": ("--ignores-unsubscribes/--obeys-unsubscribes",)},
+    public={"names": ("--public/--private",)},
+    transportRoute={"metavar": "NAME", "help": 'One of the operator\'s routes; "" for the usual one.'},
 )
-
-
-def _with_properties(command: F) -> F:
-    for option in reversed(PROPERTIES):
-        command = option(command)
-    return command
 
 
 @click.group(cls=PostriderGroup)
@@ -81,7 +65,7 @@ def show_stream(invocation: Invocation, stream_id: str) -> None:
 @click.argument("stream_id", metavar="ID")
 @click.option("--name", required=True, metavar="TEXT", help="Recipients see it.")
 @click.option("--kind", type=click.Choice(["transactional", "bulk"]), help="It cannot be changed later.")
-@_with_properties
+@with_properties
 @pass_invocation
 def create_stream(invocation: Invocation, /, *, stream_id: str, **properties: Any) -> None:
     """Create a stream.
@@ -91,7 +75,7 @@ def create_stream(invocation: Invocation, /, *, stream_id: str, **properties: An
     postrider streams create alerts --name Alerts --unsubscribe none
     """  # noqa: D301 - click keeps the lines after this character
     with invocation.client() as client:
-        stream = client.streams.create(id=stream_id, **properties)
+        stream = client.streams.create(id=stream_id, **given(properties))
     message = f"The stream {stream.id} is created. Send in it with `postrider send --stream {stream.id}`."
     invocation.output.show_result(message, raw=stream.raw)
 
@@ -99,13 +83,11 @@ def create_stream(invocation: Invocation, /, *, stream_id: str, **properties: An
 @streams.command("update")
 @click.argument("stream_id", metavar="ID")
 @click.option("--name", metavar="TEXT", help="Recipients see it.")
-@_with_properties
+@with_properties
 @pass_invocation
 def update_stream(invocation: Invocation, /, *, stream_id: str, **properties: Any) -> None:
     """Change the given properties of a stream."""
-    changes = {name: value for name, value in properties.items() if value is not None}
-    if not changes:
-        raise click.UsageError("Pass at least one property, such as --name.")
+    changes = changes_of(properties)
     with invocation.client() as client:
         stream = client.streams.update(stream_id, **changes)
     invocation.output.show_result(f"The stream {stream.id} is changed.", raw=stream.raw)
@@ -132,22 +114,5 @@ def unarchive_stream(invocation: Invocation, stream_id: str) -> None:
 
 
 def _fields_of(stream: Stream) -> dict[str, Any]:
-    return {
-        "Id": stream.id,
-        "Name": stream.name,
-        "Description": stream.description,
-        "Kind": stream.kind,
-        "Unsubscribe": stream.unsubscribe,
-        "Scope": stream.scope,
-        "Own bounces": stream.own_bounces,
-        "Ignores unsubscribes": stream.ignores_unsubscribes,
-        "Public": stream.public,
-        "Priority": stream.priority,
-        "Track opens": stream.track_opens,
-        "Track clicks": stream.track_clicks,
-        "Transport route": stream.transport_route,
-        "State": state_of(stream),
-        "Reason": stream.paused_reason,
-        "Created": stream.created_at,
-        **({f"{name.capitalize()} in 30 days": count for name, count in stream.raw["counts"].items()}),
-    }
+    counts = {f"{name.capitalize()} in 30 days": count for name, count in stream.raw["counts"].items()}
+    return {**facts_of(stream, archived_at=None, paused_at=state_of(stream), counts=None), **counts}

@@ -13,6 +13,7 @@ import yaml
 from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values, is_received, subdomain_of
 from postrider_client.cli.configuration.session import Session
 from postrider_client.cli.configuration.targets import ADMIN
+from postrider_client.cli.inputs import FILE_FIELDS
 
 TEMPLATES, STREAMS, ALERTS = "templates", "streams", "alerts"
 # Sections that are not in the file if they are empty.
@@ -33,30 +34,11 @@ UNCHANGED_MAIN = {
     "trackClicks": True,
     "archived": False,
 }
-FIELDS = {
-    "domains": ("name", "tls"),
-    "templates": ("alias", "name", "subject", "strictVariables"),
-    "streams": (*UNCHANGED_MAIN, "transportRoute"),
-    "alerts": ("metric", "stream", "threshold", "emailOwners"),
-    "webhooks": ("url", "events", "streams", "format", "active"),
-    "routes": (
-        "name",
-        "domain",
-        "match",
-        "priority",
-        "action",
-        "webhooks",
-        "forwardTo",
-        "attachments",
-        "includeRaw",
-        "requireAuthenticated",
-        "spamAbove",
-        "repliesOnly",
-        "storeDays",
-        "active",
-    ),
-    "blocks": ("sender",),
-    "apiKeys": ("name", "scope", "test", "limits"),
+# Fields that the file has in another form, or only if they are not the defaults.
+SPECIAL = {
+    "domains": {"openTracking", "clickTracking", "tracking", "receiving"},
+    "templates": {"htmlContent", "textContent"},
+    "webhooks": {"headers"},
 }
 ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
@@ -115,7 +97,9 @@ def _entries(kind: Kind, place: Place, result: InitialFile, *, key_id: str) -> I
 
 def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]:
     """Return an object as the file describes it, or None for one that it cannot describe."""
-    entry = {name: _escaped(present[name]) for name in FIELDS[kind.section] if name in present}
+    names = dict.fromkeys((*kind.identity, *FILE_FIELDS[kind.section]))
+    special = SPECIAL.get(kind.section, set())
+    entry = {name: _escaped(present[name]) for name in names if name in present and name not in special}
     if entry.get("emailOwners") is True:
         # The default.
         del entry["emailOwners"]
