@@ -113,8 +113,13 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
         # In the file, null would be a value.
         return {name: value for name, value in entry.items() if value not in ([], None)}
     if kind.section == STREAMS:
-        return None if entry == UNCHANGED_MAIN else entry
+        return None if _is_unchanged_main(entry) else entry
     return {name: value for name, value in entry.items() if value not in ({}, None, False)}
+
+
+def _is_unchanged_main(entry: Values) -> bool:
+    """Return whether a stream is `main` as every workspace has it. A newer field is unchanged if it is empty."""
+    return all(value == UNCHANGED_MAIN[name] if name in UNCHANGED_MAIN else not value for name, value in entry.items())
 
 
 def _tracking(present: Values) -> Values:
