@@ -2,7 +2,8 @@
 
     python bin/openapi.py [--check]
 
---check changes no file and fails if the document is out of date.
+--check changes no file. It fails if the document is out of date, or differs from that of the newest release in a way
+that breaks programs and that CHANGELOG.md does not name (docs/decisions/0288).
 """
 
 import argparse
@@ -12,9 +13,12 @@ import sys
 from pathlib import Path
 
 import django
+from breaking_changes import unannounced_changes
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCUMENT = REPOSITORY / "docs/openapi.json"
+RELEASES = REPOSITORY / "docs/openapi"
+CHANGELOG = REPOSITORY / "CHANGELOG.md"
 # Settings without a default; nothing is opened.
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -32,10 +36,25 @@ def main() -> None:
     is_check = parser.parse_args().check
     text = readable(present_document())
     is_stale = not DOCUMENT.exists() or DOCUMENT.read_text("utf-8") != text
-    if is_check:
-        sys.exit(f"{DOCUMENT.name} is out of date; run bin/openapi.py" if is_stale else 0)
-    if is_stale:
+    if not is_check:
         DOCUMENT.write_text(text, "utf-8")
+    elif is_stale:
+        sys.exit(f"{DOCUMENT.name} is out of date; run bin/openapi.py")
+    elif errors := compare_with_release():
+        sys.exit("\n".join(errors))
+
+
+def compare_with_release() -> list[str]:
+    """Return an error for each breaking change since the newest release that the changelog does not name."""
+    release = newest_release()
+    old, new = (json.loads(path.read_text("utf-8")) for path in (release, DOCUMENT))
+    changes = unannounced_changes(old, new, CHANGELOG.read_text("utf-8"))
+    advice = f'breaks programs written for {release.stem}; name it so in an entry of "Unreleased" in {CHANGELOG.name}'
+    return [f"{change} ({advice})" for change in changes]
+
+
+def newest_release() -> Path:
+    return max(RELEASES.glob("*.json"), key=lambda path: [int(number) for number in path.stem.split(".")])
 
 
 def present_document() -> bytes:

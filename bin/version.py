@@ -1,6 +1,10 @@
-"""The version, which the project and all clients share. `python bin/version.py 0.2.0` writes it to every file."""
+"""The version, which the project and all clients share.
+
+`python bin/version.py 0.2.0` writes it to every file, and keeps the OpenAPI document of the release.
+"""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -35,6 +39,12 @@ def write_version(version: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def keep_document(version: str) -> None:
+    """Keep the document with which bin/openapi.py compares later ones."""
+    documents = REPOSITORY / "docs"
+    shutil.copyfile(documents / "openapi.json", documents / "openapi" / f"{version}.json")
+
+
 def _matches(name: str) -> list[re.Match[str]]:
     text = (REPOSITORY / name).read_text(encoding="utf-8")
     found = (re.search(pattern, text, re.MULTILINE) for pattern in PLACES[name])
@@ -43,3 +53,4 @@ def _matches(name: str) -> list[re.Match[str]]:
 
 if __name__ == "__main__":
     write_version(sys.argv[1])
+    keep_document(sys.argv[1])
