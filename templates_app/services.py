@@ -120,6 +120,9 @@ def find_templates(
 
 def _named(workspace: Workspace, references: Collection[str]) -> dict[str, Template]:
     """Return the templates by their ids, in either spelling, or aliases, as given; without those that do not exist."""
+    # Building an empty query takes half as long as accepting the email.
+    if not references:
+        return {}
     ids = {name: from_any_spelling(name, prefix="tpl_") for name in references}
     by_id = Q(id__in=[template_id for template_id in ids.values() if is_id(template_id, prefix="tpl_")])
     rows = workspace.templates.select_related("version").filter(by_id | Q(alias__in=ids))

@@ -23,7 +23,7 @@ from events.models import Event
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import suppress_addresses
 from templates_app.errors import TemplateNotFound
-from templates_app.services import TemplateContent, create_template
+from templates_app.services import TemplateContent, create_template, find_templates
 from tests.conftest import make_domain
 from tests.emails.builders import nothing_was_written
 
@@ -165,3 +165,10 @@ class TestIdempotency:
         with pytest.raises(IdempotencyKeyReuse):
             accept(workspace, draft(), key=key(fingerprint="other"))
         assert Email.objects.count() == 1
+
+
+def test_an_email_without_a_template_builds_no_query_of_templates():
+    class NoWorkspace:
+        """Has no templates to ask for."""
+
+    assert find_templates(NoWorkspace(), {None}, NO_LIMITS) == {None: None}
