@@ -1,5 +1,7 @@
 """Staff admin of domains, without the sealed keys; staff give a receiving domain to another workspace."""
 
+from typing import ClassVar
+
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -17,6 +19,7 @@ class DomainAdmin(ReadOnlyAdmin):
     list_filter = ("status",)
     list_select_related = ("workspace",)
     search_fields = ("name",)
+    help_texts: ClassVar = dict.fromkeys(("open_tracking", "click_tracking"), _("of emails without the option"))
     fields = (
         "id",
         "name",

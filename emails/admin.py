@@ -1,6 +1,6 @@
 """Emails in the staff admin: delivery status and addresses, never content."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -36,6 +36,7 @@ class EmailAdmin(ReadOnlyAdmin):
     search_fields = ("search_text",)
     search_help_text = _("Recipient, subject or email ID, in all workspaces. Searches are recorded in the audit log.")
     change_form_outer_before_template = "dashboard/staff/email.html"
+    help_texts: ClassVar = {"sender": _("the From address, with its name")}
     state = state_column()
     list_filter = ("status",)
     list_select_related = ("workspace",)

@@ -158,7 +158,7 @@ class Email(models.Model):
     template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - outlives the template
     # JSON text: jsonb would reorder keys and normalize numbers, which changes the rendered email.
     template_data = models.TextField(null=True)  # noqa: DJ001 - null without a template
-    sender = models.TextField(help_text="the From address, with its name")
+    sender = models.TextField()
     from_domain = models.CharField(max_length=253)
     reply_to = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
     # The domain of reply addresses (replyTracking), which take the place of reply_to.

@@ -1,5 +1,7 @@
 """Webhooks and deliveries in the staff admin, without secrets, bodies and answers."""
 
+from typing import ClassVar
+
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
@@ -13,6 +15,10 @@ class WebhookAdmin(ReadOnlyAdmin):
     list_filter = ("active",)
     list_select_related = ("workspace",)
     search_fields = ("url",)
+    help_texts: ClassVar = {
+        "pace": _("maximum number of attempts at a time"),
+        "failing_since": _("first failure since the last success"),
+    }
     fields = ("id", "url", "workspace", "events", "active", "disabled_reason", "pace", "failing_since", "created_at")
 
 
@@ -32,6 +38,11 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     state = state_column()
     list_filter = ("status", "kind")
     list_select_related = ("workspace", "webhook")
+    help_texts: ClassVar = {
+        "status_code": _("of the last response"),
+        "error": _("of the last attempt"),
+        "succeeded_at": _("time of the first success"),
+    }
     fields = (
         "id",
         "workspace",

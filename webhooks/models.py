@@ -74,8 +74,8 @@ class Webhook(models.Model):
     sealed_headers = models.TextField(default="", db_default="", blank=True, editable=False)
     active = models.BooleanField(default=True)
     disabled_reason = models.TextField(blank=True, default="")
-    pace = models.PositiveSmallIntegerField(default=4, help_text="maximum number of attempts at a time")
-    failing_since = models.DateTimeField(null=True, editable=False, help_text="first failure since the last success")
+    pace = models.PositiveSmallIntegerField(default=4)
+    failing_since = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -236,10 +236,10 @@ class WebhookDelivery(models.Model):
     attempt_count = models.PositiveIntegerField(default=0)
     # The last 20 attempts, in the API's format, with the request's headers for the dashboard (docs/decisions/0136).
     attempts = models.JSONField(default=list)
-    status_code = models.PositiveSmallIntegerField(null=True, help_text="of the last response")
-    error = models.CharField(max_length=32, blank=True, default="", help_text="of the last attempt")
+    status_code = models.PositiveSmallIntegerField(null=True)
+    error = models.CharField(max_length=32, blank=True, default="")
     created_at = models.DateTimeField()
-    succeeded_at = models.DateTimeField(null=True, help_text="time of the first success")
+    succeeded_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "webhook deliveries"

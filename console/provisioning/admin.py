@@ -1,7 +1,7 @@
 """Staff admin of management keys: create, show the secret once, revoke. Django's history records by whom."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -33,6 +33,7 @@ class ManagementKeyAdmin(StrictAdmin):
     fields = ("id", "name", "group", "last_four", "created_at", "last_used_at", "expires_at", "revoked_at")
     add_fieldsets = ((None, {"fields": ("name", "group", "expires_at")}),)
     actions = ("revoke",)
+    help_texts: ClassVar = {"group": _("the group of workspaces; empty for all workspaces")}
 
     @admin.display(description=_("workspaces"))
     def managed(self, key: ManagementKey) -> str:

@@ -20,7 +20,7 @@ class ManagementKey(SecretKey):
     new_secret: KeySecret | None = None
 
     id = IdField("mkey_", primary_key=True)
-    group = models.CharField(max_length=100, blank=True, help_text="the group of workspaces; empty for all workspaces")
+    group = models.CharField(max_length=100, blank=True)
 
 
 class ManagementResponse(models.Model):

@@ -1,6 +1,6 @@
 """Staff admin for users, workspaces and API keys, and the base classes of all staff admin pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -67,9 +67,11 @@ class StrictAdmin(ModelAdmin):
 
     By default, Django lets staff filter a list by any column: ?secret_hash__startswith=… would reveal a secret
     one character at a time.
+    help_texts: notes for staff by field; the help texts of models are sentences of the API.
     """
 
     list_filter: ClassVar[Sequence[Any]] = ()
+    help_texts: ClassVar[Mapping[str, Any]] = {}
     list_max_show_all = 0
     show_facets = admin.ShowFacets.NEVER
 
@@ -86,6 +88,10 @@ class StrictAdmin(ModelAdmin):
         context |= {"show_save_and_add_another": False, "show_save_and_continue": False}
         response: HttpResponse = super().render_change_form(request, context, *args, **named)
         return response
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+        texts = {**dict.fromkeys((field.name for field in self.opts.fields), ""), **self.help_texts}
+        return super().get_form(request, obj, change=change, help_texts=texts, **options)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         return lookup.removesuffix("__exact").removesuffix("__isnull") in self.list_filter
@@ -175,6 +181,10 @@ class StaffUserAdmin(StrictAdmin, UserAdmin):  # type: ignore[type-arg]  # it ta
     ordering = ("email",)
     filter_horizontal = ()
     readonly_fields = ("created_at", "last_login", "second_factor_at", "staff_from_claims")
+    help_texts: ClassVar = {
+        "is_staff": _("May sign in to the staff admin."),
+        "is_superuser": User._meta.get_field("is_superuser").help_text,  # noqa: SLF001 - a public API of Django
+    }
     inlines = (MembershipInline,)
     actions = ("end_second_factors",)
     # No password field: even a masked hash is of no use here.

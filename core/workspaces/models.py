@@ -44,7 +44,7 @@ class UserManager(BaseUserManager["User"]):
 
 class User(AbstractBaseUser, PermissionsMixin):
     email = models.EmailField(unique=True)
-    is_staff = models.BooleanField("staff", default=False, help_text="May sign in to the staff admin.")
+    is_staff = models.BooleanField("staff", default=False)
     is_active = models.BooleanField("active", default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     # Set while two-factor authentication is on (core.workspaces.second_factor).

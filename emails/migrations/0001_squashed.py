@@ -139,7 +139,7 @@ class Migration(migrations.Migration):
                 ('id', core.lib.model_fields.IdField('', editable=False, primary_key=True, serialize=False)),
                 ('template_id', models.CharField(max_length=26, null=True)),
                 ('template_data', models.TextField(null=True)),
-                ('sender', models.TextField(help_text='the From address, with its name')),
+                ('sender', models.TextField()),
                 ('from_domain', models.CharField(max_length=253)),
                 ('reply_to', models.TextField(null=True)),
                 ('reply_domain', models.CharField(max_length=253, null=True)),

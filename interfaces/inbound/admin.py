@@ -1,5 +1,7 @@
 """Django admin for inbound reports: mail to postmaster and abuse, and reports that need manual review."""
 
+from typing import ClassVar
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -16,6 +18,10 @@ class MailReportAdmin(ReadOnlyAdmin):
     list_filter = ("verdict",)
     fields = ("received_at", "peer", "sender", "recipient_id", "verdict", "attempts", "subject", "text")
     readonly_fields = ("recipient_id", "subject", "text")
+    help_texts: ClassVar = {
+        "peer": _("IP address of the sending host"),
+        "sender": _("envelope sender; empty for a delivery report"),
+    }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MailReport]:
         reports: QuerySet[MailReport] = super().get_queryset(request)
@@ -35,3 +41,4 @@ class ProviderReportAdmin(ReadOnlyAdmin):
     list_display = ("received_at", "provider", "message_id", "verdict")
     list_filter = ("provider", "verdict")
     fields = ("received_at", "provider", "message_id", "verdict", "attempts", "event")
+    help_texts: ClassVar = {"message_id": _("message ID assigned by the provider")}

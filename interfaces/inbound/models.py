@@ -46,8 +46,8 @@ class MailReport(InboundReport):
 
     # Not a foreign key: the report outlives a recipient that retention deletes.
     recipient_id = IdField(null=True)  # type: ignore[misc]
-    sender = models.CharField(max_length=320, help_text="envelope sender; empty for a delivery report")
-    peer = models.CharField(max_length=64, help_text="IP address of the sending host")
+    sender = models.CharField(max_length=320)
+    peer = models.CharField(max_length=64)
     source = models.BinaryField(help_text="first 256 KiB of the message")
 
     class Meta(InboundReport.Meta):
@@ -68,7 +68,7 @@ class ProviderReport(InboundReport):
     transport = models.CharField(max_length=30, default="", db_default="", editable=False)
     # Repeated calls with the same event make one row, even if other fields differ.
     digest = models.BinaryField(max_length=32, unique=True)
-    message_id = models.CharField(max_length=255, help_text="message ID assigned by the provider")
+    message_id = models.CharField(max_length=255)
     event = models.JSONField()
 
     def __str__(self) -> str:

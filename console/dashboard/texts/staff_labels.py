@@ -1,4 +1,4 @@
-"""Labels of the staff admin: the names of models and fields, help texts and choices, in the reader's language.
+"""Labels of the staff admin: the names of models and fields, and choices, in the reader's language.
 
 Django derives most of them from the names in the code. Labels in the models would need a migration for each.
 bin/messages.py adds those of the fields that the pages show to the catalogues.
@@ -51,7 +51,7 @@ def translate_labels(models: Iterable[type[Model]]) -> None:
         translate(options.app_config, "verbose_name")
         for field in options.fields:
             field.verbose_name = FIELD_LABELS.get(field.name, field.verbose_name)
-            translate(field, "verbose_name", "help_text")
+            translate(field, "verbose_name")
             translate_choices(field)
 
 

@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('last_used_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('id', core.lib.model_fields.IdField('mkey_', editable=False, primary_key=True, serialize=False)),
-                ('group', models.CharField(blank=True, help_text='the group of workspaces; empty for all workspaces', max_length=100)),
+                ('group', models.CharField(blank=True, max_length=100)),
             ],
             options={
                 'abstract': False,

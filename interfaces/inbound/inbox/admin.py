@@ -1,5 +1,7 @@
 """Django admin for the inbox: caught system email only. Only its members can see a workspace's email."""
 
+from typing import ClassVar
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -15,6 +17,7 @@ class CaughtMailAdmin(ReadOnlyAdmin):
     list_display = ("subject", "recipient", "received_at")
     fields = ("subject", "sender", "recipient", "received_at", "text")
     readonly_fields = ("text",)
+    help_texts: ClassVar = {"sender": _("decoded From header")}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CaughtMail]:
         messages: QuerySet[CaughtMail] = super().get_queryset(request)

@@ -17,7 +17,7 @@ class CaughtMail(models.Model):
     email_id = IdField(null=True)  # type: ignore[misc]  # empty like the workspace
     envelope_from = models.CharField(max_length=320, blank=True)
     recipient = models.CharField(max_length=320)
-    sender = models.TextField(help_text="decoded From header")
+    sender = models.TextField()
     subject = models.TextField()
     source = models.BinaryField()
     received_at = models.DateTimeField(db_default=Now(), editable=False)

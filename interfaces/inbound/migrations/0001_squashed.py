@@ -25,8 +25,8 @@ class Migration(migrations.Migration):
                 ('processed_at', models.DateTimeField(editable=False, null=True)),
                 ('verdict', models.CharField(blank=True, choices=[('recorded', 'Recorded'), ('repeated', 'duplicate'), ('not_ours', 'unknown recipient'), ('somebody_else', 'names another recipient'), ('says_nothing', 'no delivery status'), ('for_people', 'needs manual review'), ('poison', 'could not be processed')], default='', editable=False, max_length=16)),
                 ('recipient_id', core.lib.model_fields.IdField('', editable=False, null=True)),
-                ('sender', models.CharField(help_text='envelope sender; empty for a delivery report', max_length=320)),
-                ('peer', models.CharField(help_text='IP address of the sending host', max_length=64)),
+                ('sender', models.CharField(max_length=320)),
+                ('peer', models.CharField(max_length=64)),
                 ('source', models.BinaryField(help_text='first 256 KiB of the message')),
             ],
             options={
@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                 ('provider', models.CharField(max_length=40)),
                 ('transport', models.CharField(db_default='', default='', editable=False, max_length=30)),
                 ('digest', models.BinaryField(max_length=32, unique=True)),
-                ('message_id', models.CharField(help_text='message ID assigned by the provider', max_length=255)),
+                ('message_id', models.CharField(max_length=255)),
                 ('event', models.JSONField()),
             ],
             options={

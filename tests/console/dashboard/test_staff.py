@@ -355,7 +355,7 @@ def staff_labels() -> list[str]:
         for field in (field for field in options.fields if field.name in names):
             # Labels that are values are names of events, which stay English.
             labels += [label for value, label in field.flatchoices if label != value]
-            labels += [field.help_text] if field.help_text else []
+            labels += [page.help_texts[field.name]] if field.name in page.help_texts else []
     return [str(label) for label in labels]
 
 

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 ('email_id', core.lib.model_fields.IdField('', editable=False, null=True)),
                 ('envelope_from', models.CharField(blank=True, max_length=320)),
                 ('recipient', models.CharField(max_length=320)),
-                ('sender', models.TextField(help_text='decoded From header')),
+                ('sender', models.TextField()),
                 ('subject', models.TextField()),
                 ('source', models.BinaryField()),
                 ('received_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
