@@ -77,7 +77,11 @@ def attribute_of(wire_name: str) -> str:
 
 
 class RowSerializer(AttributesSerializer[M], serializers.ModelSerializer[M]):
-    """Shows a row, whose fields of the model need no declaration; see AttributesSerializer."""
+    """Shows a row, whose fields of the model need no declaration; see AttributesSerializer.
+
+    A declared field has the help text of the model's field, unless it has another. A subclass that inherits `Meta` has
+    its declared fields behind the inherited ones.
+    """
 
     serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
         models.DateTimeField: UtcDateTimeField
@@ -85,6 +89,20 @@ class RowSerializer(AttributesSerializer[M], serializers.ModelSerializer[M]):
 
     def build_field(self, field_name: str, *args: Any) -> Any:
         return super().build_field(attribute_of(field_name), *args)
+
+    def get_field_names(self, declared_fields: Mapping[str, Any], info: Any) -> Any:
+        added = () if "Meta" in vars(type(self)) else declared_fields
+        return list(dict.fromkeys((*self.Meta.fields, *added)))
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        model: Any = self.Meta.model
+        columns = {column.name: column for column in model._meta.fields}  # noqa: SLF001 - a public API of Django
+        for name, field in fields.items():
+            column = columns.get(attribute_of(name) if field.source in (None, "*") else field.source)
+            if field.help_text is None and column is not None:
+                field.help_text = column.help_text
+        return fields
 
 
 class CountField(serializers.IntegerField):
@@ -295,6 +313,22 @@ class StrictSerializer(serializers.Serializer[Any]):
     def _unknown_field_error(self, name: str) -> serializers.ErrorDetail:
         hint = suggest_field(name, self.fields.keys())
         return serializers.ErrorDetail(f"Unknown field {name[:MAX_NAME_LENGTH]!r}.{hint}", code="unknown_field")
+
+
+class RowInput(StrictSerializer, RowSerializer[Any]):
+    """An input for a row; fields of the model need no declaration.
+
+    A field is required unless the model has a default, or a blank or null value is valid. No row is read or saved.
+    """
+
+    serializer_field_mapping: ClassVar = {
+        models.CharField: TextField,
+        models.TextField: TextField,
+        models.BooleanField: StrictBooleanField,
+        models.FloatField: NumberField,
+        models.IntegerField: WholeNumberField,
+    }
+    serializer_choice_field = OptionField
 
 
 class NotEmpty(serializers.Serializer[Any]):

@@ -1,8 +1,9 @@
-"""OpenAPI descriptions: an app writes one `Operation(…)` per view method. The classes of errors describe themselves.
+"""OpenAPI descriptions: one `Operation(…)` per view method. The classes of errors describe themselves.
 
-    domains_schema = keyed_view(
-        retrieve=Operation("getDomain", "Get a domain", "…", response(DomainSerializer, "The domain.", DOMAIN)),
-    )
+    @keyed_view(retrieve=Operation("getAlert", "Get an alert", "…", response(AlertSerializer, "The alert.", ALERT)))
+    class AlertViewSet(RetrieveModelMixin, WorkspaceViewSet[Alert]):
+        @Operation("createAlert", "Create an alert", "…", response(AlertSerializer, "The alert was created.", ALERT))
+        def create(self, request: Request) -> Response:
 
 Requests do not use these descriptions; core.api.openapi builds the document from them.
 """
@@ -23,6 +24,7 @@ from core.api.query import DeclaredQuery
 
 Schema = dict[str, Any]
 V = TypeVar("V", bound=type[APIView])
+F = TypeVar("F", bound=Callable[..., Any])
 ID = "[0-9A-Za-z]{22}"
 
 # Extensions that core.api.openapi reads and removes from the document.
@@ -31,8 +33,8 @@ HEADERS = "x-headers"
 POSITION = "x-position"
 BODY_MAY_BE_EMPTY = "x-body-may-be-empty"
 
-
 PAGE_NUMBER: Schema = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
+EXAMPLE_TIME = "2026-11-20T09:12:31.482Z"
 
 COMMON_PROBLEMS = (errors.NotAcceptable, errors.InternalError, errors.ServiceUnavailable, errors.Overloaded)
 # The document lists operations in the order of their descriptions.
@@ -72,9 +74,34 @@ def response(shape: Any, description: str, example: Any = None, *, status: int =
     return ResponseDescription(shape, description, status, examples, **options)
 
 
+def example(serializer: type[serializers.Serializer[Any]], **values: Any) -> dict[str, Any]:
+    """Return an example of an object: values by field, and otherwise defaults, null, and a fixed time.
+
+    Raises LookupError for a value without a field, and for a field that needs a value.
+    """
+    fields: dict[str, Any] = dict(serializer().fields)
+    if unknown := values.keys() - fields.keys():
+        raise LookupError(f"{serializer.__name__} has no field {', '.join(sorted(unknown))}")
+    shown = [name for name in fields if name in values or name not in getattr(serializer, "optional_fields", ())]
+    return {name: values[name] if name in values else _usual_value(serializer, fields[name]) for name in shown}
+
+
+def _usual_value(serializer: Any, field: Any) -> Any:
+    columns = serializer.Meta.model._meta.fields if hasattr(serializer, "Meta") else ()  # noqa: SLF001 - a public API of Django
+    defaults = {column.name: column.get_default() for column in columns if column.has_default()}
+    value = defaults.get(field.source, field.default)
+    if value is not serializers.empty:
+        return getattr(value, "value", value)
+    if field.allow_null:
+        return None
+    if isinstance(field, serializers.DateTimeField):
+        return EXAMPLE_TIME
+    raise LookupError(f"An example of {serializer.__name__} needs a value of {field.field_name}")
+
+
 @dataclass(frozen=True)
 class Operation:
-    """The description of a view method.
+    """The description of a view method, which it decorates.
 
     bodies: examples of the body by title.
     responses: one or several. The response of a list is described by one of its items.
@@ -94,6 +121,10 @@ class Operation:
     parameters: Sequence[Any] = ()
     answers_many: bool = False
     position: int = field(default_factory=lambda: next(_positions))
+
+    def __call__(self, method: F) -> F:
+        method.operation = self  # type: ignore[attr-defined]
+        return method
 
 
 @dataclass(frozen=True)
@@ -116,15 +147,18 @@ PUBLIC = Access()
 def describe_view(access: Callable[[Any, str], Access] | None = None, **operations: Operation) -> Callable[[V], V]:
     """Return a decorator that describes the methods of a view. access: by view and method name.
 
+    operations: those of inherited methods; others have their own (Operation).
     Problems are derived: of bodies, of query parameters, of ids in the path, and those of every operation.
     """
 
     def describe(view: V) -> V:
+        own = {name: method.operation for name, method in vars(view).items() if hasattr(method, "operation")}
+        by_method: dict[str, Operation] = {**operations, **own}
         described = {
             name: _describe(view, name, operation, access(view, name) if access else PUBLIC)
-            for name, operation in operations.items()
+            for name, operation in by_method.items()
         }
-        queries = {name: _declared_query(view, name, operation) for name, operation in operations.items()}
+        queries = {name: _declared_query(view, name, operation) for name, operation in by_method.items()}
         view.queries = {name: query for name, query in queries.items() if query}  # type: ignore[attr-defined]
         return extend_schema_view(**described)(view)
 
