@@ -81,25 +81,76 @@ class Stream(models.Model):
 
     id = IdField("str_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams", db_index=False)
-    slug = models.CharField(max_length=40, editable=False)
+    slug = models.CharField(max_length=40, editable=False, help_text="The id of the stream, as `stream` of an email.")
     number = models.PositiveSmallIntegerField(editable=False, default=0)
-    name = models.CharField(max_length=100)
-    description = models.CharField(max_length=500, blank=True, default="")
-    kind = models.CharField(max_length=16, choices=stream_kinds, default=Kind.TRANSACTIONAL)
-    unsubscribe = models.CharField(max_length=16, choices=unsubscribe_choices, default=Unsubscribe.LINK)
-    scope = models.CharField(max_length=16, choices=stream_scopes, default=SuppressionScope.STREAM)
-    own_bounces = models.BooleanField(default=False)
-    ignores_unsubscribes = models.BooleanField(default=False)
-    public = models.BooleanField(default=False)
-    priority = models.CharField(max_length=16, choices=stream_priorities, default=Priority.NORMAL)
-    track_opens = models.BooleanField(default=True)
-    track_clicks = models.BooleanField(default=True)
-    # The operator's route of transports; empty for that of the workspace.
-    transport_route = models.CharField(max_length=30, blank=True, default="", db_default="")
-    archived_at = models.DateTimeField(null=True, editable=False)
+    name = models.CharField(max_length=100, help_text="The name of the stream. Recipients see it.")
+    description = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        help_text="What the stream is for. Recipients see it if the stream is public.",
+    )
+    kind = models.CharField(
+        max_length=16,
+        choices=stream_kinds,
+        default=Kind.TRANSACTIONAL,
+        help_text="`transactional`, or `bulk` for newsletters and announcements.",
+    )
+    unsubscribe = models.CharField(
+        max_length=16,
+        choices=unsubscribe_choices,
+        default=Unsubscribe.LINK,
+        help_text="`link`: a link in the footer and List-Unsubscribe headers. `headers`: only the headers. "
+        "`none`: neither, for transactional streams only.",
+    )
+    scope = models.CharField(
+        max_length=16,
+        choices=stream_scopes,
+        default=SuppressionScope.STREAM,
+        help_text="Whether an unsubscribe or a complaint blocks this stream or the whole workspace.",
+    )
+    own_bounces = models.BooleanField(
+        default=False, help_text="Whether a hard bounce blocks this stream only, instead of the workspace."
+    )
+    ignores_unsubscribes = models.BooleanField(
+        default=False,
+        help_text="Whether the stream also reaches addresses that unsubscribed from the whole workspace. "
+        "Bounces, complaints and manual suppressions always block.",
+    )
+    public = models.BooleanField(default=False, help_text="Whether the preference page of recipients lists the stream.")
+    priority = models.CharField(
+        max_length=16,
+        choices=stream_priorities,
+        default=Priority.NORMAL,
+        help_text="The order within the workspace's share of the queue.",
+    )
+    track_opens = models.BooleanField(
+        default=True, help_text="Whether opens are tracked, unless an email says otherwise."
+    )
+    track_clicks = models.BooleanField(
+        default=True, help_text="Whether clicks are tracked, unless an email says otherwise."
+    )
+    transport_route = models.CharField(
+        max_length=30,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The operator's route of transports; absent for the usual one.",
+    )
+    archived_at = models.DateTimeField(
+        null=True, editable=False, help_text="The time when the stream was archived; null if it accepts emails."
+    )
     # Paused by the reputation check or by staff: nothing is accepted, and queued emails wait.
-    paused_at = models.DateTimeField(null=True, editable=False)
-    paused_reason = models.CharField(max_length=500, blank=True, default="", editable=False)
+    paused_at = models.DateTimeField(
+        null=True, editable=False, help_text="The time when the stream was paused; null if it is not."
+    )
+    paused_reason = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="Why the stream is paused; empty if it is not.",
+    )
     # The code and values of the reason, unless staff entered it.
     paused_code = models.JSONField(null=True, editable=False)
     # Rates are judged from here after a pause was lifted.

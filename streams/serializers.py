@@ -8,40 +8,13 @@ from core.api.fields import (
     AllOptional,
     CountField,
     NameField,
-    OptionField,
     PatternField,
+    RowInput,
     RowSerializer,
-    StrictBooleanField,
-    StrictSerializer,
     TextField,
-    help_texts,
 )
 from core.workspaces.key_limits import STREAM as SLUG
 from streams.models import Stream
-
-UNSUBSCRIBE_TEXT = (
-    "`link`: a link in the footer and List-Unsubscribe headers. `headers`: only the headers. `none`: neither, for "
-    "transactional streams only."
-)
-TEXTS = {
-    "id": "The id of the stream, as `stream` of an email.",
-    "name": "The name of the stream. Recipients see it.",
-    "description": "What the stream is for. Recipients see it if the stream is public.",
-    "kind": "`transactional`, or `bulk` for newsletters and announcements.",
-    "unsubscribe": UNSUBSCRIBE_TEXT,
-    "scope": "Whether an unsubscribe or a complaint blocks this stream or the whole workspace.",
-    "ownBounces": "Whether a hard bounce blocks this stream only, instead of the workspace.",
-    "ignoresUnsubscribes": "Whether the stream also reaches addresses that unsubscribed from the whole workspace. "
-    "Bounces, complaints and manual suppressions always block.",
-    "public": "Whether the preference page of recipients lists the stream.",
-    "priority": "The order within the workspace's share of the queue.",
-    "trackOpens": "Whether opens are tracked, unless an email says otherwise.",
-    "trackClicks": "Whether clicks are tracked, unless an email says otherwise.",
-    "transportRoute": "The operator's route of transports; absent for the usual one.",
-    "archivedAt": "The time when the stream was archived; null if it accepts emails.",
-    "pausedAt": "The time when the stream was paused; null if it is not.",
-    "pausedReason": "Why the stream is paused; empty if it is not.",
-}
 
 
 class SlugField(PatternField):
@@ -53,10 +26,6 @@ class SlugField(PatternField):
         super().__init__(rf"^{SLUG.pattern}\Z", max_length=40, **options)
 
 
-def _flag(name: str, source: str | None = None) -> StrictBooleanField:
-    return StrictBooleanField(source=source, required=False, help_text=TEXTS[name])
-
-
 class TransportRouteField(TextField):
     """The name of a route; null and an empty text are the usual one."""
 
@@ -64,21 +33,11 @@ class TransportRouteField(TextField):
         return "" if data is None else super().run_validation(data)
 
 
-class StreamFields(StrictSerializer):
+class StreamFields(RowInput):
     """The fields that can be changed."""
 
-    name = NameField(help_text=TEXTS["name"])
-    description = TextField(required=False, allow_blank=True, max_length=500, help_text=TEXTS["description"])
-    unsubscribe = OptionField(Stream.Unsubscribe.choices, required=False, help_text=TEXTS["unsubscribe"])
-    scope = OptionField(Stream.SuppressionScope.choices, required=False, help_text=TEXTS["scope"])
-    ownBounces = _flag("ownBounces", "own_bounces")
-    ignoresUnsubscribes = _flag("ignoresUnsubscribes", "ignores_unsubscribes")
-    public = _flag("public")
-    priority = OptionField(Stream.Priority.choices, required=False, help_text=TEXTS["priority"])
-    trackOpens = _flag("trackOpens", "track_opens")
-    trackClicks = _flag("trackClicks", "track_clicks")
+    name = NameField()
     transportRoute = TransportRouteField(
-        source="transport_route",
         required=False,
         allow_null=True,
         allow_blank=True,
@@ -86,10 +45,19 @@ class StreamFields(StrictSerializer):
         help_text="The operator's route of transports, if the workspace may use several; null for the usual one.",
     )
 
+    class Meta:
+        model = Stream
+        fields: tuple[str, ...] = (
+            "name", "description", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public", "priority",
+            "trackOpens", "trackClicks", "transportRoute",
+        )  # fmt: skip
+
 
 class StreamInput(StreamFields):
-    id = SlugField(source="slug", help_text=TEXTS["id"])
-    kind = OptionField(Stream.Kind.choices, required=False, help_text=TEXTS["kind"])
+    id = SlugField(source="slug")
+
+    class Meta(StreamFields.Meta):
+        fields = (*StreamFields.Meta.fields, "id", "kind")
 
 
 class StreamChanges(AllOptional, StreamFields):
@@ -98,7 +66,7 @@ class StreamChanges(AllOptional, StreamFields):
 
 class StreamSerializer(RowSerializer[Stream]):
     optional_fields = frozenset({"transportRoute"})
-    id = serializers.CharField(source="slug", help_text=TEXTS["id"])
+    id = serializers.CharField(source="slug")
 
     class Meta:
         model = Stream
@@ -107,7 +75,6 @@ class StreamSerializer(RowSerializer[Stream]):
             "priority", "trackOpens", "trackClicks", "transportRoute", "archivedAt", "pausedAt", "pausedReason",
             "createdAt",
         )  # fmt: skip
-        extra_kwargs = help_texts(**{name: text for name, text in TEXTS.items() if name != "id"})
 
 
 class StreamCountsSerializer(serializers.Serializer[Any]):
@@ -121,6 +88,3 @@ class StreamCountsSerializer(serializers.Serializer[Any]):
 
 class CountedStreamSerializer(StreamSerializer):
     counts = StreamCountsSerializer(help_text="Counts of the last 30 UTC days, which include today.")
-
-    class Meta(StreamSerializer.Meta):
-        fields = (*StreamSerializer.Meta.fields, "counts")  # type: ignore[assignment]  # one more than its parent's
