@@ -19,9 +19,7 @@ def alert_metrics() -> list[tuple[str, Any]]:
 class Alert(models.Model):
     """An alert.
 
-    threshold: a percentage.
-    stream: the only one whose emails count; empty for all emails.
-    triggered_at: since when the value is at the threshold; null while it is not (alerts.checks).
+    triggered_at: set and cleared by alerts.checks.
     """
 
     class WatchedMetric(models.TextChoices):
@@ -32,12 +30,31 @@ class Alert(models.Model):
 
     id = IdField("alr_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="alerts", db_index=False)
-    metric = models.CharField(max_length=32, choices=alert_metrics)
-    stream = models.CharField(max_length=40, blank=True, default="")
-    threshold = models.FloatField()
-    email_owners = models.BooleanField(default=True)
-    triggered_at = models.DateTimeField(null=True, editable=False)
-    last_triggered_at = models.DateTimeField(null=True, editable=False)
+    metric = models.CharField(
+        max_length=32,
+        choices=alert_metrics,
+        help_text="The watched value: `bounce_rate` and `complaint_rate` of recipients, `failure_rate` of emails, each "
+        "over seven days, or `quota_used` of the month.",
+    )
+    stream = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        help_text="The id of the only stream whose emails count; absent for all emails.",
+    )
+    threshold = models.FloatField(
+        help_text="The percentage at which the alert begins. It ends below nine tenths of it."
+    )
+    email_owners = models.BooleanField(
+        default=True,
+        help_text="Whether the owners of the workspace get an email when the alert begins and when it ends.",
+    )
+    triggered_at = models.DateTimeField(
+        null=True, editable=False, help_text="The time when the alert began; null if it has not, or has ended."
+    )
+    last_triggered_at = models.DateTimeField(
+        null=True, editable=False, help_text="The time when the alert began last; null if it never did."
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

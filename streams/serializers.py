@@ -8,10 +8,10 @@ from core.api.fields import (
     AllOptional,
     CountField,
     NameField,
+    OptionalTextField,
     PatternField,
     RowInput,
     RowSerializer,
-    TextField,
 )
 from core.workspaces.key_limits import STREAM as SLUG
 from streams.models import Stream
@@ -26,21 +26,11 @@ class SlugField(PatternField):
         super().__init__(rf"^{SLUG.pattern}\Z", max_length=40, **options)
 
 
-class TransportRouteField(TextField):
-    """The name of a route; null and an empty text are the usual one."""
-
-    def run_validation(self, data: Any = serializers.empty) -> Any:
-        return "" if data is None else super().run_validation(data)
-
-
 class StreamFields(RowInput):
     """The fields that can be changed."""
 
     name = NameField()
-    transportRoute = TransportRouteField(
-        required=False,
-        allow_null=True,
-        allow_blank=True,
+    transportRoute = OptionalTextField(
         max_length=30,
         help_text="The operator's route of transports, if the workspace may use several; null for the usual one.",
     )

@@ -182,6 +182,16 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class OptionalTextField(TextField):
+    """A JSON string that may be missing or empty; null is an empty one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, allow_null=True, allow_blank=True, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return "" if data is None else super().run_validation(data)
+
+
 @extend_schema_field(ADDRESS_SCHEMA)
 class AddressField(TextField):
     """One email address, parsed into an Address."""
