@@ -31,7 +31,7 @@ def suppression_reasons() -> list[tuple[str, Any]]:
 
 
 class Suppression(models.Model):
-    """A suppressed address; it stays suppressed until this row is deleted. stream: a slug; empty for all streams."""
+    """A suppressed address; it stays suppressed until this row is deleted."""
 
     class Reason(models.TextChoices):
         BOUNCE = "bounce"
@@ -44,8 +44,14 @@ class Suppression(models.Model):
     email = models.CharField(max_length=254)
     # A stream's row has the stream in a second line: unique with the constraint of earlier versions.
     address_key = models.CharField(max_length=300, editable=False, help_text="the normalized address")
-    stream = models.CharField(max_length=40, blank=True, default="", db_default="")
-    reason = models.CharField(max_length=16, choices=suppression_reasons)
+    stream = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The only stream that is blocked; absent if all are.",
+    )
+    reason = models.CharField(max_length=16, choices=suppression_reasons, help_text="The reason of the suppression.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = SuppressionQuerySet.as_manager()

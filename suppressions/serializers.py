@@ -15,12 +15,11 @@ from core.api.fields import (
     RowSerializer,
     StrictSerializer,
     TextField,
-    help_texts,
 )
+from core.api.schema_fields import refine_schema
 from suppressions.models import Suppression
 
 MAX_ADDRESSES = 1000
-STREAM_TEXT = "The id of the only stream to block; without it, all streams of the workspace."
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,11 @@ class SuppressionInput(StrictSerializer):
         max_length=MAX_ADDRESSES,
         help_text="Up to 1,000 addresses, in place of `email`.",
     )
-
-    stream = TextField(**OPTIONAL, max_length=40, help_text=STREAM_TEXT)
+    stream = TextField(
+        **OPTIONAL,
+        max_length=40,
+        help_text="The id of the only stream to block; without it, all streams of the workspace.",
+    )
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
         if "email" in data and "emails" in data:
@@ -64,14 +66,21 @@ class SuppressionInput(StrictSerializer):
         return SuppressionRequest(specs, is_list="emails" in attrs, stream=attrs.get("stream") or "")
 
 
+# Exactly one of the two fields.
+refine_schema(
+    SuppressionInput,
+    properties={"emails": {"minItems": 1, "maxItems": MAX_ADDRESSES}},
+    oneOf=[{"title": "One", "required": ["email"]}, {"title": "Many", "required": ["emails"]}],
+)
+
+
 class SuppressionSerializer(RowSerializer[Suppression]):
-    stream = serializers.CharField(required=False, help_text="The only stream that is blocked; absent if all are.")
+    stream = serializers.CharField(required=False)
     optional_fields = frozenset({"stream"})
 
     class Meta:
         model = Suppression
         fields = ("id", "email", "reason", "createdAt", "stream")
-        extra_kwargs = help_texts(reason="The reason of the suppression.")
 
 
 class SuppressionListSerializer(serializers.Serializer[Any]):
