@@ -65,15 +65,31 @@ class Webhook(models.Model):
 
     id = IdField("wh_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks", db_index=False)
-    url = models.TextField()
-    events = ArrayField(models.CharField(max_length=32, choices=webhook_kind_choices))
-    # Only events about emails of these streams; empty for all.
-    streams = ArrayField(models.CharField(max_length=40), default=list, db_default=[], blank=True)
-    format = models.CharField(max_length=16, choices=format_choices, default=STANDARD, db_default=STANDARD)
+    url = models.TextField(help_text="The URL that receives the events.")
+    events = ArrayField(
+        models.CharField(max_length=32, choices=webhook_kind_choices),
+        help_text="The types of events that the endpoint receives, with or without the prefix `email.`.",
+    )
+    streams = ArrayField(
+        models.CharField(max_length=40),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="The ids of streams: only events about their emails are delivered. Empty or absent: all of them.",
+    )
+    format = models.CharField(
+        max_length=16,
+        choices=format_choices,
+        default=STANDARD,
+        db_default=STANDARD,
+        help_text="The format of the events: that of Postrider, or that of another service.",
+    )
     # Further headers of the requests, as a sealed JSON object; empty for none.
     sealed_headers = models.TextField(default="", db_default="", blank=True, editable=False)
-    active = models.BooleanField(default=True)
-    disabled_reason = models.TextField(blank=True, default="")
+    active = models.BooleanField(default=True, help_text="Whether events are delivered.")
+    disabled_reason = models.TextField(
+        blank=True, default="", help_text="The reason why Postrider disabled the webhook; null if it did not."
+    )
     pace = models.PositiveSmallIntegerField(default=4)
     failing_since = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -230,16 +246,20 @@ class WebhookDelivery(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
     event = models.ForeignKey(WebhookEvent, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
-    kind = models.CharField(max_length=32, choices=webhook_kind_choices)
-    is_test = models.BooleanField(default=False)
+    kind = models.CharField(max_length=32, choices=webhook_kind_choices, help_text="The type of the event.")
+    is_test = models.BooleanField(default=False, help_text="Whether this is a test event.")
     status = models.CharField(max_length=16, choices=WebhookDeliveryStatus.choices)
-    attempt_count = models.PositiveIntegerField(default=0)
+    attempt_count = models.PositiveIntegerField(default=0, help_text="The number of attempts so far.")
     # The last 20 attempts, in the API's format, with the request's headers for the dashboard (docs/decisions/0136).
     attempts = models.JSONField(default=list)
-    status_code = models.PositiveSmallIntegerField(null=True)
-    error = models.CharField(max_length=32, blank=True, default="")
+    status_code = models.PositiveSmallIntegerField(
+        null=True, help_text="The HTTP status of the last response; null without one."
+    )
+    error = models.CharField(
+        max_length=32, blank=True, default="", help_text="The code of the last error; null after a success."
+    )
     created_at = models.DateTimeField()
-    succeeded_at = models.DateTimeField(null=True)
+    succeeded_at = models.DateTimeField(null=True, help_text="The time of the successful attempt; null without one.")
 
     class Meta:
         verbose_name_plural = "webhook deliveries"

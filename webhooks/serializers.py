@@ -8,13 +8,11 @@ from rest_framework import serializers
 from core.api.fields import (
     AllOptional,
     EntriesField,
-    OptionField,
+    RowInput,
     RowSerializer,
-    StrictBooleanField,
-    StrictSerializer,
     TextField,
+    TextListField,
     UtcDateTimeField,
-    help_texts,
 )
 from core.api.suggestions import MAX_NAME_LENGTH, suggest_event
 from core.lib.network.address_guard import TargetRefused
@@ -22,17 +20,12 @@ from core.lib.network.target_urls import MAX_URL_LENGTH, parse_target
 from core.lib.translation import translate
 from events.kinds import TYPE_PREFIX, WEBHOOK_KINDS
 from streams.services import MAX_STREAMS
-from webhooks.formats import find_format, format_choices
+from webhooks.formats import find_format
 from webhooks.headers import HEADERS, WebhookHeadersField, masked
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.sending.targets import FORBIDDEN_TARGET, refusal_detail, target_rules
 
 MAX_EVENT_NAMES = 100
-URL = "The URL that receives the events."
-EVENTS = "The types of events that the endpoint receives, with or without the prefix `email.`."
-FORMAT = "The format of the events: that of Postrider, or that of another service."
-STREAMS = "The ids of streams: only events about their emails are delivered. Empty or absent: all of them."
-ACTIVE = "Whether events are delivered."
 EVENT_TYPE = {"type": "string", "enum": [*WEBHOOK_KINDS, *(TYPE_PREFIX + kind for kind in WEBHOOK_KINDS)]}
 
 
@@ -83,29 +76,26 @@ class StreamsField(EntriesField):
     child = TextField(max_length=40)
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=MAX_STREAMS, help_text=STREAMS, **options)
+        super().__init__(max_length=MAX_STREAMS, **options)
 
     def to_internal_value(self, data: Any) -> list[str]:
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
-class FormatField(OptionField):
-    """The name of a format. Each copy of the field reads the registered ones."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(choices=format_choices(), help_text=FORMAT, **options)
-
-
-class WebhookInput(StrictSerializer):
-    url = TargetField(help_text=URL)
-    events = EventTypesField(help_text=EVENTS)
+class WebhookInput(RowInput):
+    url = TargetField()
+    events = EventTypesField()
     streams = StreamsField(required=False)
-    format = FormatField(required=False)
     headers = WebhookHeadersField(required=False, help_text=HEADERS)
+
+    class Meta:
+        model = Webhook
+        fields: tuple[str, ...] = ("url", "events", "streams", "format", "headers")
 
 
 class ConfiguredWebhookInput(WebhookInput):
-    active = StrictBooleanField(required=False, help_text=ACTIVE)
+    class Meta(WebhookInput.Meta):
+        fields = (*WebhookInput.Meta.fields, "active")
 
 
 class WebhookChanges(AllOptional, ConfiguredWebhookInput):
@@ -113,18 +103,15 @@ class WebhookChanges(AllOptional, ConfiguredWebhookInput):
 
 
 class WebhookSerializer(RowSerializer[Webhook]):
-    events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS), help_text=EVENTS)
-    streams = serializers.ListField(child=serializers.CharField(), help_text=STREAMS)
+    events = serializers.ListField(child=serializers.ChoiceField(choices=WEBHOOK_KINDS))
+    streams = TextListField()
     headers = serializers.SerializerMethodField(help_text=HEADERS)
     optional_fields = frozenset({"streams", "headers"})
-    disabledReason = serializers.SerializerMethodField(
-        help_text="The reason why Postrider disabled the webhook; null if it did not."
-    )
+    disabledReason = serializers.SerializerMethodField()
 
     class Meta:
         model = Webhook
-        fields = ("id", "url", "events", "streams", "format", "headers", "active", "disabledReason", "createdAt")
-        extra_kwargs = help_texts(url=URL, format=FORMAT, active=ACTIVE)
+        fields = ("id", *ConfiguredWebhookInput.Meta.fields, "disabledReason", "createdAt")
 
     def get_headers(self, webhook: Webhook) -> dict[str, str]:
         return masked(webhook.readable_headers)
@@ -141,9 +128,6 @@ class WebhookWithSecretSerializer(WebhookSerializer):
         help_text="The public key of the signatures, in a format that signs with a key pair."
     )
 
-    class Meta(WebhookSerializer.Meta):
-        fields = (*WebhookSerializer.Meta.fields, "secret", "verificationKey")  # type: ignore[assignment]  # one more than its parent's
-
     @extend_schema_field({"type": "string", "pattern": "^whsec_[A-Za-z0-9+/]{43}=$"})
     def get_secret(self, webhook: Webhook) -> Any:
         return self.context["secret"]
@@ -157,13 +141,11 @@ class DeliveryItemSerializer(RowSerializer[WebhookDelivery]):
 
     webhookId = serializers.CharField(help_text="The id of the webhook.")
     eventId = serializers.CharField(help_text="The id of the event, the same on every attempt.")
-    event = serializers.ChoiceField(choices=WEBHOOK_KINDS, source="kind", help_text="The type of the event.")
-    test = serializers.BooleanField(source="is_test", help_text="Whether this is a test event.")
-    attemptCount = serializers.IntegerField(help_text="The number of attempts so far.")
-    statusCode = serializers.IntegerField(
-        allow_null=True, help_text="The HTTP status of the last response; null without one."
-    )
-    error = serializers.SerializerMethodField(help_text="The code of the last error; null after a success.")
+    event = serializers.ChoiceField(choices=WEBHOOK_KINDS, source="kind")
+    test = serializers.BooleanField(source="is_test")
+    attemptCount = serializers.IntegerField()
+    statusCode = serializers.IntegerField(allow_null=True)
+    error = serializers.SerializerMethodField()
     nextAttemptAt = UtcDateTimeField(allow_null=True, help_text="The time of the next attempt; null if there is none.")
 
     class Meta:
@@ -172,7 +154,6 @@ class DeliveryItemSerializer(RowSerializer[WebhookDelivery]):
             "id", "webhookId", "eventId", "event", "test", "status", "attemptCount", "statusCode", "error",
             "nextAttemptAt", "createdAt", "succeededAt",
         )  # fmt: skip
-        extra_kwargs = help_texts(succeededAt="The time of the successful attempt; null without one.")
 
     def get_error(self, delivery: WebhookDelivery) -> str | None:
         return delivery.error or None
@@ -193,6 +174,3 @@ class AttemptSerializer(serializers.Serializer[Any]):
 class DeliverySerializer(DeliveryItemSerializer):
     attempts = AttemptSerializer(many=True, help_text="The last 20 attempts, oldest first.")
     body = serializers.CharField(source="event.body", help_text="The body, exactly as it is sent.")
-
-    class Meta(DeliveryItemSerializer.Meta):
-        fields = (*DeliveryItemSerializer.Meta.fields, "attempts", "body")  # type: ignore[assignment]  # two more than its parent's
