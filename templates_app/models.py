@@ -38,13 +38,20 @@ class Template(models.Model):
     id = IdField("tpl_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="templates", db_index=False)
     name = models.CharField(max_length=100)
-    alias = models.CharField(max_length=100, null=True)  # noqa: DJ001 - null is not unique, "" would be
-    strict_variables = models.BooleanField(default=False)
+    alias = models.CharField(  # noqa: DJ001 - null is not unique, "" would be
+        max_length=100,
+        null=True,
+        help_text="A name that works in place of the id; null without one. Unique in the workspace.",
+    )
+    strict_variables = models.BooleanField(
+        default=False,
+        help_text="Whether a missing variable refuses the email. Otherwise it is rendered as an empty string.",
+    )
     # JSON text, written by people and possibly invalid: only for the previews of the dashboard.
     sample_data = models.TextField(default="", db_default="")
     version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False, help_text="The time of the last change.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "alias"], name="one_alias_a_workspace")]

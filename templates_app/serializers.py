@@ -12,20 +12,17 @@ from core.api.fields import (
     NameField,
     ObjectField,
     PatternField,
+    RowInput,
     RowSerializer,
-    StrictBooleanField,
     StrictSerializer,
     TextField,
     TextListField,
-    help_texts,
 )
 from templates_app.models import ALIAS, Template
 from templates_app.services import RenderedContent, TemplateContent
 
 MAX_BYTES = 1024 * 1024
 MAX_SUBJECT_LENGTH = 998
-ALIAS_TEXT = "A name that works in place of the id; null without one. Unique in the workspace."
-STRICT_TEXT = "Whether a missing variable refuses the email. Otherwise it is rendered as an empty string."
 
 
 @extend_schema_field({"type": "string", "maxLength": MAX_BYTES})
@@ -51,10 +48,10 @@ class AliasField(PatternField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, help_text=ALIAS_TEXT, **options)
+        super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, **options)
 
 
-class TemplateInput(StrictSerializer):
+class TemplateInput(RowInput):
     name = NameField()
     subject = TextField(max_length=MAX_SUBJECT_LENGTH)
     htmlContent = ContentField(source="html", help_text="The HTML, in the template language.")
@@ -66,7 +63,10 @@ class TemplateInput(StrictSerializer):
         help_text="The plain text, in the template language; empty without one.",
     )
     alias = AliasField(**OPTIONAL)
-    strictVariables = StrictBooleanField(source="strict_variables", required=False, help_text=STRICT_TEXT)
+
+    class Meta:
+        model = Template
+        fields = ("name", "subject", "htmlContent", "textContent", "alias", "strictVariables")
 
     def validate_textContent(self, text: str | None) -> str:  # noqa: N802
         return text or ""
@@ -104,9 +104,6 @@ class TemplateItemSerializer(RowSerializer[Template]):
     class Meta:
         model = Template
         fields = ("id", "name", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
-        extra_kwargs = help_texts(
-            alias=ALIAS_TEXT, strictVariables=STRICT_TEXT, updatedAt="The time of the last change."
-        )
 
 
 class TemplateSerializer(TemplateItemSerializer):
@@ -114,6 +111,3 @@ class TemplateSerializer(TemplateItemSerializer):
     textContent = serializers.CharField(
         source="version.text", help_text="The plain text, in the template language; empty without one."
     )
-
-    class Meta(TemplateItemSerializer.Meta):
-        fields = (*TemplateItemSerializer.Meta.fields, "htmlContent", "textContent")  # type: ignore[assignment]  # two more than its parent's

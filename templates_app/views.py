@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.generics import get_object_or_404
@@ -11,9 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.fields import DeletedSerializer
+from core.api.schema import Operation, example, response
+from core.workspaces.api.schema import keyed_view
 from core.workspaces.api.viewsets import WorkspaceViewSet
+from core.workspaces.errors import PlanLimitReached
+from templates_app.errors import AliasTaken, TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.models import Template
-from templates_app.schema import templates_schema
 from templates_app.serializers import (
     PreviewInput,
     PreviewSerializer,
@@ -28,8 +32,35 @@ from templates_app.services import create_template, delete_template, preview_tem
 # HTML and text of 1 MiB each, with quotes and line ends escaped.
 MAX_TEMPLATE_BODY_BYTES = 5 * 1024 * 1024
 
+ITEM = example(
+    TemplateItemSerializer,
+    id="tpl_0Uf7mB5hJ8kLpQsVxZaWcE",
+    name="Welcome",
+    subject="Welcome, {{name}}",
+    alias="welcome",
+    createdAt="2026-11-19T14:10:52.318Z",
+    updatedAt="2026-11-19T14:10:52.318Z",
+)
+CONTENT = {"htmlContent": "<p>Hello {{name}}!</p>", "textContent": "Hello {{name}}!"}
+TEMPLATE = {**ITEM, **CONTENT}
+ID_OR_ALIAS = OpenApiParameter("id", str, OpenApiParameter.PATH, description="The id or the alias of the template.")
 
-@templates_schema
+
+@keyed_view(
+    list=Operation(
+        "listTemplates",
+        "List templates",
+        "Returns the workspace's templates without their content, newest first.",
+        response(TemplateItemSerializer, "A page of templates.", ITEM),
+    ),
+    retrieve=Operation(
+        "getTemplate",
+        "Get a template",
+        "Returns one template with its content.",
+        response(TemplateSerializer, "The template.", TEMPLATE),
+        parameters=[ID_OR_ALIAS],
+    ),
+)
 class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Template]):
     queryset = Template.objects.select_related("version")
     sending_actions = frozenset({"list", "retrieve", "preview"})
@@ -50,20 +81,74 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     def get_serializer_class(self) -> type[TemplateItemSerializer]:
         return TemplateItemSerializer if self.action == "list" else TemplateSerializer
 
+    @Operation(
+        "createTemplate",
+        "Create a template",
+        "Stores a subject, HTML and text with variables such as `{{name}}`, which an email's `templateData` fills in. "
+        'Values are escaped in HTML, except with `{{{name}}}`. Defaults are written `{{name|"there"}}`; the sections '
+        "are `{{#if}}`, `{{#unless}}`, `{{#each}}`, `{{#with}}` and comparisons such as `{{#equals}}`. With "
+        "`strictVariables`, an email that lacks a value is refused; "
+        "otherwise the value is empty and the response has a warning. An `alias` can be used in place of a template's "
+        "id, also in a path.",
+        response(TemplateSerializer, "The template was created.", TEMPLATE, status=201),
+        problems=[TemplateSyntaxInvalid, AliasTaken, PlanLimitReached],
+        body=TemplateInput,
+        bodies={
+            "A template": {"name": "Welcome", "subject": "Welcome, {{name}}", "alias": "welcome", **CONTENT},
+            "A minimal template": {"name": "Bye", "subject": "Goodbye", "htmlContent": "<p>Goodbye!</p>"},
+        },
+    )
     def create(self, request: Request) -> Response:
         template = create_template(self.workspace, **new_template(self.valid(TemplateInput)))
         return Response(TemplateSerializer(template).data, status=status.HTTP_201_CREATED)
 
+    @Operation(
+        "updateTemplate",
+        "Change a template",
+        "Changes the given fields. Emails accepted before the change keep the old content.",
+        response(
+            TemplateSerializer,
+            "The updated template.",
+            {**TEMPLATE, "subject": "Good to see you, {{name}}", "updatedAt": "2026-11-20T08:01:00.277Z"},
+        ),
+        problems=[TemplateSyntaxInvalid, AliasTaken],
+        body=TemplateChanges,
+        bodies={"Another subject": {"subject": "Good to see you, {{name}}"}},
+        parameters=[ID_OR_ALIAS],
+    )
     def partial_update(self, request: Request, pk: str) -> Response:
         template = self.get_object()
         changed = update_template(template, changes=self.valid(TemplateChanges))
         return Response(TemplateSerializer(changed).data)
 
+    @Operation(
+        "deleteTemplate",
+        "Delete a template",
+        "Deletes the template. Emails already accepted with it are not affected.",
+        response(DeletedSerializer, "The template was deleted.", example(DeletedSerializer, id=ITEM["id"])),
+        parameters=[ID_OR_ALIAS],
+    )
     def destroy(self, request: Request, pk: str) -> Response:
         template = self.get_object()
         delete_template(template)
         return Response(DeletedSerializer(template).data)
 
+    @Operation(
+        "previewTemplate",
+        "Preview a template",
+        "Renders the template with the given data without sending. `missingVariables` lists the variables without a "
+        "value, which are rendered as empty. The request body is optional.",
+        response(
+            PreviewSerializer,
+            "The rendered template.",
+            {"subject": "Welcome, Ada", "html": "<p>Hello Ada!</p>", "text": "Hello Ada!", "missingVariables": []},
+        ),
+        problems=[TemplateOutputTooLarge],
+        body=PreviewInput,
+        body_may_be_empty=True,
+        bodies={"With data": {"data": {"name": "Ada"}}},
+        parameters=[ID_OR_ALIAS],
+    )
     @action(detail=True, methods=["post"])
     def preview(self, request: Request, pk: str) -> Response:
         data = self.valid(PreviewInput, may_be_empty=True).get("data") or {}

@@ -23,11 +23,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', core.lib.model_fields.IdField('tpl_', editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=100)),
-                ('alias', models.CharField(max_length=100, null=True)),
-                ('strict_variables', models.BooleanField(default=False)),
+                ('alias', models.CharField(max_length=100, null=True, help_text='A name that works in place of the id; null without one. Unique in the workspace.')),
+                ('strict_variables', models.BooleanField(default=False, help_text='Whether a missing variable refuses the email. Otherwise it is rendered as an empty string.')),
                 ('sample_data', models.TextField(db_default='', default='')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, help_text='The time of the last change.')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='templates', to='workspaces.workspace')),
             ],
             options={
