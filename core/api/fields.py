@@ -1,8 +1,10 @@
 """Serializer fields and base serializers that all resources share: strict types, times, refused unknown fields."""
 
+import copy
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from django.db import models
@@ -95,14 +97,24 @@ class RowSerializer(AttributesSerializer[M], serializers.ModelSerializer[M]):
         return list(dict.fromkeys((*self.Meta.fields, *added)))
 
     def get_fields(self) -> dict[str, Any]:
+        return copy.deepcopy(_row_fields(type(self)))
+
+    def build_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         model: Any = self.Meta.model
         columns = {column.name: column for column in model._meta.fields}  # noqa: SLF001 - a public API of Django
         for name, field in fields.items():
             column = columns.get(attribute_of(name) if field.source in (None, "*") else field.source)
-            if field.help_text is None and column is not None:
-                field.help_text = column.help_text
+            text = column.help_text if column and field.help_text is None else field.help_text
+            # A copy is made from the arguments of a field.
+            field._kwargs |= {"source": field.source, "help_text": text}  # noqa: SLF001
         return fields
+
+
+@cache
+def _row_fields(serializer: type[RowSerializer[Any]]) -> dict[str, Any]:
+    """Return the fields of a class: building them from the model takes twice as long as copying them."""
+    return serializer().build_fields()
 
 
 class CountField(serializers.IntegerField):
@@ -339,6 +351,10 @@ class RowInput(StrictSerializer, RowSerializer[Any]):
         models.IntegerField: WholeNumberField,
     }
     serializer_choice_field = OptionField
+
+    def build_standard_field(self, field_name: str, model_field: Any) -> Any:
+        field_class, options = super().build_standard_field(field_name, model_field)
+        return field_class, options | ({"required": False} if model_field.has_db_default() else {})
 
 
 class NotEmpty(serializers.Serializer[Any]):
