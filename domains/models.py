@@ -36,13 +36,36 @@ class Domain(models.Model):
     id = IdField("dom_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="domains", db_index=False)
     name = models.CharField(max_length=253)
-    status = models.CharField(max_length=20, choices=DomainStatus.choices, default=DomainStatus.PENDING)
-    tls = models.CharField(max_length=16, choices=TlsPolicy.choices, db_default=TlsPolicy.OPPORTUNISTIC.value)
-    open_tracking = models.BooleanField(db_default=True)
-    click_tracking = models.BooleanField(db_default=True)
+    status = models.CharField(
+        max_length=20,
+        choices=DomainStatus.choices,
+        default=DomainStatus.PENDING,
+        help_text="`verified` once DKIM and SPF are found; `temporary_failure` if DNS did not answer.",
+    )
+    tls = models.CharField(
+        max_length=16,
+        choices=TlsPolicy.choices,
+        db_default=TlsPolicy.OPPORTUNISTIC.value,
+        help_text="`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS "
+        "is used where a host offers it.",
+    )
+    open_tracking = models.BooleanField(
+        db_default=True,
+        help_text="Whether opens are tracked with a pixel, if the stream has it so; the option of an email takes "
+        "precedence.",
+    )
+    click_tracking = models.BooleanField(
+        db_default=True,
+        help_text="Whether clicks are tracked by rewriting links, if the stream has it so; the option of an email "
+        "takes precedence.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    verified_at = models.DateTimeField(null=True, editable=False)
-    last_checked_at = models.DateTimeField(null=True, editable=False)
+    verified_at = models.DateTimeField(
+        null=True, editable=False, help_text="The time of the verification; null before it."
+    )
+    last_checked_at = models.DateTimeField(
+        null=True, editable=False, help_text="The time of the last check; null before the first."
+    )
     findings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()), editable=False)
     finding_codes = models.JSONField(null=True, editable=False)
     # The mechanisms that pass by its SPF record; null before the first check that read it.

@@ -8,35 +8,18 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from core.api.fields import (
-    AttributesSerializer,
     NotEmpty,
-    OptionField,
     PatternField,
+    RowInput,
+    RowSerializer,
     StrictBooleanField,
     StrictSerializer,
     TextField,
-    UtcDateTimeField,
 )
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from domains.names import InvalidDomainName, parse_registrable_name
 from domains.records import DnsRecord, find_receiving_error, find_tracking_error, list_records, list_warnings
 
-TLS = (
-    "`required`: emails of the domain leave only over TLS with a valid certificate. `opportunistic`: TLS is used where "
-    "a host offers it."
-)
-
-
-OPEN_TRACKING = (
-    "Whether opens are tracked with a pixel, if the stream has it so; the option of an email takes precedence."
-)
-CLICK_TRACKING = (
-    "Whether clicks are tracked by rewriting links, if the stream has it so; the option of an email takes precedence."
-)
-TRACKING = (
-    "The host of the links in emails of the domain, in place of that of the service: tracked links, the pixel, and the "
-    "unsubscribe link. null without one."
-)
 RECEIVING = "Whether email to addresses of the domain is received, by its record `Receiving`."
 DISABLED = "disabled"
 SUBDOMAIN = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
@@ -86,18 +69,19 @@ class TrackingInput(StrictSerializer):
     subdomain = SubdomainField(help_text="The host is this label and the name of the domain, such as `links`.")
 
 
-class DomainSettingsInput(StrictSerializer):
+class DomainSettingsInput(RowInput):
     """The settings of a domain's owner."""
 
-    tls = OptionField(Domain.TlsPolicy.values, required=False, help_text=TLS)
-    openTracking = StrictBooleanField(source="open_tracking", required=False, help_text=OPEN_TRACKING)
-    clickTracking = StrictBooleanField(source="click_tracking", required=False, help_text=CLICK_TRACKING)
     tracking = TrackingInput(
         required=False,
         allow_null=True,
         help_text="The host of the links in emails of the domain; null for that of the service.",
     )
     receiving = StrictBooleanField(required=False, help_text=RECEIVING)
+
+    class Meta:
+        model = Domain
+        fields = ("tls", "openTracking", "clickTracking", "tracking", "receiving")
 
 
 class DomainChanges(NotEmpty, DomainSettingsInput):
@@ -176,25 +160,25 @@ HOST: Any = TrackingSerializer(allow_null=True)
 RECEIVES: Any = ReceivingSerializer()
 
 
-class DomainSerializer(AttributesSerializer[Domain]):
+class DomainSerializer(RowSerializer[Domain]):
     id = serializers.CharField()
     name = serializers.CharField()
-    status = serializers.ChoiceField(
-        Domain.DomainStatus.values,
-        help_text="`verified` once DKIM and SPF are found; `temporary_failure` if DNS did not answer.",
+    tracking = serializers.SerializerMethodField(
+        help_text="The host of the links in emails of the domain, in place of that of the service: tracked links, the "
+        "pixel, and the unsubscribe link. null without one."
     )
-    tls = serializers.ChoiceField(Domain.TlsPolicy.values, help_text=TLS)
-    openTracking = serializers.BooleanField(help_text=OPEN_TRACKING)
-    clickTracking = serializers.BooleanField(help_text=CLICK_TRACKING)
-    tracking = serializers.SerializerMethodField(help_text=TRACKING)
     receiving = serializers.SerializerMethodField(help_text="Whether email to addresses of the domain is received.")
     records = serializers.SerializerMethodField(
         help_text="The DNS records to publish, and the results of the last check."
     )
     warnings = serializers.SerializerMethodField(help_text="Problems that none of the records can fix.")
-    createdAt = UtcDateTimeField()
-    verifiedAt = UtcDateTimeField(allow_null=True, help_text="The time of the verification; null before it.")
-    lastCheckedAt = UtcDateTimeField(allow_null=True, help_text="The time of the last check; null before the first.")
+
+    class Meta:
+        model = Domain
+        fields = (
+            "id", "name", "status", "tls", "openTracking", "clickTracking", "tracking", "receiving", "records",
+            "warnings", "createdAt", "verifiedAt", "lastCheckedAt",
+        )  # fmt: skip
 
     @extend_schema_field(RECORDS)
     def get_records(self, domain: Domain) -> Any:
