@@ -56,22 +56,69 @@ class InboundRoute(models.Model):
 
     id = IdField("rt_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="routes", db_index=False)
-    name = models.CharField(max_length=100)
-    domain = models.CharField(max_length=253)
-    match = models.CharField(max_length=64)
+    name = models.CharField(max_length=100, help_text="The name of the route.")
+    domain = models.CharField(
+        max_length=253,
+        help_text="A receiving domain of the workspace, or `shared` for its address at the domain of the service.",
+    )
+    match = models.CharField(
+        max_length=64,
+        help_text="The local parts that match, in lower case: literals, `?` for one character and `*` for any, such as "
+        "`support*`.",
+    )
     literals = models.PositiveSmallIntegerField(editable=False)
-    priority = models.PositiveSmallIntegerField(default=100)
-    action = models.CharField(max_length=16, choices=route_actions, default=RouteAction.DELIVER)
-    webhook_ids = ArrayField(models.CharField(max_length=26), default=list, blank=True)
-    forward_to = ArrayField(models.CharField(max_length=254), default=list, db_default=[], blank=True)
-    attachments = models.CharField(max_length=16, choices=attachment_forms, default=AttachmentForm.LINK)
-    include_raw = models.BooleanField(default=False)
-    require_authenticated = models.BooleanField(default=False)
-    spam_above = models.FloatField(null=True, blank=True)
-    replies_only = models.BooleanField(default=False)
-    store_days = models.PositiveSmallIntegerField(null=True, blank=True)
-    active = models.BooleanField(default=True)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    priority = models.PositiveSmallIntegerField(
+        default=100,
+        help_text="Routes with a lower number come first; then those with more literal characters; then older ones.",
+    )
+    action = models.CharField(
+        max_length=16,
+        choices=route_actions,
+        default=RouteAction.DELIVER,
+        help_text="`deliver`; `reject` refuses the recipient; `discard` accepts the message and keeps nothing.",
+    )
+    webhook_ids = ArrayField(
+        models.CharField(max_length=26),
+        default=list,
+        blank=True,
+        help_text="The webhooks that get `received`; empty for all that subscribe to it.",
+    )
+    forward_to = ArrayField(
+        models.CharField(max_length=254),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="The addresses to which email is forwarded, at most 5. Each one has to confirm it first: with "
+        "`forward_not_confirmed`, a link was sent to it.",
+    )
+    attachments = models.CharField(
+        max_length=16,
+        choices=attachment_forms,
+        default=AttachmentForm.LINK,
+        help_text="Whether attachments are links or part of the body, in formats that allow both.",
+    )
+    include_raw = models.BooleanField(
+        default=False, help_text="Whether the source of the message is part of the body, in formats that have it."
+    )
+    require_authenticated = models.BooleanField(
+        default=False, help_text="Whether a message is blocked unless it is proven to come from the domain of its From."
+    )
+    spam_above = models.FloatField(
+        null=True, blank=True, help_text="The lowest spam score with which a message is blocked; null for none."
+    )
+    replies_only = models.BooleanField(
+        default=False, help_text="Whether a message is blocked unless it answers an email of the workspace."
+    )
+    store_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="The days for which messages are kept; null for as long as the plan allows, 0 until they are "
+        "delivered.",
+    )
+    active = models.BooleanField(default=True, help_text="Whether the route is used.")
+    created_at = models.DateTimeField(
+        db_default=Now(), editable=False, help_text="The time when the route was created."
+    )
 
     class Meta:
         indexes = [models.Index(fields=["workspace", "domain"], name="route_of_domain")]
@@ -86,7 +133,7 @@ class SenderBlock(models.Model):
 
     id = IdField("blk_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sender_blocks", db_index=False)
-    sender = models.CharField(max_length=254)
+    sender = models.CharField(max_length=254, help_text="The address or the domain, in lower case.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -339,10 +386,15 @@ class Forward(models.Model):
     id = IdField("fwd_", primary_key=True)
     email = models.ForeignKey(ReceivedEmail, on_delete=models.CASCADE, related_name="forwards")
     route_id = IdField("rt_", null=True)  # type: ignore[misc]
-    address = models.CharField(max_length=254)
-    sent_email_id = IdField(null=True)  # type: ignore[misc]
-    error = models.CharField(max_length=40, blank=True, default="")
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    address = models.CharField(max_length=254, help_text="The address.")
+    sent_email_id = IdField(null=True, help_text="The id of the sent email; null if it was not sent.")  # type: ignore[misc]
+    error = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        help_text="The code of the problem of sending it, `own_domain` or `daily_limit`; null if it was sent.",
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False, help_text="The time when the forward was made.")
 
     class Meta:
         indexes = [models.Index(fields=["route_id", "created_at"], name="forward_of_route")]

@@ -200,14 +200,16 @@ class ConfiguredStreamInput(StreamInput):
 class ConfiguredRouteInput(RouteInput):
     """A route; domain and pattern identify it."""
 
-    # Their ids are not known before they exist.
-    webhookIds = None  # type: ignore[assignment]  # so DRF removes a field
     webhooks = EntriesField(
         child=TextField(max_length=MAX_URL_LENGTH),
         max_length=MAX_WEBHOOK_IDS,
         required=False,
         help_text="The URLs of the webhooks that get `received`; empty for all that subscribe to it.",
     )
+
+    class Meta(RouteInput.Meta):
+        # The ids of webhooks are not known before they exist.
+        fields = (*(name for name in RouteInput.Meta.fields if name != "webhookIds"), "webhooks")
 
 
 class ConfigurationInput(StrictSerializer):

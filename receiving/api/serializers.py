@@ -8,20 +8,19 @@ from rest_framework import serializers
 
 from core.api.fields import (
     ADDRESS_SCHEMA,
+    OPTIONAL,
     AllOptional,
     CountField,
     EntriesField,
     NameField,
     NumberField,
-    OptionField,
+    RowInput,
     RowSerializer,
-    StrictBooleanField,
     StrictSerializer,
     TextField,
     TextListField,
     UtcDateTimeField,
     WholeNumberField,
-    help_texts,
 )
 from core.lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from core.lib.translation import translate
@@ -34,28 +33,6 @@ MAX_WEBHOOK_IDS = 10
 MAX_TARGETS = 5
 MAX_ADDRESS = 320
 MAX_RAW_BYTES = 5 * 1024 * 1024
-
-ROUTE_TEXTS = {
-    "name": "The name of the route.",
-    "domain": "A receiving domain of the workspace, or `shared` for its address at the domain of the service.",
-    "match": "The local parts that match, in lower case: literals, `?` for one character and `*` for any, such as "
-    "`support*`.",
-    "priority": "Routes with a lower number come first; then those with more literal characters; then older ones.",
-    "action": "`deliver`; `reject` refuses the recipient; `discard` accepts the message and keeps nothing.",
-    "webhookIds": "The webhooks that get `received`; empty for all that subscribe to it.",
-    "forwardTo": "The addresses to which email is forwarded, at most 5. Each one has to confirm it first: with "
-    "`forward_not_confirmed`, a link was sent to it.",
-    "attachments": "Whether attachments are links or part of the body, in formats that allow both.",
-    "includeRaw": "Whether the source of the message is part of the body, in formats that have it.",
-    "requireAuthenticated": "Whether a message is blocked unless it is proven to come from the domain of its From.",
-    "spamAbove": "The lowest spam score with which a message is blocked; null for none.",
-    "repliesOnly": "Whether a message is blocked unless it answers an email of the workspace.",
-    "storeDays": "The days for which messages are kept; null for as long as the plan allows, 0 until they are "
-    "delivered.",
-    "active": "Whether the route is used.",
-    "createdAt": "The time when the route was created.",
-}
-
 
 # PATTERN of receiving.arrival.patterns in the syntax of ECMAScript, with at most MAX_STARS stars.
 LITERALS = r"[^\u0000-\u0020\"(),:;<>@\[\\\]\u007f*]*"
@@ -117,72 +94,35 @@ class TargetAddressField(TextField):
             raise serializers.ValidationError(translate(str(error)), code="invalid_email") from error
 
 
-def _flag(name: str, source: str) -> StrictBooleanField:
-    return StrictBooleanField(source=source, required=False, help_text=ROUTE_TEXTS[name])
+class RouteInput(RowInput):
+    name = NameField()
+    domain = ReceivingDomainField(max_length=253)
+    match = GlobField(max_length=MAX_LENGTH)
+    priority = WholeNumberField(required=False, min_value=0, max_value=1000)
+    webhookIds = EntriesField(child=TextField(max_length=40), max_length=MAX_WEBHOOK_IDS, required=False)
+    forwardTo = EntriesField(child=TargetAddressField(max_length=MAX_ADDRESS), max_length=MAX_TARGETS, required=False)
+    spamAbove = NumberField(**OPTIONAL, min_value=-1000, max_value=1000)
+    storeDays = WholeNumberField(**OPTIONAL, min_value=0, max_value=3650)
 
-
-class RouteInput(StrictSerializer):
-    name = NameField(help_text=ROUTE_TEXTS["name"])
-    domain = ReceivingDomainField(max_length=253, help_text=ROUTE_TEXTS["domain"])
-    match = GlobField(max_length=MAX_LENGTH, help_text=ROUTE_TEXTS["match"])
-    priority = WholeNumberField(required=False, min_value=0, max_value=1000, help_text=ROUTE_TEXTS["priority"])
-    action = OptionField(InboundRoute.RouteAction.values, required=False, help_text=ROUTE_TEXTS["action"])
-    webhookIds = EntriesField(
-        source="webhook_ids",
-        child=TextField(max_length=40),
-        max_length=MAX_WEBHOOK_IDS,
-        required=False,
-        help_text=ROUTE_TEXTS["webhookIds"],
-    )
-    forwardTo = EntriesField(
-        source="forward_to",
-        child=TargetAddressField(max_length=MAX_ADDRESS),
-        max_length=MAX_TARGETS,
-        required=False,
-        help_text=ROUTE_TEXTS["forwardTo"],
-    )
-    attachments = OptionField(InboundRoute.AttachmentForm.values, required=False, help_text=ROUTE_TEXTS["attachments"])
-    includeRaw = _flag("includeRaw", "include_raw")
-    requireAuthenticated = _flag("requireAuthenticated", "require_authenticated")
-    spamAbove = NumberField(
-        source="spam_above",
-        required=False,
-        allow_null=True,
-        min_value=-1000,
-        max_value=1000,
-        help_text=ROUTE_TEXTS["spamAbove"],
-    )
-    repliesOnly = _flag("repliesOnly", "replies_only")
-    storeDays = WholeNumberField(
-        source="store_days",
-        required=False,
-        allow_null=True,
-        min_value=0,
-        max_value=3650,
-        help_text=ROUTE_TEXTS["storeDays"],
-    )
-    active = StrictBooleanField(required=False, help_text=ROUTE_TEXTS["active"])
+    class Meta:
+        model = InboundRoute
+        fields: tuple[str, ...] = (
+            "name", "domain", "match", "priority", "action", "webhookIds", "forwardTo", "attachments", "includeRaw",
+            "requireAuthenticated", "spamAbove", "repliesOnly", "storeDays", "active",
+        )  # fmt: skip
 
 
 class RouteChanges(AllOptional, RouteInput):
     """Changes of a route."""
 
 
-# Fields that are declared.
-LISTS = frozenset({"webhookIds", "forwardTo"})
-
-
 class RouteSerializer(RowSerializer[InboundRoute]):
-    webhookIds = TextListField(help_text=ROUTE_TEXTS["webhookIds"])
-    forwardTo = TextListField(help_text=ROUTE_TEXTS["forwardTo"])
+    webhookIds = TextListField()
+    forwardTo = TextListField()
 
     class Meta:
         model = InboundRoute
-        fields = (
-            "id", "name", "domain", "match", "priority", "action", "webhookIds", "forwardTo", "attachments",
-            "includeRaw", "requireAuthenticated", "spamAbove", "repliesOnly", "storeDays", "active", "createdAt",
-        )  # fmt: skip
-        extra_kwargs = help_texts(**{name: text for name, text in ROUTE_TEXTS.items() if name not in LISTS})
+        fields = ("id", *RouteInput.Meta.fields, "createdAt")
 
 
 class RecipientInput(StrictSerializer):
@@ -207,7 +147,6 @@ class BlockSerializer(RowSerializer[SenderBlock]):
     class Meta:
         model = SenderBlock
         fields = ("id", "sender", "createdAt")
-        extra_kwargs = help_texts(sender="The address or the domain, in lower case.")
 
 
 class UnblockedSenderSerializer(serializers.Serializer[SenderBlock]):
@@ -217,18 +156,13 @@ class UnblockedSenderSerializer(serializers.Serializer[SenderBlock]):
 
 
 class ForwardSerializer(RowSerializer[Forward]):
-    to = serializers.CharField(source="address", help_text="The address.")
-    emailId = serializers.CharField(
-        source="sent_email_id", allow_null=True, help_text="The id of the sent email; null if it was not sent."
-    )
-    error = serializers.SerializerMethodField(
-        help_text="The code of the problem of sending it, `own_domain` or `daily_limit`; null if it was sent."
-    )
+    to = serializers.CharField(source="address")
+    emailId = serializers.CharField(source="sent_email_id", allow_null=True)
+    error = serializers.SerializerMethodField()
 
     class Meta:
         model = Forward
         fields = ("to", "emailId", "error", "createdAt")
-        extra_kwargs = help_texts(createdAt="The time when the forward was made.")
 
     @extend_schema_field({"type": ["string", "null"]})
     def get_error(self, forward: Forward) -> str | None:

@@ -1,5 +1,6 @@
 from core.api.routing import Router, fixed_path
-from receiving.api.views import BlockViewSet, InboundView, ReceivedViewSet, RouteViewSet
+from receiving.api.routes import BlockViewSet, InboundView, RouteViewSet
+from receiving.api.views import ReceivedViewSet
 
 router = Router()
 router.register("inbound/routes", RouteViewSet, basename="route")
