@@ -57,13 +57,13 @@ class Attachment(models.Model):
 
     content = models.ForeignKey(Content, on_delete=models.CASCADE, related_name="attachments", db_index=False)
     position = models.PositiveSmallIntegerField()
-    filename = models.CharField(max_length=255)
+    filename = models.CharField(max_length=255, help_text="The name of the file, without a path.")
     content_type = models.CharField(max_length=255)
     cid = models.CharField(max_length=255, null=True, help_text="Content-ID of an inline image")  # noqa: DJ001
     placement = models.CharField(
         max_length=16, choices=[(value, value) for value in Placement], db_default=Placement.ATTACHED
     )
-    size = models.PositiveIntegerField(help_text="bytes")
+    size = models.PositiveIntegerField(help_text="The size after decoding, in bytes.")
     data = models.BinaryField()
 
     class Meta:
@@ -164,11 +164,18 @@ class Email(models.Model):
     # The domain of reply addresses (replyTracking), which take the place of reply_to.
     reply_domain = models.CharField(max_length=253, null=True)  # noqa: DJ001 - null without reply tracking
     to = ArrayField(models.TextField())
-    cc = ArrayField(models.TextField())
-    bcc = ArrayField(models.TextField())
+    cc = ArrayField(
+        models.TextField(), help_text="The addresses in Cc. They receive the email and every recipient sees them."
+    )
+    bcc = ArrayField(
+        models.TextField(), help_text="The addresses in Bcc. They receive the email and no other recipient sees them."
+    )
     subject = models.TextField()
     search_text = models.TextField(help_text="to and subject in lower case")
-    tags = ArrayField(models.TextField())
+    tags = ArrayField(
+        models.TextField(),
+        help_text="Names for filters and statistics, such as `welcome`. Recipients do not see them.",
+    )
     metadata = models.JSONField(null=True)
     headers = models.JSONField(default=dict)
     # Accepted with a test key: never sent, and left out of analytics, quota and reputation (docs/decisions/0109).
@@ -281,7 +288,11 @@ class Recipient(models.Model):
     reply_code = models.PositiveSmallIntegerField(null=True)
     enhanced_code = models.CharField(max_length=12, null=True)  # noqa: DJ001
     error_message = models.TextField(null=True)  # noqa: DJ001
-    reason = models.CharField(max_length=40, null=True)  # noqa: DJ001
+    reason = models.CharField(  # noqa: DJ001
+        max_length=40,
+        null=True,
+        help_text="The classified reason of a bounce or failure, such as `unknown_user`; null without one.",
+    )
     provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - set by provider transports only
     # The transport of the last attempt; null without named transports.
     transport = models.CharField(max_length=30, null=True)  # noqa: DJ001

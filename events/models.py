@@ -24,7 +24,7 @@ class Event(models.Model):
     """
 
     number = models.BigAutoField(primary_key=True)
-    id = IdField("evt_")
+    id = IdField("evt_", help_text="The id of the event, which webhooks send as well.")
     workspace_id: "str | None" = IdField("ws_", null=True)  # type: ignore[misc,assignment]
     email = models.ForeignKey(
         "emails.Email", on_delete=models.CASCADE, null=True, related_name="events", db_index=False

@@ -15,7 +15,6 @@ from core.api.fields import (
     RowSerializer,
     TextListField,
     UtcDateTimeField,
-    help_texts,
 )
 from core.lib.ids import to_uuid
 from emails.accept.insertion import NewEmail
@@ -58,9 +57,6 @@ class RecipientSerializer(SentTimesSerializer):
     class Meta:
         model = Recipient
         fields = ("email", "type", "status", "sentAt", "deliveredAt", "errorMessage", "reason", "replyAddress")
-        extra_kwargs = help_texts(
-            reason="The classified reason of a bounce or failure, such as `unknown_user`; null without one."
-        )
 
     def get_reply_address(self, recipient: Recipient) -> str | None:
         domain = recipient.email.reply_domain
@@ -73,9 +69,6 @@ class AttachmentSerializer(RowSerializer[Attachment]):
     class Meta:
         model = Attachment
         fields = ("filename", "contentType", "size")
-        extra_kwargs = help_texts(
-            filename="The name of the file, without a path.", size="The size after decoding, in bytes."
-        )
 
 
 class EmailRowSerializer(SentTimesSerializer):
@@ -90,11 +83,6 @@ class EmailRowSerializer(SentTimesSerializer):
 
     class Meta:
         model = Email
-        extra_kwargs = help_texts(
-            tags="Names for filters and statistics, such as `welcome`. Recipients do not see them.",
-            cc="The addresses in Cc. They receive the email and every recipient sees them.",
-            bcc="The addresses in Bcc. They receive the email and no other recipient sees them.",
-        )
 
 
 class EmailItemSerializer(EmailRowSerializer):
@@ -174,7 +162,6 @@ class EventSerializer(RowSerializer[Event]):
     class Meta:
         model = Event
         fields = ("id", "eventType", "createdAt", "sentToWebhook", "payload")
-        extra_kwargs = help_texts(id="The id of the event, which webhooks send as well.")
 
 
 class TimelineSerializer(serializers.Serializer[Any]):

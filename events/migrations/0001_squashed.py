@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
             name='Event',
             fields=[
                 ('number', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', core.lib.model_fields.IdField('evt_', editable=False)),
+                ('id', core.lib.model_fields.IdField('evt_', editable=False, help_text='The id of the event, which webhooks send as well.')),
                 ('workspace_id', core.lib.model_fields.IdField('ws_', editable=False, null=True)),
                 ('kind', models.CharField(choices=events.kinds.kind_choices, max_length=32)),
                 ('payload', models.JSONField()),
