@@ -29,7 +29,7 @@ from console.provisioning.serializers import (
 )
 from core.api.errors import NotFound, RateLimitExceeded
 from core.api.fields import DeletedSerializer
-from core.api.schema import ID, Access, Operation, describe_view, response
+from core.api.schema import ID, Access, Operation, describe_view, example, response
 from core.workspaces.api.schema import KEY_LIMITS, UNAUTHENTICATED
 from core.workspaces.errors import (
     InsufficientScope,
@@ -42,28 +42,25 @@ from core.workspaces.members import AlreadyMember, LastOwner
 from emails.api.openapi import IDEMPOTENCY, IDEMPOTENCY_KEY
 
 CREATED_AT = "2026-11-20T08:12:44.102Z"
-WORKSPACE: dict[str, Any] = {
-    "id": "ws_0Uf7kWQ2mX1cVbNq8RtYzA",
-    "name": "Shop",
-    "plan": "pro",
-    "group": "customers",
-    "suspendedAt": None,
-    "suspendedReason": None,
-    "deletesAt": None,
-    "createdAt": CREATED_AT,
-}
-KEY: dict[str, Any] = {
-    "id": "key_0Uf7kWRb3nC5xZaLs9DfGh",
-    "name": "Website",
-    "scope": "sending_access",
-    "test": False,
-    "limits": KEY_LIMITS,
-    "lastFour": "4xQz",
-    "createdAt": CREATED_AT,
-    "expiresAt": None,
-    "revokedAt": None,
-    "lastUsedAt": None,
-}
+WORKSPACE = example(
+    ManagedWorkspaceSerializer,
+    id="ws_0Uf7kWQ2mX1cVbNq8RtYzA",
+    name="Shop",
+    plan="pro",
+    group="customers",
+    suspendedReason=None,
+    createdAt=CREATED_AT,
+)
+KEY = example(
+    ManagedKeySerializer,
+    id="key_0Uf7kWRb3nC5xZaLs9DfGh",
+    name="Website",
+    scope="sending_access",
+    test=False,
+    limits=KEY_LIMITS,
+    lastFour="4xQz",
+    createdAt=CREATED_AT,
+)
 SECRET = "pr_0Uf7kWRb3nC5xZaLs9DfGh_8fK2mQ0vZr5sT7uWxYzAbCdEfGhIjKlMnOpQrStUvWx4xQz"  # noqa: S105 - an example
 MEMBER = {"email": "ada@example.com", "role": "owner", "createdAt": CREATED_AT}
 INVITATION = {
@@ -283,7 +280,9 @@ members = managed_view(
         "removeMember",
         "Remove a member",
         "Ends a membership. The last owner cannot be removed. API keys stay active: they belong to the workspace.",
-        response(RemovedMemberSerializer, "The member was removed.", {"email": MEMBER["email"], "deleted": True}),
+        response(
+            RemovedMemberSerializer, "The member was removed.", example(RemovedMemberSerializer, email=MEMBER["email"])
+        ),
         problems=[LastOwner],
         parameters=[EMAIL],
     ),
@@ -308,7 +307,7 @@ invitations = managed_view(
         "withdrawInvitation",
         "Withdraw an invitation",
         "Deletes an invitation; its link stops working.",
-        response(DeletedSerializer, "The invitation was deleted.", {"id": INVITATION["id"], "deleted": True}),
+        response(DeletedSerializer, "The invitation was deleted.", example(DeletedSerializer, id=INVITATION["id"])),
     ),
 )
 audit = managed_view(

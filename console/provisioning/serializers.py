@@ -22,6 +22,7 @@ from core.api.fields import (
     EntriesField,
     NameField,
     OptionField,
+    RowInput,
     RowSerializer,
     StrictBooleanField,
     StrictSerializer,
@@ -29,7 +30,6 @@ from core.api.fields import (
     TextListField,
     UtcDateTimeField,
     WholeNumberField,
-    help_texts,
 )
 from core.delivery.transports.router import TransportState
 from core.lib.datetimes import parse_datetime, to_utc
@@ -62,7 +62,6 @@ MAX_REASON_LENGTH = 200
 MAX_ENTRIES = 100
 # Compiling a template takes up to 0.15 s of processor time.
 MAX_CHECKED_TEMPLATES = 5
-GROUP = "The group of the workspace, whose management keys can manage it; empty without one."
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
@@ -212,7 +211,7 @@ class ConfiguredRouteInput(RouteInput):
         fields = (*(name for name in RouteInput.Meta.fields if name != "webhookIds"), "webhooks")
 
 
-class ConfigurationInput(StrictSerializer):
+class ConfigurationInput(RowInput):
     """A workspace as a configuration file describes it, or a part of it."""
 
     locals()["id"] = TextField(
@@ -220,7 +219,7 @@ class ConfigurationInput(StrictSerializer):
     )
     name = NameField(required=False)
     plan = OptionField(choices=list(settings.PLANS), required=False)
-    group = NameField(required=False, help_text=GROUP)
+    group = NameField(required=False)
     ownerEmail = IdentityField(
         required=False, help_text="The address of a person who is invited as an owner of a new workspace."
     )
@@ -252,6 +251,13 @@ class ConfigurationInput(StrictSerializer):
         child=ConfiguredKeyInput(), required=False, max_length=MAX_ENTRIES, help_text="The API keys that exist."
     )
 
+    class Meta:
+        model = Workspace
+        fields = (
+            "id", "name", "plan", "group", "ownerEmail", "domains", "templates", "streams", "alerts", "webhooks",
+            "routes", "blocks", "apiKeys",
+        )  # fmt: skip
+
 
 class LeaseInput(StrictSerializer):
     token = TextField(
@@ -282,20 +288,12 @@ class ConfigurationSerializer(serializers.Serializer[Any]):
 
 class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
     plan = serializers.ChoiceField(list(settings.PLANS))
-    suspendedReason = serializers.SerializerMethodField(
-        help_text="The reason of the suspension, as the members see it; null without one."
-    )
-    deletesAt = UtcDateTimeField(
-        allow_null=True,
-        help_text="The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
-    )
+    suspendedReason = serializers.SerializerMethodField()
+    deletesAt = UtcDateTimeField(allow_null=True)
 
     class Meta:
         model = Workspace
         fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt")
-        extra_kwargs = help_texts(
-            group=GROUP, suspendedAt="The time of the suspension; null if the workspace is not suspended."
-        )
 
     def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
         return workspace.suspended_reason or None
@@ -306,26 +304,19 @@ class ManagedKeySerializer(RowSerializer[ApiKey]):
         source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
     )
     limits = KeyLimitsSerializer()
-    lastFour = serializers.CharField(help_text="The last four characters of the key.")
+    lastFour = serializers.CharField()
 
     class Meta:
         model = ApiKey
         fields = (
             "id", "name", "scope", "test", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt",
         )  # fmt: skip
-        extra_kwargs = help_texts(
-            revokedAt="The time at which it was revoked; null if it was not.",
-            lastUsedAt="The time of its last use, to the minute; null if it was never used.",
-        )
 
 
 class NewKeySerializer(ManagedKeySerializer):
     """The response that contains the key, which is passed in the context."""
 
     key = serializers.SerializerMethodField(help_text="The key. It is shown only here: store it.")
-
-    class Meta(ManagedKeySerializer.Meta):
-        fields = (*ManagedKeySerializer.Meta.fields, "key")  # type: ignore[assignment]  # one more than its parent's
 
     @extend_schema_field({"type": "string", "pattern": "^pr_"})
     def get_key(self, key: ApiKey) -> Any:
@@ -354,17 +345,11 @@ class InvitationSerializer(RowSerializer[Invitation]):
 
 
 class AuditEntrySerializer(RowSerializer[AuditEntry]):
-    action = serializers.ChoiceField(AuditEntry.Action.choices, source="act", help_text="The recorded action.")
+    action = serializers.ChoiceField(AuditEntry.Action.choices, source="act")
 
     class Meta:
         model = AuditEntry
         fields = ("action", "about", "actorKind", "actor", "address", "createdAt")
-        extra_kwargs = help_texts(
-            about="The object of the action.",
-            actorKind="The kind of the actor.",
-            actor="The person, key or program that acted.",
-            address="The IP address of the actor.",
-        )
 
 
 class TransportSerializer(AttributesSerializer[TransportStatus]):

@@ -126,11 +126,6 @@ class TextListField(serializers.ListField):
     child = serializers.CharField()
 
 
-def help_texts(**texts: str) -> dict[str, dict[str, str]]:
-    """Return the help texts of fields of a model as the `extra_kwargs` of its serializer."""
-    return {name: {"help_text": text} for name, text in texts.items()}
-
-
 @extend_schema_field(
     {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}, {"const": ""}]}
 )

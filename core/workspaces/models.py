@@ -128,8 +128,14 @@ class Workspace(models.Model):
     plan = models.CharField(max_length=16, choices=plan_choices)
     # Limits in place of those of the plan, by their names in PLANS_FILE; null is unlimited (core.workspaces.plans).
     own_limits = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()), blank=True)
-    suspended_at = models.DateTimeField(null=True, blank=True)
-    suspended_reason = models.CharField(max_length=200, blank=True)
+    suspended_at = models.DateTimeField(
+        null=True, blank=True, help_text="The time of the suspension; null if the workspace is not suspended."
+    )
+    suspended_reason = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="The reason of the suspension, as the members see it; null without one.",
+    )
     # The code and values of the reason, unless staff entered it.
     suspended_code = models.JSONField(null=True, editable=False)
     # Start of the last lifted suspension: reputation ignores earlier emails (docs/decisions/0065).
@@ -138,10 +144,21 @@ class Workspace(models.Model):
     bounces_warned_at = models.DateTimeField(null=True, editable=False)
     # False after open sign-up in production, until an owner confirms an email address (docs/decisions/0055).
     is_proven = models.BooleanField("address confirmed", default=True, db_default=True)
-    # Management keys of this group may manage it (console.provisioning.models).
-    group = models.CharField(max_length=100, blank=True, db_default="", default="")
+    group = models.CharField(
+        max_length=100,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="The group of the workspace, whose management keys can manage it; empty without one.",
+    )
     # Set while the workspace is deleted but can be restored (core.workspaces.deletion).
-    deletes_at = models.DateTimeField("data deleted at", null=True, blank=True, editable=False)
+    deletes_at = models.DateTimeField(
+        "data deleted at",
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     users = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
@@ -327,12 +344,12 @@ class AuditEntry(models.Model):
         SERVICE = "service"
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, null=True, related_name="audit", db_index=False)
-    act = models.CharField(max_length=24, choices=audit_actions)
-    about = models.CharField(max_length=320, blank=True)
+    act = models.CharField(max_length=24, choices=audit_actions, help_text="The recorded action.")
+    about = models.CharField(max_length=320, blank=True, help_text="The object of the action.")
     about_code = models.JSONField(null=True)
-    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
-    actor = models.CharField(max_length=320, blank=True)
-    address = models.GenericIPAddressField(null=True)
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, help_text="The kind of the actor.")
+    actor = models.CharField(max_length=320, blank=True, help_text="The person, key or program that acted.")
+    address = models.GenericIPAddressField(null=True, help_text="The IP address of the actor.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -361,11 +378,18 @@ class SecretKey(models.Model):
 
     name = models.CharField(max_length=100)
     secret_hash = models.CharField(max_length=100, editable=False)
-    last_four = models.CharField(max_length=4, editable=False)
+    last_four = models.CharField(max_length=4, editable=False, help_text="The last four characters of the key.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
-    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="The time at which it was revoked; null if it was not."
+    )
+    last_used_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The time of its last use, to the minute; null if it was never used.",
+    )
 
     class Meta:
         abstract = True
