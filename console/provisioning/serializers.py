@@ -273,7 +273,7 @@ class LeaseInput(StrictSerializer):
 class LeaseSerializer(serializers.Serializer[Any]):
     """A lease."""
 
-    expiresAt = serializers.CharField(
+    expiresAt = UtcDateTimeField(
         allow_null=True, help_text="The time at which the lease ends, unless it is renewed; null after its release."
     )
 
