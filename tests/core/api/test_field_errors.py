@@ -13,7 +13,7 @@ from rest_framework.exceptions import ValidationError
 import config.urls  # noqa: F401
 import interfaces.submission.options  # noqa: F401
 from core.api.exception_handler import field_errors
-from core.api.fields import StrictSerializer
+from core.api.fields import RowInput, StrictSerializer
 from core.api.suggestions import suggest_event, suggest_field
 from emails.accept.rules.emails import BatchInput, BatchRecipientInput, SendInput
 from events.kinds import WEBHOOK_KINDS
@@ -165,7 +165,8 @@ FOREIGN_WORDS = re.compile(
 
 def input_serializers(parent: type[StrictSerializer] = StrictSerializer) -> list[type[StrictSerializer]]:
     children = parent.__subclasses__()
-    return children + list(itertools.chain.from_iterable(map(input_serializers, children)))
+    inputs = [child for child in children if child is not RowInput]
+    return inputs + list(itertools.chain.from_iterable(map(input_serializers, children)))
 
 
 class TestPlainWords:
