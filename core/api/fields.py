@@ -93,8 +93,10 @@ class RowSerializer(AttributesSerializer[M], serializers.ModelSerializer[M]):
         return super().build_field(attribute_of(field_name), *args)
 
     def get_field_names(self, declared_fields: Mapping[str, Any], info: Any) -> Any:
-        added = () if "Meta" in vars(type(self)) else declared_fields
-        return list(dict.fromkeys((*self.Meta.fields, *added)))
+        owner: Any = next(parent for parent in type(self).__mro__ if "Meta" in vars(parent))
+        added = [name for name in declared_fields if name not in owner._declared_fields]  # noqa: SLF001
+        listed = {name: field for name, field in declared_fields.items() if name not in added}
+        return [*super().get_field_names(listed, info), *added]
 
     def get_fields(self) -> dict[str, Any]:
         return copy.deepcopy(_row_fields(type(self)))

@@ -11,6 +11,7 @@ Requests do not use these descriptions; core.api.openapi builds the document fro
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
@@ -91,7 +92,7 @@ def _usual_value(serializer: Any, field: Any) -> Any:
     defaults = {column.name: column.get_default() for column in columns if column.has_default()}
     value = defaults.get(field.source, field.default)
     if value is not serializers.empty:
-        return getattr(value, "value", value)
+        return value.value if isinstance(value, Enum) else value
     if field.allow_null:
         return None
     if isinstance(field, serializers.DateTimeField):
@@ -145,8 +146,9 @@ PUBLIC = Access()
 
 
 def describe_view(access: Callable[[Any, str], Access] | None = None, **operations: Operation) -> Callable[[V], V]:
-    """Return a decorator that describes the methods of a view. access: by view and method name.
+    """Return a decorator that describes the methods of a view.
 
+    access: by view and method name.
     operations: those of inherited methods; others have their own (Operation).
     Problems are derived: of bodies, of query parameters, of ids in the path, and those of every operation.
     """
