@@ -401,6 +401,13 @@ class TestStreams:
         stream.refresh_from_db()
         assert stream.paused_at is None
 
+    def test_a_page_shows_no_sentence_of_the_api(self, staff, stream):
+        sentences = [field.help_text for field in Stream._meta.fields if field.help_text]
+        page = staff.get(self.page(stream)).text
+        assert "Newsletter" in page
+        assert len(sentences) > 10
+        assert not [text for text in sentences if text in page]
+
     def test_main_is_not_paused(self, staff, alice):
         update_stream(alice.workspace, "main", changes={"name": "All"})
         main = Stream.objects.get(slug="main")
