@@ -1,6 +1,5 @@
 """`/v1/webhooks`: create, list, retrieve, update, delete, test and rotate the secret; and the log of deliveries."""
 
-
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import status
@@ -107,12 +106,7 @@ class WebhookViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Webhoo
         f"workspace can have up to 20 webhooks. Event types may also be given as `{TYPE_PREFIX}bounced`. A URL that "
         "is not allowed fails with `forbidden_target` on the field `url`. `headers` are sent with each request, such "
         "as `Authorization`; their values cannot be read again.",
-        response(
-            WebhookWithSecretSerializer,
-            "The webhook was created.",
-            NEW_WEBHOOK,
-            status=201,
-        ),
+        response(WebhookWithSecretSerializer, "The webhook was created.", NEW_WEBHOOK, status=201),
         problems=[PlanLimitReached, StreamNotFound],
         body=WebhookInput,
         bodies={"A webhook": {"url": WEBHOOK["url"], "events": ["delivered", "bounced"]}},
