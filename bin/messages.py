@@ -133,7 +133,7 @@ def labels_of(options: Any, *, names: set[str]) -> Iterator[Any]:
     yield from (options.verbose_name, options.verbose_name_plural, options.app_config.verbose_name)
     for field in options.fields:
         if field.name in names:
-            yield from (field.verbose_name, field.help_text)
+            yield field.verbose_name
             # Labels that are the values stay as they are.
             yield from (label for value, label in field.flatchoices if label != value)
 
