@@ -56,7 +56,7 @@ BASE_ERRORS = (
     "Unprocessable", "UnsupportedMessage", "WebhookVerificationError",
 )  # fmt: skip
 EMPTY = {"str": '""', "bool": "False", "int": "0", "float": "0"}
-WORDS = ((r"\bnull\b", "None"), (r"\babsent\b", "None"), (r"`true`", "True"), (r"`false`", "False"))
+WORDS = ((r"\b[Nn]ull\b", "None"), (r"\babsent\b", "None"), (r"`true`", "True"), (r"`false`", "False"))
 DATE_OR_TIME = "DateOrTime"
 WIRE = (DATE_OR_TIME, "UNCHANGED", "body_of", "changes_of", "items_of", "object_of", "read", "text_of")
 
@@ -503,6 +503,7 @@ class ResourceModule:
         fields = self._fields(method, operation)
         # Where a field can be removed with None, a field that is not given needs another default.
         is_change = operation.method == "PATCH" and not method.positional and any(one.is_nullable for one in fields)
+        sends_null = is_change or any(one.is_required and one.is_nullable for one in fields)
         arguments = [self._argument(one, operation, is_change=is_change) for one in fields]
         if method.whole:
             arguments = [Argument(method.whole, "Mapping[str, Any]", None, "", "")]
@@ -518,7 +519,7 @@ class ResourceModule:
         return [
             *enclosed(f"{head} {name}(", declared, f") -> {reading.annotation}:", indent=4),
             *self._docstring(operation, method, arguments),
-            *self._body(operation, method, arguments, is_change=is_change),
+            *self._body(operation, arguments, sends_null=sends_null),
             *self._returned(reading, self._options(operation, method, arguments, path), path),
         ]
 
@@ -617,14 +618,14 @@ class ResourceModule:
         name = self._answers.name(schema)
         return f"{name}Answer" if name == "Analytics" else name
 
-    def _body(self, operation: Operation, method: Method, arguments: list[Argument], *, is_change: bool) -> list[str]:
+    def _body(self, operation: Operation, arguments: list[Argument], *, sends_null: bool) -> list[str]:
         """Return the lines that collect what is sent, as `body` or `query`."""
         sent = [f"{one.name}={one.value}" for one in arguments if one.value]
         if not sent:
             return []
         if not operation.body:
             return enclosed("query = body_of(", sent, ")", indent=8)
-        function, tail = "changes_of" if is_change else "body_of", ")" if operation.body_is_required else ") or None"
+        function, tail = "changes_of" if sends_null else "body_of", ")" if operation.body_is_required else ") or None"
         return enclosed(f"body = {function}(", sent, tail, indent=8)
 
     def _options(self, operation: Operation, method: Method, arguments: list[Argument], path: str) -> list[str]:

@@ -76,7 +76,7 @@ def changes_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given. Raises click.UsageError without any."""
     changes = given(options)
     if not changes:
-        raise click.UsageError(f"Pass at least one option, such as --{next(iter(options)).replace('_', '-')}.")
+        raise click.UsageError(f"Pass at least one property, such as --{next(iter(options)).replace('_', '-')}.")
     return changes
 
 
