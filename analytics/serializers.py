@@ -176,7 +176,7 @@ class BouncingHostSerializer(AttributesSerializer[BouncingHost]):
 
 
 class BounceCausesSerializer(AttributesSerializer[BounceCauses]):
-    event = serializers.CharField(help_text="The kind of event.")
+    event = serializers.ChoiceField(list(FAILURE_KINDS), help_text="The kind of event.")
     locals()["from"] = UtcDateTimeField(source="start", help_text="The start of the range.")
     to = UtcDateTimeField(source="end", help_text="The end of the range.")
     countedFrom = UtcDateTimeField(

@@ -272,7 +272,8 @@ def _schema_of(example: Any) -> Schema:
         return {**_schema_of(example.example), "description": example.description}
     if isinstance(example, dict):
         properties = {name: _schema_of(value) for name, value in example.items()}
-        return {"type": "object", "properties": properties, "required": list(example)}
+        required = [name for name, value in example.items() if not getattr(value, "is_optional", False)]
+        return {"type": "object", "properties": properties, "required": required}
     if isinstance(example, list):
         return {"type": "array", "items": _schema_of(example[0])}
     if isinstance(example, Enum):

@@ -58,9 +58,9 @@ class RecipientSerializer(SentTimesSerializer):
         model = Recipient
         fields = ("email", "type", "status", "sentAt", "deliveredAt", "errorMessage", "reason", "replyAddress")
 
-    def get_reply_address(self, recipient: Recipient) -> str | None:
+    def get_reply_address(self, recipient: Recipient) -> str:
         domain = recipient.email.reply_domain
-        return reply_address(to_uuid(recipient.id), domain=domain) if domain else None
+        return reply_address(to_uuid(recipient.id), domain=domain) if domain else ""
 
 
 class AttachmentSerializer(RowSerializer[Attachment]):
