@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,15 @@ def test_archives_contain_no_generated_or_foreign_files(archives):
     assert "package/dist/esm/index.js" in listed
     assert "package/dist/cjs/index.d.ts" in listed
     assert not [name for name in listed if "node_modules" in name or "/src/" in name or "/test/" in name]
+
+
+def test_editors_find_the_texts_of_the_api_in_the_archives(archives):
+    tarball, wheel = archives / "postrider-1.1.0.tgz", archives / "postrider_client-1.1.0-py3-none-any.whl"
+    types = run("tar", "-xzOf", str(tarball), "package/dist/esm/types.d.ts", cwd=archives)
+    assert "/** Whether the preference page of recipients lists the stream. */\n    public?: boolean;" in types
+    with zipfile.ZipFile(wheel) as files:
+        module = files.read("postrider_client/streams.py").decode()
+    assert "public: Whether the preference page of recipients lists the stream." in module
 
 
 def clean(service) -> dict[str, str]:

@@ -98,3 +98,15 @@ def test_errors_have_the_meaning_and_the_members_of_their_code():
     assert errors.StreamExists.__doc__ == "The workspace has a stream with this id."
     problem = {"detail": "x", "status": 429, "code": "quota_exceeded", "requestId": None, "limit": 7}
     assert errors.QuotaExceeded(problem, headers={}).limit == 7
+
+
+def test_a_member_that_an_older_service_does_not_have_is_its_default():
+    read = import_module("postrider_client.wire").read
+    email = read(import_module("postrider_client.inbound_answers").ReceivedEmail, {"id": "inb_x", "text": "Hello"})
+    assert (email.id, email.text, email.forwards, email.reply_text, email.raw["id"]) == (
+        "inb_x",
+        "Hello",
+        [],
+        None,
+        "inb_x",
+    )

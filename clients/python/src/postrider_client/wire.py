@@ -63,15 +63,23 @@ def parse_datetime(text: str) -> datetime:
 
 def read(kind: type[A], answer: Mapping[str, Any]) -> A:
     """Return a response as a dataclass. Fields unknown to the dataclass are only in `raw`."""
-    fields = _fields(cast("Any", kind))
-    values = {name: _convert(hint, answer.get(wire_name(name))) for name, hint in fields if name != "raw"}
-    return kind(**values, **({"raw": answer} if ("raw" in dict(fields)) else {}))
+    values = {
+        name: _convert(hint, answer.get(wire_name(name)))
+        for name, hint, has_default in _fields(cast("Any", kind))
+        if name != "raw" and (wire_name(name) in answer or not has_default)
+    }
+    has_raw = any(name == "raw" for name, *_ in _fields(cast("Any", kind)))
+    return kind(**values, **({"raw": answer} if has_raw else {}))
 
 
 @functools.cache
-def _fields(kind: Any) -> list[tuple[str, Any]]:
-    hints = typing.get_type_hints(kind)
-    return [(field.name, hints[field.name]) for field in dataclasses.fields(kind)]
+def _fields(kind: Any) -> list[tuple[str, Any, bool]]:
+    """Return the name and type of each field, and whether it has a default."""
+    hints, missing = typing.get_type_hints(kind), dataclasses.MISSING
+    return [
+        (field.name, hints[field.name], field.default is not missing or field.default_factory is not missing)
+        for field in dataclasses.fields(kind)
+    ]
 
 
 def _convert(hint: Any, value: Any) -> Any:
