@@ -163,5 +163,6 @@ def pytest_runs(options: set[str]) -> dict[str, list[str]]:
         runs["full"] = [*TWO_PROCESSES, "-m", "full and not alone and not long"]
         runs["alone"] = ["-m", "full and alone and not long"]
     if "--long" in options:
-        runs["long"] = ["-m", "long"]
+        runs["long"] = [*TWO_PROCESSES, "-m", "long and not alone"]
+        runs["long-alone"] = ["-m", "long and alone"]
     return runs
