@@ -285,14 +285,15 @@ def test_a_conflict_about_the_quota_loses_no_forward(alice, route):
 
 
 def test_an_email_that_ends_its_workers_is_forwarded_no_more(key, route):
-    received = publish()
-    for _ in range(forwards.MAX_ATTEMPTS):
-        assert len(forwards.QUEUE.claim_due(1)) == 1
-        assert not forwards.forward_due(1)
-        ReceivedEmail.objects.update(forward_due_at="2020-01-01T00:00:00Z")
-    process_received()
-    (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
-    assert (shown["emailId"], shown["error"]) == (None, "internal_error")
+    for lost, error in ((forwards.MAX_ATTEMPTS - 1, None), (forwards.MAX_ATTEMPTS, "internal_error")):
+        received = publish(with_field(f"X-Lost: {lost}"))
+        for _ in range(lost):
+            assert len(forwards.QUEUE.claim_due(1)) == 1
+            assert not forwards.forward_due(1)
+            ReceivedEmail.objects.filter(id=received.id).update(forward_due_at="2020-01-01T00:00:00Z")
+        process_received()
+        (shown,) = key.get(f"/inbound/emails/{received.id}").json()["forwards"]
+        assert (shown["emailId"] is None, shown["error"]) == (error is not None, error), lost
 
 
 def test_what_changes_before_it_is_forwarded_counts(alice, route):
