@@ -7,6 +7,7 @@ from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.migrations.state import ProjectState
 
 from tests.config.test_migrations import load_all
 
@@ -69,12 +70,21 @@ def migrate_replaced(targets):
     MigrationRecorder.Migration.objects.filter(name="0001_squashed").delete()
 
 
+def without_texts(state: ProjectState) -> None:
+    """Remove the texts of fields, which change no table: the squashed migrations have those of today."""
+    for model in state.models.values():
+        for field in model.fields.values():
+            field.help_text = ""
+
+
 @pytest.mark.django_db
 def test_squashed_migrations_end_in_the_models_of_the_migrations_that_they_replace():
     replaced, current = (
         load_all().project_state(replaced_leaves()),
         MigrationLoader(None, ignore_no_migrations=True).project_state(),
     )
+    for state in (replaced, current):
+        without_texts(state)
     changes = MigrationAutodetector(replaced, current)._detect_changes()
     assert {label: [str(op) for m in found for op in m.operations] for label, found in changes.items()} == {}
 
