@@ -45,7 +45,8 @@ MAX_OLD_SECRETS = 3
 # A replay starts over with a new window and the first attempt; a pending delivery only becomes due.
 REPLAY = f"""
 INSERT INTO webhooks_pending (delivery_id, webhook_id, stage, due_at, expires_at, fence, attempts, by_hand)
-VALUES (%(delivery)s, %(webhook)s, {Stage.READY}, now(), now() + %(window)s, 0, 0, true)
+SELECT id, webhook_id, {Stage.READY}, now(), now() + %(window)s, 0, 0, true
+  FROM webhooks_webhookdelivery WHERE id = ANY(%(deliveries)s) ORDER BY id
     ON CONFLICT (delivery_id) DO UPDATE SET stage = {Stage.READY}, due_at = now(), by_hand = true
     WHERE webhooks_pending.stage = {Stage.WAITING}
 """  # noqa: S608 - constants
@@ -215,15 +216,16 @@ def replay_delivery(delivery: WebhookDelivery) -> WebhookDelivery:
 
     A pending delivery becomes due now; one in flight is left unchanged.
     """
-    values: dict[str, Any] = {
-        "delivery": to_uuid(delivery.id, prefix="whd_"),
-        "webhook": to_uuid(delivery.webhook_id, prefix="wh_"),
-        "window": WINDOW,
-    }
-    run(REPLAY, values)
-    WebhookDelivery.objects.filter(id=delivery.id).update(status=WebhookDeliveryStatus.PENDING)
-    transaction.on_commit(lambda: wakeup.notify("webhooks"))
+    _replay([delivery])
     return WebhookDelivery.objects.select_related("pending", "event").get(id=delivery.id)
+
+
+def _replay(deliveries: Sequence[WebhookDelivery]) -> None:
+    """Lock all queue entries before the first delivery: the lock order of webhooks.sending.outcomes."""
+    ids = [delivery.id for delivery in deliveries]
+    run(REPLAY, {"deliveries": [to_uuid(one, prefix="whd_") for one in ids], "window": WINDOW})
+    WebhookDelivery.objects.filter(id__in=ids).update(status=WebhookDeliveryStatus.PENDING)
+    transaction.on_commit(lambda: wakeup.notify("webhooks"))
 
 
 @transaction.atomic
@@ -279,8 +281,9 @@ def redeliver_event(workspace: Workspace, event_id: str, *, webhook_ids: Sequenc
     webhook_ids: the endpoints; None for all that got it, else for those that it would be delivered to now.
     """
     deliveries = WebhookDelivery.objects.filter(event=event_id, workspace=workspace)
-    chosen = deliveries.filter(webhook__in=webhook_ids) if webhook_ids else deliveries
-    repeated = [replay_delivery(delivery).webhook_id for delivery in chosen]
+    chosen = list(deliveries.filter(webhook__in=webhook_ids) if webhook_ids else deliveries)
+    repeated = [delivery.webhook_id for delivery in chosen]
+    _replay(chosen)
     number = Event.objects.filter(id=event_id).values_list("number", flat=True).first()
     event = render_events([number], is_whole=True).get(number) if number is not None else None
     if event is None or (repeated and not webhook_ids):

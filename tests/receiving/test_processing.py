@@ -1,6 +1,7 @@
 """From a stored message to its event and webhook: states, blocks, poison, deletion and retention."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -20,10 +21,12 @@ from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingU
 from receiving.received_work import ReceivedQueueWork
 from receiving.unread.queue import ALONE_LEASES, MAX_ATTEMPTS, MAX_READINGS
 from tests.conftest import Api, make_key
+from tests.core.lib.worker.outages import blocked_connections, open_connection
 from tests.emails.builders import send
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
 from tests.rows import each
+from tests.stack.stack import wait_for
 from webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from webhooks.sending.queue import discard_pending
 
@@ -152,6 +155,32 @@ def test_redeliver_posts_the_same_bytes_again(key, route, webhook):
     assert WebhookDelivery.objects.get(webhook=other).event_id == email.event_id
     unknown = key.post(f"/inbound/emails/{email.id}/redeliver", {"webhookIds": ["wh_x"]})
     assert unknown.json()["errors"][0]["field"] == "webhookIds[0]"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_redeliver_locks_all_queue_entries_before_a_delivery(key, route, webhook):
+    """A worker that has locked an entry gets its deliveries: in another order, both would wait for each other."""
+    key.post("/webhooks", {"url": "http://127.0.0.1:9/other", "events": ["received"]})
+    email = receive()
+    publish_committed()
+    ids = [to_uuid(one, prefix="whd_") for one in WebhookDelivery.objects.values_list("id", flat=True)]
+    for entry, delivery in (ids, reversed(ids)):
+        with ThreadPoolExecutor(1) as pool, open_connection() as worker:
+            worker.execute("SELECT 1 FROM webhooks_pending WHERE delivery_id = %s FOR UPDATE", [entry])
+            answer = pool.submit(redeliver_alone, key, email.id)
+            wait_for(lambda: blocked_connections() == 1, seconds=60, what="the request waits for the entry")
+            worker.execute("SET lock_timeout = '5s'")
+            worker.execute("SELECT 1 FROM webhooks_webhookdelivery WHERE id = %s FOR UPDATE", [delivery])
+            worker.commit()
+            assert answer.result(timeout=60) == 202
+
+
+def redeliver_alone(key: Api, email_id: str) -> int:
+    """Redeliver an email in this thread, whose connection is closed afterwards; return the status."""
+    try:
+        return int(key.post(f"/inbound/emails/{email_id}/redeliver").status_code)
+    finally:
+        connection.close()
 
 
 @each(("rule", "source", "reason"), [

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from core.workspaces.models import Workspace
 from templates_app.models import Template
+from tests.core.lib.worker.outages import blocked_connections
 from tests.interfaces.compat.conftest import Dialect
 from tests.stack.stack import wait_for
 from webhooks.models import Webhook
@@ -17,15 +18,6 @@ from webhooks.models import Webhook
 pytestmark = pytest.mark.django_db(transaction=True)
 
 URL = "https://hooks.example.com/events"
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-
-
-def blocked_connections() -> int:
-    with connection.cursor() as cursor:
-        # Within a transaction, the view keeps its first snapshot.
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(BLOCKED)
-        return int(cursor.fetchone()[0])
 
 
 def send_together(workspace: Workspace, *requests: Callable[[], Any]) -> list[int]:

@@ -10,6 +10,17 @@ from django.db import OperationalError, connection
 
 from core.lib.sql import run
 
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+def blocked_connections() -> int:
+    """Return the number of connections to the database of the test that wait for a lock."""
+    with connection.cursor() as cursor:
+        # Within a transaction, the view keeps its first snapshot.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(BLOCKED)
+        return int(cursor.fetchone()[0])
+
 
 def open_connection() -> "psycopg.Connection[Any]":
     """Open another connection to the database of the test, in a transaction."""
