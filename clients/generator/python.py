@@ -308,7 +308,7 @@ def inputs_module(document: Document) -> str:
     lines = [
         MARK + '"""The fields of requests: options of commands, and fields of files by their section."""',
         "",
-        *imports({f"{PACKAGE}.cli.options": ["Input"]}),
+        *imports({f"{PACKAGE}.cli.fields": ["Input"]}),
         "",
         "INPUTS = {",
     ]

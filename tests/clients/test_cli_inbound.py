@@ -71,7 +71,10 @@ def test_routes_are_created_matched_changed_listed_and_deleted(cli, address, rou
     assert (changed["action"], changed["priority"], changed["storeDays"]) == ("reject", 0, 3)
     assert cli.run("inbound", "routes", "match", address).json["reply"].startswith("550")
     assert route["id"] in [one["id"] for one in cli.run("inbound", "routes", "list", "--domain", "shared").json]
-    assert f"{route['match']}@shared" in cli.screen("inbound", "routes", "show", route["id"]).text
+    shown = [line.split() for line in cli.screen("inbound", "routes", "show", route["id"]).text.splitlines()]
+    assert [["Address", f"{route['match']}@shared"], ["Webhooks", "all"], ["Forward", "to", "none"]] == [
+        line for line in shown if line and line[0] in ("Address", "Webhooks", "Forward")
+    ]
     assert cli.run("inbound", "routes", "delete", route["id"]).json["deleted"] is True
 
 

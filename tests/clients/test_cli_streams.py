@@ -54,6 +54,7 @@ def test_a_table_shows_the_state_of_each_stream(cli, client, stream):
     shown = cli.screen("streams", "show", "main").text
     assert "transactional" in shown
     assert "Complained in 30 days" in shown
+    assert ["State", "active"] in [line.split() for line in shown.splitlines()]
 
 
 ERRORS = [

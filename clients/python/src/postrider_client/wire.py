@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import functools
+import re
 import typing
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
@@ -12,6 +13,7 @@ A = TypeVar("A")
 DateOrTime = Union[datetime, date, str]
 # The default of an argument whose field stays as it is; None removes the value of a field.
 UNCHANGED: Any = object()
+CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
 def body_of(**fields: Any) -> dict[str, Any]:
@@ -45,6 +47,11 @@ def wire_name(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
+def argument_name(name: str) -> str:
+    """Return the argument of a field of the API: `replyTo` is reply_to."""
+    return CAPITAL.sub(r"_\1", name).lower()
+
+
 def plain(value: Any) -> Any:
     """Return a value for JSON: bytes as base64. Raises ValueError for a datetime without a time zone."""
     if isinstance(value, bytes):
@@ -64,12 +71,11 @@ def parse_datetime(text: str) -> datetime:
 def read(kind: type[A], answer: Mapping[str, Any]) -> A:
     """Return a response as a dataclass. Fields unknown to the dataclass are only in `raw`."""
     values = {
-        name: _convert(hint, answer.get(wire_name(name)))
+        name: answer if name == "raw" else _convert(hint, answer.get(wire_name(name)))
         for name, hint, has_default in _fields(cast("Any", kind))
-        if name != "raw" and (wire_name(name) in answer or not has_default)
+        if name == "raw" or wire_name(name) in answer or not has_default
     }
-    has_raw = any(name == "raw" for name, *_ in _fields(cast("Any", kind)))
-    return kind(**values, **({"raw": answer} if has_raw else {}))
+    return kind(**values)
 
 
 @functools.cache

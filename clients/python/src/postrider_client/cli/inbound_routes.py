@@ -164,8 +164,11 @@ def remove_block(invocation: Invocation, sender: str) -> None:
 
 
 def _fields_of(route: Route) -> dict[str, Any]:
-    webhooks, targets = route.webhook_ids or "all", route.forward_to or "none"
     return {
+        "Id": route.id,
+        "Name": route.name,
         "Address": address_of(route),
-        **facts_of(route, domain=None, match=None, webhook_ids=webhooks, forward_to=targets),
+        **facts_of(route, without=("domain", "match"), webhook_ids="Webhooks"),
+        "Webhooks": route.webhook_ids or "all",
+        "Forward to": route.forward_to or "none",
     }

@@ -2,28 +2,15 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Optional, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from postrider_client.cli.fields import Input
+from postrider_client.cli.inputs import INPUTS
+from postrider_client.wire import argument_name
+
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Input:
-    """A field of a request, as the API describes it.
-
-    kind: its JSON type.
-    least, most: limits of a number.
-    """
-
-    name: str
-    kind: str
-    text: str
-    choices: tuple[str, ...] = ()
-    least: Optional[float] = None
-    most: Optional[float] = None
 
 
 def field_options(schema: str, *, without: tuple[str, ...] = (), **changed: Mapping[str, Any]) -> Callable[[F], F]:
@@ -32,8 +19,6 @@ def field_options(schema: str, *, without: tuple[str, ...] = (), **changed: Mapp
     without: fields that are arguments of the command.
     changed: by field, the names of its option as `names`, or other settings of click.
     """
-    from postrider_client.cli.inputs import INPUTS  # noqa: PLC0415 - it imports Input
-
     options = [_option(one, changed.get(one.name, {})) for one in INPUTS[schema] if one.name not in without]
 
     def decorate(command: F) -> F:
@@ -46,10 +31,11 @@ def field_options(schema: str, *, without: tuple[str, ...] = (), **changed: Mapp
 
 def _option(field: Input, changed: Mapping[str, Any]) -> Callable[[F], F]:
     settings: dict[str, Any] = {"help": field.text, **_type_of(field), **changed}
-    flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in field.name)
+    argument = argument_name(field.name)
+    flag = argument.replace("_", "-")
     default_names = (f"--{flag}/--no-{flag}",) if field.kind == "boolean" else (f"--{flag}",)
     names = settings.pop("names", default_names)
-    return click.option(*names, flag.replace("-", "_"), **settings)
+    return click.option(*names, argument, **settings)
 
 
 def _type_of(field: Input) -> dict[str, Any]:
@@ -80,14 +66,13 @@ def changes_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def facts_of(answer: Any, **changed: Any) -> dict[str, Any]:
-    """Return the members of an answer by title.
+def facts_of(answer: Any, *, without: tuple[str, ...] = (), **titles: str) -> dict[str, Any]:
+    """Return the members of an answer by title, but for some.
 
-    changed: by member, another value for it, or None to leave it out.
+    titles: by member, another title than its name.
     """
-    members = [one.name for one in dataclasses.fields(answer) if one.name != "raw"]
-    values = {name: changed[name] if name in changed else getattr(answer, name) for name in members}
-    return {_title(name): value for name, value in values.items() if not (name in changed and value is None)}
+    members = [one.name for one in dataclasses.fields(answer) if one.name not in ("raw", *without)]
+    return {titles.get(name) or _title(name): getattr(answer, name) for name in members}
 
 
 def _title(name: str) -> str:

@@ -115,4 +115,5 @@ def unarchive_stream(invocation: Invocation, stream_id: str) -> None:
 
 def _fields_of(stream: Stream) -> dict[str, Any]:
     counts = {f"{name.capitalize()} in 30 days": count for name, count in stream.raw["counts"].items()}
-    return {**facts_of(stream, archived_at=None, paused_at=state_of(stream), counts=None), **counts}
+    facts = facts_of(stream, without=("archived_at", "paused_at", "counts"), paused_reason="Reason")
+    return {**facts, "State": state_of(stream), **counts}

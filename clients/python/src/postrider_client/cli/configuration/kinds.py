@@ -1,6 +1,5 @@
 """The kinds of objects that a file describes: how each is identified, read, compared, created, changed and deleted."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from postrider_client.answers import Webhook
 from postrider_client.cli.configuration import inbound_routes
 from postrider_client.client import Postrider
+from postrider_client.wire import argument_name
 from postrider_client.workspace_answers import ManagedKey
 
 PAGE = 100
@@ -19,7 +19,6 @@ TEMPORARY_KEY = "postrider apply"
 # The stream that every workspace has, and the fields of a stream that cannot be changed.
 MAIN = "main"
 FIXED = ("id", "kind")
-CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Kind:
 
 def arguments(values: Values) -> dict[str, Any]:
     """Return fields of the API as arguments of the library: htmlContent is html_content."""
-    return {CAPITAL.sub(r"_\1", name).lower(): value for name, value in values.items()}
+    return {argument_name(name): value for name, value in values.items()}
 
 
 def displayed_url(values: Values) -> str:
