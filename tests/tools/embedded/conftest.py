@@ -138,8 +138,10 @@ class FakeProject:
 def build_fake_project(path: Path) -> FakeProject:
     """Copy the launcher and the fake programs into a directory."""
     shutil.copytree(TEMPLATE, path, dirs_exist_ok=True)
-    for name in ("bin", "tools/embedded", "core/lib"):
+    for name in ("bin", "tools/embedded", "core/lib", "clients/generator"):
         shutil.copytree(REPOSITORY / name, path / name, ignore=shutil.ignore_patterns("__pycache__", "check"))
+    (path / "docs").mkdir()
+    shutil.copy(REPOSITORY / "docs/openapi.json", path / "docs")
     for lock_file in REPOSITORY.glob("requirements*.txt"):
         shutil.copy(lock_file, path)
     (path / ".venv").symlink_to(VENV)
