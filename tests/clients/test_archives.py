@@ -1,7 +1,6 @@
 """The client libraries, installed from a checkout and from built archives, without this repository."""
 
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.node import NETWORK_ERRORS, node_modules_of, run
+from tests.deploy.debian import copy_source
 from tests.stack.stack import REPOSITORY, wait_for
 
 pytestmark = pytest.mark.stack
@@ -49,21 +49,10 @@ export const end = (error: QuotaExceededError): number => error.resetsAt.getTime
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory, node):
-    """Return a copy of clients/ as a checkout has it, without generated files, with the npm packages of the library."""
-    root = tmp_path_factory.mktemp("checkout")
-    paths = ["clients/javascript", "clients/python", "clients/generator", "clients/build", "bin/clients.py"]
-    for path in (*tracked(*paths), "docs/openapi.json"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(REPOSITORY / path, root / path)
+    """Return clients/ of a copy of the repository without generated files, with the npm packages of the library."""
+    root = copy_source(tmp_path_factory.mktemp("checkout"))
     (root / "clients/javascript/node_modules").symlink_to(node_modules_of(SOURCE / "javascript"))
     return root / "clients"
-
-
-def tracked(*paths: str) -> list[str]:
-    """Return the files of a checkout, with new ones, and without ignored ones."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths]
-    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
-    return [path for path in listed if (REPOSITORY / path).exists()]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.stack import REPOSITORY
+from tests.deploy.debian import copy_source
 
 pytestmark = pytest.mark.full
 
@@ -38,8 +37,8 @@ class Migration(migrations.Migration):
 class NewField:
     """A field to add.
 
-    edits: by file, a text and what stands in front of it afterwards.
-    others: files of which a change depends on what the field does.
+    edits: by file, pairs of a text of the file and the text that is inserted before it.
+    others: files that change according to what the field does.
     """
 
     app: str
@@ -142,14 +141,7 @@ INPUTS = {
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    """Return a copy of the repository without ignored files."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
-    for path in filter(None, listed.split("\0")):
-        if (REPOSITORY / path).exists():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / path, tmp_path / path)
-    return tmp_path
+    return copy_source(tmp_path / "checkout")
 
 
 @pytest.mark.parametrize("added", [stream_field(), webhook_field()], ids=lambda added: added.app)
