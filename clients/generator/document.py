@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -77,6 +77,11 @@ class Operation:
     has_key: bool
     errors: tuple[str, ...]
 
+    @property
+    def answer(self) -> str:
+        """The name of the schema of the first successful response; empty without one."""
+        return reference_of(next(iter(self.answers.values()))) or ""
+
 
 class Document:
     """The OpenAPI document."""
@@ -88,16 +93,32 @@ class Document:
         self.problems = {problem.code: problem for problem in self._problems()}
 
     def fields(self, name: str) -> tuple[Field, ...]:
-        """Return the members of a schema, the required ones first as the API lists them."""
+        """Return the members of a schema, as the API lists them."""
         return _members(self.schemas[name])
 
     def item_of(self, page: str) -> Optional[str]:
         """Return the schema of the items of `{"data": […]}`, or None for another schema."""
-        data = self.schemas[page].get("properties", {}).get("data", {})
+        data = self.schemas.get(page, {}).get("properties", {}).get("data", {})
         return reference_of(data["items"]) if data.get("type") == "array" else None
 
     def is_page(self, name: str) -> bool:
-        return {"data", "total", "page", "limit"} <= set(self.schemas[name].get("properties", ()))
+        return {"data", "total", "page", "limit"} <= set(self.schemas.get(name, {}).get("properties", ()))
+
+    def wrapped(self, name: str) -> Optional[Schema]:
+        """Return what a schema has around others: the items of a list, or alternatives. None for an object."""
+        if "properties" not in self.schemas[name]:
+            return self.schemas[name]
+        item = self.item_of(name)
+        return {"$ref": f"{REFERENCE}{item}"} if item else None
+
+    def merged_fields(self, names: "list[str]") -> list[Field]:
+        """Return the members of several schemas; one that not all of them have is not required."""
+        fields = {field.name: field for name in names for field in self.fields(name)}
+        everywhere = set.intersection(*({field.name for field in self.fields(name)} for name in names))
+        return [replace(one, is_required=one.is_required and one.name in everywhere) for one in fields.values()]
+
+    def answer_schemas(self) -> list[str]:
+        return [name for name in self.schemas if not name.endswith(("Input", "Changes", "Problem", "Page"))]
 
     def _operations(self) -> "list[Operation]":
         return [
@@ -148,7 +169,7 @@ class Document:
         return problems
 
 
-def without_sentences(text: str, fields: "set[str]") -> str:
+def without_sentences(text: str, fields: "tuple[str, ...]") -> str:
     """Return a text without the sentences that name one of the fields."""
     sentences = re.split(r"(?<=\.) (?=[A-Z`])", text)
     return " ".join(one for one in sentences if not any(f"`{name}`" in one for name in fields))

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 from generator import names
 from generator.document import Document, Field, Operation, Problem, Schema, reference_of, without_sentences
-from generator.layout import camel_case, paragraph
+from generator.layout import WIDTH, camel_case, paragraph
 from generator.names import Method, Resource
-from generator.python import ERROR_CLASSES
 
 MARK = "// Generated from docs/openapi.json by bin/clients.py. Changes are lost.\n"
 ANSWERS = {
     **names.ANSWERS,
     "Delivery": "WebhookDeliveryDetail",
     "NewKey": "CreatedKey",
+    "Unblocked": "DeletedSuppression",
     "WebhookWithSecret": "CreatedWebhook",
 }
-ANSWERS.update({"Attachment": "KeptFile", "Unblocked": "DeletedSuppression"})
 INPUTS = {
     "AlertInput": "NewAlert",
     "ApiKeyInput": "NewKey",
@@ -156,7 +155,7 @@ def comment(text: str, *, indent: int) -> list[str]:
     start = " " * indent
     if not text:
         return []
-    if "\n" not in text and len(start) + len(text) + 7 <= 120:
+    if "\n" not in text and len(start) + len(text) + 7 <= WIDTH:
         return [f"{start}/** {text} */"]
     rows = [
         line for row in text.split("\n") for line in (paragraph(row, indent=indent, prefix=" * ") or [f"{start} *"])
@@ -173,10 +172,9 @@ class Types:
         body = [line for name, values in self._values.items() for line in (*_union(name, values), "")]
         self._texts: dict[str, list[str]] = {}
         for operation in document.operations.values():
-            if operation.id not in names.BY_HAND or operation.id in ("getMe", "listEvents"):
-                self._request(operation)
-                for schema in operation.answers.values():
-                    self._add(schema)
+            self._request(operation)
+            for schema in operation.answers.values():
+                self._add(schema)
         body += [line for text in self._texts.values() for line in (*text, "")]
         head = "/** Types of requests and responses. Responses may gain members. */"
         uses = ['import type { Attachment } from "./attachments.js";', 'import type { Paging } from "./listing.js";']
@@ -212,15 +210,14 @@ class Types:
         referred = reference_of(schema)
         if referred is None or referred in ("FileInput", "ConfigurationInput"):
             return
-        definition = self._document.schemas[referred]
-        item = self._document.item_of(referred) if "properties" in definition else None
-        if "properties" not in definition or item:
-            self._add({"$ref": f"#/components/schemas/{item}"} if item else definition, is_input=is_input)
+        if wrapped := self._document.wrapped(referred):
+            self._add(wrapped, is_input=is_input)
             return
         name = self.input(referred) if is_input else self.answer(referred)
-        if name in self._texts or (name == "Stream" and referred == "Stream"):
+        if name in self._texts:
             return
-        fields = self._document.fields(referred)
+        same = [one for one in self._document.answer_schemas() if self.answer(one) == name]
+        fields = self._document.merged_fields([referred] if is_input else same)
         self._texts[name] = []
         for field in fields:
             self._add(field.schema, is_input=is_input)
@@ -234,10 +231,7 @@ class Types:
     def _members(self, fields: "list[Field]", *, is_input: bool, owner: str = "") -> list[str]:
         lines = []
         for field in fields:
-            is_required = field.is_required or field.name in REQUIRED.get(owner, ())
-            if owner == "Stream" and field.name == "counts":
-                is_required = False
-            mark = "" if is_required else "?"
+            mark = "" if field.is_required or field.name in REQUIRED.get(owner, ()) else "?"
             kind = EXACT.get(f"{owner}.{field.name}") or self.kind(field.schema, is_input=is_input)
             if owner in FILTERS.values() and kind.endswith("[]") and f"{owner}.{field.name}" not in EXACT:
                 kind = f"{kind[:-2]} | {kind}"
@@ -257,7 +251,9 @@ class Types:
         if schema.get("type") == "array":
             item = self.kind(schema["items"], is_input=is_input)
             return f"({item})[]" if " " in item else f"{item}[]"
-        return self._object(schema, is_input=is_input) if schema.get("type") == "object" else scalar(schema, is_input)
+        if schema.get("type") == "object":
+            return self._object(schema, is_input=is_input)
+        return scalar(schema, is_input=is_input)
 
     def _object(self, schema: Schema, *, is_input: bool) -> str:
         values = schema.get("additionalProperties") or {}
@@ -276,10 +272,10 @@ class Types:
                 return name
             if {*known, *(f"email.{one}" for one in known)} == set(values):
                 return f"{name} | `email.${{{name}}}`"
-        return " | ".join(f'"{value}"' for value in values)
+        return " | ".join(map(quoted, values))
 
 
-def scalar(schema: Schema, is_input: bool) -> str:  # noqa: FBT001
+def scalar(schema: Schema, *, is_input: bool) -> str:
     """Return the type of a text, number, boolean or time."""
     if schema.get("format") in ("date-time", "date") and is_input:
         return "Date | string"
@@ -289,19 +285,18 @@ def scalar(schema: Schema, is_input: bool) -> str:  # noqa: FBT001
 
 
 def _union(name: str, values: "list[str]") -> list[str]:
-    line = f"export type {name} = {' | '.join(map(repr_of, values))};"
-    if len(line) <= 120:
+    line = f"export type {name} = {' | '.join(map(quoted, values))};"
+    if len(line) <= WIDTH:
         return [line]
-    return [f"export type {name} =", *(f"  | {repr_of(value)}" for value in values[:-1]), f"  | {repr_of(values[-1])};"]
+    return [f"export type {name} =", *(f"  | {quoted(value)}" for value in values[:-1]), f"  | {quoted(values[-1])};"]
 
 
-def repr_of(value: str) -> str:
+def quoted(value: str) -> str:
     return f'"{value}"'
 
 
 def error_name(problem: Problem) -> str:
-    name = ERRORS.get(problem.name, problem.name)
-    return name if name.endswith("Error") else f"{name}Error"
+    return _with_suffix(ERRORS.get(problem.name, problem.name))
 
 
 def errors_module(document: Document) -> str:
@@ -341,17 +336,19 @@ def codes_module(document: Document) -> str:
 
 
 def _error(problem: Problem) -> list[str]:
-    usual = "ServerError" if problem.status >= 500 else _with_suffix(ERROR_CLASSES.get(problem.status, "ApiError"))
+    usual = (
+        "ServerError" if problem.status >= 500 else _with_suffix(names.ERROR_CLASSES.get(problem.status, "ApiError"))
+    )
     head = f"export class {error_name(problem)} extends {usual} {{"
     lines = comment(problem.text, indent=0)
     if not problem.members:
         return [*lines, f"{head}}}"]
-    for member in problem.members:
-        head_lines = comment(member.text, indent=2)
-        lines_of = [*head_lines, f"  readonly {member.name} = {_error_value(member)};"]
-        lines += [head, *lines_of] if head else lines_of
-        head = ""
-    return [*lines, "}"]
+    members = [
+        line
+        for member in problem.members
+        for line in (*comment(member.text, indent=2), f"  readonly {member.name} = {_error_value(member)};")
+    ]
+    return [*lines, head, *members, "}"]
 
 
 def _with_suffix(name: str) -> str:
@@ -416,7 +413,7 @@ class ResourceModule:
         lines = []
         for module, keyword, imported in wanted:
             line = f'{keyword} {{ {", ".join(imported)} }} from "{module}";'
-            if imported and len(line) <= 120:
+            if imported and len(line) <= WIDTH:
                 lines.append(line)
             elif imported:
                 lines += [f"{keyword} {{", *(f"  {name}," for name in imported), f'}} from "{module}";']
@@ -471,10 +468,10 @@ class ResourceModule:
             taken = ", ".join(one.name for one in others)
             before = [f"const {{ {taken}, ...others }} = options;"] if others else []
             members = ", ".join(one.name for one in [*positional, *others])
-            declared = [self._positional(one, is_query=not operation.body) for one in positional]
+            declared = [self._positional(one, method, is_query=not operation.body) for one in positional]
             return Sent(declared, before, [f"{member}: {{ {members} }}"], others)
         if operation.query:
-            is_list = self._document.is_page(reference_of(next(iter(operation.answers.values()))) or "Accepted")
+            is_list = self._document.is_page(operation.answer)
             return Sent([self._query(operation, is_list=is_list)], [], ["query: { ...filters }"])
         if all(one.name == "idempotencyKey" for one in fields):
             return Sent([], [], [])
@@ -510,13 +507,11 @@ class ResourceModule:
 
     def _fields(self, method: Method, operation: Operation) -> list[Field]:
         fields = list(self._document.fields(operation.body)) if operation.body else list(operation.query)
-        if method.fields and not method.hidden:
-            fields = [one for one in fields if one.name in method.fields]
-        return fields
+        return [one for one in fields if method.takes(one.name)]
 
-    def _positional(self, field: Field, *, is_query: bool) -> str:
+    def _positional(self, field: Field, method: Method, *, is_query: bool) -> str:
         kind = self._types.kind(field.schema, is_input=True) + (" | null" if field.is_nullable and not is_query else "")
-        if field.is_required or field.name in ("email", "emails"):
+        if field.is_required or field.name in method.required:
             return f"{field.name}: {kind}"
         if field.schema.get("type") == "object":
             return f"{field.name}: Data = {{}}"
@@ -536,7 +531,7 @@ class ResourceModule:
             return "csv", "Export"
         if operation.media_type != "application/json":
             return "bytes", "Uint8Array"
-        schema = method.answer or reference_of(next(iter(operation.answers.values()))) or ""
+        schema = method.answer or operation.answer
         item = self._document.item_of(schema)
         if item and self._document.is_page(schema):
             return "list", f"List<{self._types.answer(item)}>"
@@ -561,7 +556,7 @@ CREATING = {"create", "send", "check", "simulate"}
 
 def _signature(head: str, declared: "list[str]", promise: str) -> list[str]:
     line = f"  {head}({', '.join(declared)}): {promise} {{"
-    if len(line) <= 120:
+    if len(line) <= WIDTH:
         return [line]
     return [f"  {head}(", *(f"    {one}," for one in declared), f"  ): {promise} {{"]
 
@@ -570,12 +565,14 @@ def _call(members: "list[str]", reading: str, answer: str) -> list[str]:
     given = f"{{ {', '.join(members)} }}"
     if reading in ("json", "bytes"):
         line = f"    return this.#transport.{reading}({given});"
-        if len(line) <= 120:
+        if len(line) <= WIDTH:
             return [line]
         return [f"    return this.#transport.{reading}({{", *(f"      {one}," for one in members), "    });"]
     line = f"    const call = {given} as const;"
     lines = (
-        [line] if len(line) <= 120 else ["    const call = {", *(f"      {one}," for one in members), "    } as const;"]
+        [line]
+        if len(line) <= WIDTH
+        else ["    const call = {", *(f"      {one}," for one in members), "    } as const;"]
     )
     if reading == "data":
         return [*lines, f"    return (await this.#transport.json<{{ data: {answer} }}>(call)).data;"]

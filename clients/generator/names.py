@@ -4,7 +4,7 @@ Names of version 1.0.0 stay. A schema, field or error that is not named here kee
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,9 @@ class Method:
 
     operation: the id of its operation.
     positional: fields that are given without a name.
-    fields: the only fields of the body, or those that it does not take, with an exclamation mark; None for all.
+    fields: the only fields of the body that it takes; empty for all.
+    hidden: fields of the body that it does not take.
+    required: fields that must be given though the schema has alternatives to them.
     first: the fields that come first among the arguments.
     whole: the name of the argument that is the whole body.
     fixed: members of the body that are always sent.
@@ -25,7 +27,9 @@ class Method:
 
     operation: str
     positional: tuple[str, ...] = ()
-    fields: Optional[tuple[str, ...]] = None
+    fields: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     whole: str = ""
     fixed: dict[str, Any] = field(default_factory=dict)
@@ -35,10 +39,8 @@ class Method:
     summary: str = ""
     text: str = ""
 
-    @property
-    def hidden(self) -> set[str]:
-        """The fields that the method does not take: those of `fields` with an exclamation mark."""
-        return {name[1:] for name in self.fields or () if name.startswith("!")}
+    def takes(self, name: str) -> bool:
+        return name in self.fields if self.fields else name not in self.hidden
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,10 @@ MODULES: dict[str, tuple[Resource, ...]] = {
             "Emails",
             "Emails: `client.emails`.",
             {
-                "send": Method("sendEmail", fields=("!dryRun",), first=CONTENT, answer="Accepted"),
+                "send": Method("sendEmail", hidden=("dryRun",), first=CONTENT, answer="Accepted"),
                 "check": Method(
                     "sendEmail",
-                    fields=("!dryRun", "!idempotencyKey"),
+                    hidden=("dryRun", "idempotencyKey"),
                     first=CONTENT,
                     fixed={"dryRun": True},
                     answer="DryRun",
@@ -137,6 +139,7 @@ MODULES: dict[str, tuple[Resource, ...]] = {
                     "createSuppression",
                     positional=("email",),
                     fields=("email", "stream"),
+                    required=("email",),
                     answer="Suppression",
                     is_repeatable=True,
                     summary="Suppress an address",
@@ -146,6 +149,7 @@ MODULES: dict[str, tuple[Resource, ...]] = {
                     "createSuppression",
                     positional=("emails",),
                     fields=("emails", "stream"),
+                    required=("emails",),
                     answer="SuppressionList",
                     is_repeatable=True,
                     text="An address that is already suppressed keeps its suppression and reason. Case is ignored.",
@@ -339,7 +343,7 @@ BY_HAND = {"getOpenApi", "getMe", "listEvents", "streamEvents"}
 
 # The names of schemas of responses in both libraries.
 ANSWERS = {
-    "AuditEntry": "AuditEntry",
+    "Attachment": "KeptFile",
     "Block": "SenderBlock",
     "Configuration": "CheckedConfiguration",
     "Day": "DailyVolume",
@@ -378,6 +382,16 @@ ANSWER_TEXTS = {
 
 # Errors with other names than in the API.
 ERRORS = {"InvalidFields": "ValidationError", "TemplateSyntaxInvalid": "TemplateSyntaxError"}
+# Base classes of errors by their status, in Python; below 500, others are ApiError.
+ERROR_CLASSES = {
+    400: "BadRequest",
+    401: "AuthenticationError",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    413: "PayloadTooLarge",
+    422: "Unprocessable",
+}
 # Base classes of errors that their status does not tell.
 ERROR_BASES = {"domain_not_verified": "DomainNotRegistered"}
 # The items of lists in errors.

@@ -15,7 +15,6 @@ PACKAGE = "postrider_client"
 MARK = "# Generated from docs/openapi.json by bin/clients.py. Changes are lost.\n"
 ANSWERS = {
     **names.ANSWERS,
-    "Attachment": "KeptFile",
     "BatchRejection": "Rejection",
     "Spf": "SpfVerdict",
     "Dkim": "DkimVerdict",
@@ -37,18 +36,11 @@ SUBCLASSES = {"ReceivedEmail": "ReceivedItem"}
 DICTIONARIES = {"Attempt"}
 # Not shown by repr().
 SECRETS = {("Webhook", "secret"), ("ManagedKey", "key")}
+# Answers with the name of their resource, in its module.
+RENAMED = {"Analytics": "AnalyticsAnswer"}
 INPUTS = {"FileInput": "Attachment", "BatchRecipientInput": "BatchRecipient"}
 # Arguments that take more than the API: the type, and the function that converts them.
 CONVERTED = {"SimulationInput.raw": ("Union[str, bytes]", "text_of")}
-ERROR_CLASSES = {
-    400: "BadRequest",
-    401: "AuthenticationError",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    413: "PayloadTooLarge",
-    422: "Unprocessable",
-}
 ERROR_BASES = {**names.ERROR_BASES, "template_syntax_error": "TemplateError"}
 BASE_ERRORS = (
     "ApiError", "AuthenticationError", "BadRequest", "Conflict", "ConnectionFailed", "FieldError", "Forbidden",
@@ -127,7 +119,8 @@ class Answers:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._modules: dict[str, str] = {}
+        # The module of each class.
+        self.modules: dict[str, str] = {}
         self._with_raw = {"Warning"}
         for operation in document.operations.values():
             path = operation.path[0]
@@ -138,9 +131,6 @@ class Answers:
     def name(self, schema: str) -> str:
         return ANSWERS.get(schema, schema)
 
-    def module_of(self, name: str) -> str:
-        return self._modules[name]
-
     def _collect(self, schema: Schema, module: str, *, is_nested: bool = False) -> None:
         """Assign a schema and those that it refers to a module; those of the first operation stay."""
         for one in schema.get("oneOf", ()):
@@ -150,23 +140,20 @@ class Answers:
         referred = reference_of(schema)
         if referred is None or referred in DICTIONARIES:
             return
-        definition = self._document.schemas[referred]
-        item = self._document.item_of(referred) if "properties" in definition else None
-        if "properties" not in definition or item:
-            inner = {"$ref": f"#/components/schemas/{item}"} if item else definition
-            self._collect(inner, module, is_nested=is_nested)
+        if wrapped := self._document.wrapped(referred):
+            self._collect(wrapped, module, is_nested=is_nested)
             return
         name = self.name(referred)
         if not is_nested:
             self._with_raw.add(name)
         order = ("answers", "inbound_answers", "workspace_answers")
-        present = self._modules.get(name, module)
-        self._modules[name] = min(present, module, key=order.index)
+        present = self.modules.get(name, module)
+        self.modules[name] = min(present, module, key=order.index)
         for field in self._document.fields(referred):
-            self._collect(field.schema, self._modules[name], is_nested=True)
+            self._collect(field.schema, self.modules[name], is_nested=True)
 
     def module(self, module: str) -> str:
-        own = [name for name, place in self._modules.items() if place == module]
+        own = [name for name, place in self.modules.items() if place == module]
         ordered = self._in_order(own)
         body = [line for name in ordered for line in ("", "", *self._class(name))]
         text = "\n".join(body)
@@ -176,7 +163,7 @@ class Answers:
             "dataclasses": ["dataclass", "field"],
             "datetime": ["datetime"] if "datetime" in text else [],
             "typing": [name for name in ("Any", "Optional") if uses_name(name, text)],
-            f"{PACKAGE}.answers": [name for name in self._modules if name not in own and uses_name(name, text)],
+            f"{PACKAGE}.answers": [name for name in self.modules if name not in own and uses_name(name, text)],
             f"{PACKAGE}.other_answers": by_hand,
             f"{PACKAGE}.wire": ["read"] if "read(" in text else [],
         }
@@ -203,22 +190,17 @@ class Answers:
 
     def _members(self, name: str) -> list[Member]:
         """Return the members of all schemas of a class, those that can be None last."""
-        schemas = [one for one in self._document.schemas if self.name(one) == name and self._is_answer(one)]
-        fields = {field.name: field for one in schemas for field in self._document.fields(one)}
-        everywhere = set.intersection(*({field.name for field in self._document.fields(one)} for one in schemas))
+        schemas = [one for one in self._document.answer_schemas() if self.name(one) == name]
         members = [
             Member(
                 argument(MEMBERS.get(field.name, field.name)),
                 self.kind(field.schema),
                 prose(field.text),
-                field.is_optional or field.name not in everywhere,
+                field.is_optional,
             )
-            for field in fields.values()
+            for field in self._document.merged_fields(schemas)
         ]
         return sorted(members, key=lambda member: member.is_optional)
-
-    def _is_answer(self, schema: str) -> bool:
-        return not schema.endswith(("Input", "Changes", "Problem", "Page"))
 
     def _class(self, name: str) -> list[str]:
         parent = SUBCLASSES.get(name)
@@ -363,7 +345,7 @@ def errors_module(document: Document) -> str:
     text = "\n".join(body)
     uses = {
         "datetime": ["datetime"] if "datetime" in text else [],
-        "typing": [name for name in ("Any", "Optional") if re.search(rf"\b{name}\b", text)],
+        "typing": [name for name in ("Any", "Optional") if uses_name(name, text)],
         f"{PACKAGE}.base_errors": list(BASE_ERRORS),
         f"{PACKAGE}.wire": ["parse_datetime", "read"],
     }
@@ -376,7 +358,7 @@ def errors_module(document: Document) -> str:
 
 
 def _error(problem: Problem) -> list[str]:
-    usual = "ServerError" if problem.status >= 500 else ERROR_CLASSES.get(problem.status, "ApiError")
+    usual = "ServerError" if problem.status >= 500 else names.ERROR_CLASSES.get(problem.status, "ApiError")
     name = error_name(problem)
     lines = [f"class {name}({ERROR_BASES.get(problem.code, usual)}):", *docstring(prose(problem.text), indent=4)]
     if name.startswith("Test"):
@@ -463,7 +445,6 @@ class ResourceModule:
         words = set(re.findall(r"\w+", re.sub(r'"""(?:.|\n)*?"""', "", source)))
         transport = f"{self._async}Transport"
         place = f"{PACKAGE}.aio" if self._async else PACKAGE
-        own = {f"{self._async}{resource.name}" for resource in resources}
         uses: dict[str, list[str]] = {
             "collections.abc": [name for name in ("Mapping", "Sequence") if name in words],
             "datetime": ["datetime"] if "datetime" in words else [],
@@ -479,10 +460,10 @@ class ResourceModule:
         for base, module in (resource.base for resource in resources):
             if base:
                 uses.setdefault(f"{PACKAGE}.{module}", []).append(base)
-        for name, module in self._answers._modules.items():  # noqa: SLF001
-            alias = f"{name} as {name}Answer" if name in own or f"{name}Answer" in words else name
-            if (f"{name}Answer" if alias != name else name) in words:
-                uses.setdefault(f"{PACKAGE}.{module}", []).append(alias)
+        for name, module in self._answers.modules.items():
+            local = RENAMED.get(name, name)
+            if local in words:
+                uses.setdefault(f"{PACKAGE}.{module}", []).append(name if local == name else f"{name} as {local}")
         return uses
 
     def _resource(self, resource: Resource) -> list[str]:
@@ -504,7 +485,7 @@ class ResourceModule:
         # Where a field can be removed with None, a field that is not given needs another default.
         is_change = operation.method == "PATCH" and not method.positional and any(one.is_nullable for one in fields)
         sends_null = is_change or any(one.is_required and one.is_nullable for one in fields)
-        arguments = [self._argument(one, operation, is_change=is_change) for one in fields]
+        arguments = [self._argument(one, method, operation, is_change=is_change) for one in fields]
         if method.whole:
             arguments = [Argument(method.whole, "Mapping[str, Any]", None, "", "")]
         elif operation.has_key and not method.fixed and "idempotency_key" not in [one.name for one in arguments]:
@@ -541,9 +522,7 @@ class ResourceModule:
         fields = list(self._document.fields(operation.body)) if operation.body else list(operation.query)
         if method.whole:
             return []
-        fields = [one for one in fields if one.name not in method.hidden]
-        if method.fields and not method.hidden:
-            fields = [one for one in fields if one.name in method.fields]
+        fields = [one for one in fields if method.takes(one.name)]
         order = {name: place for place, name in enumerate(method.first)}
         later = {"idempotencyKey": 2, "page": 3, "limit": 3}
         last = len(order)
@@ -556,12 +535,12 @@ class ResourceModule:
             ),
         )
 
-    def _argument(self, field: Field, operation: Operation, *, is_change: bool) -> Argument:
+    def _argument(self, field: Field, method: Method, operation: Operation, *, is_change: bool) -> Argument:
         name = argument(field.name)
         converted = CONVERTED.get(f"{operation.body}.{field.name}")
         kind = converted[0] if converted else self._input(field.schema, is_query=not operation.body)
         value = f"{converted[1]}({name})" if converted else self._value(field.schema, name)
-        if field.is_required or field.name in ("email", "emails"):
+        if field.is_required or field.name in method.required:
             return Argument(name, _optional(kind) if field.is_nullable else kind, None, field.text, value)
         if is_change:
             return Argument(name, _optional(kind) if field.is_nullable else kind, "UNCHANGED", field.text, value)
@@ -602,7 +581,7 @@ class ResourceModule:
             return Reading("Export", f"export_of({reply})")
         if operation.media_type != "application/json":
             return Reading("bytes", f"({reply}).body")
-        schema = method.answer or reference_of(next(iter(operation.answers.values()))) or ""
+        schema = method.answer or operation.answer
         item = self._document.item_of(schema)
         if item and self._document.is_page(schema):
             kind, listing = self._kind(item), f"{self._async}Listing"
@@ -614,9 +593,8 @@ class ResourceModule:
         return Reading(kind, f"read({kind}, {json})")
 
     def _kind(self, schema: str) -> str:
-        """Return the class of a schema; a resource of the same name is in the way of an answer."""
         name = self._answers.name(schema)
-        return f"{name}Answer" if name == "Analytics" else name
+        return RENAMED.get(name, name)
 
     def _body(self, operation: Operation, arguments: list[Argument], *, sends_null: bool) -> list[str]:
         """Return the lines that collect what is sent, as `body` or `query`."""
@@ -635,9 +613,8 @@ class ResourceModule:
         if method.whole:
             options.append(f"body={method.whole}")
         elif has_fields and method.fixed:
-            options.append(
-                f"body={{**body, {', '.join(f'{name!r}: {value}' for name, value in method.fixed.items())}}}"
-            )
+            fixed = ", ".join(f"{quoted(name)}: {value}" for name, value in method.fixed.items())
+            options.append(f"body={{**body, {fixed}}}")
         elif has_fields:
             options.append("body=body" if operation.body else "query=query")
         if operation.has_key and not method.fixed:
@@ -646,7 +623,7 @@ class ResourceModule:
             options.append("idempotency_key=idempotency_key")
         if method.is_repeatable:
             options.append("is_repeatable=True")
-        return [option.replace("'", '"') for option in options]
+        return options
 
     def _returned(self, reading: Reading, options: list[str], path: str) -> list[str]:
         """Return the lines that send the call and return its response."""
