@@ -283,7 +283,8 @@ def redeliver_event(workspace: Workspace, event_id: str, *, webhook_ids: Sequenc
     deliveries = WebhookDelivery.objects.filter(event=event_id, workspace=workspace)
     chosen = list(deliveries.filter(webhook__in=webhook_ids) if webhook_ids else deliveries)
     repeated = [delivery.webhook_id for delivery in chosen]
-    _replay(chosen)
+    if chosen:
+        _replay(chosen)
     number = Event.objects.filter(id=event_id).values_list("number", flat=True).first()
     event = render_events([number], is_whole=True).get(number) if number is not None else None
     if event is None or (repeated and not webhook_ids):
