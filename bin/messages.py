@@ -10,7 +10,6 @@ no file and fails if a catalogue is out of date.
 import argparse
 import gettext
 import io
-import os
 import re
 import subprocess
 import sys
@@ -28,8 +27,8 @@ from babel.messages.pofile import read_po, write_po
 from django.contrib.admin.utils import flatten_fieldsets
 from django.utils.translation import override
 from django.utils.translation.template import templatize
+from django_setup import REPOSITORY, set_up_django
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 LOCALE = REPOSITORY / "locale"
 SOURCE_LANGUAGE = "en"
 LANGUAGES = sorted(path.name for path in LOCALE.iterdir())
@@ -47,15 +46,6 @@ KEYWORDS = {
 }  # fmt: skip
 # Must be the same in a text and its translation: variables, percent signs and HTML tags.
 MARKS = re.compile(r"%%|%\(\w+\)s|\{\w+\}|</?\w+")
-# Settings without a default; nothing is opened.
-ENVIRONMENT = {
-    "DJANGO_SETTINGS_MODULE": "config.settings",
-    "MODE": "embedded",
-    "DATABASE_URL": "postgres://unset/unset",
-    "REDIS_URL": "redis://unset",
-    "SECRET_KEY": "messages-0123456789abcdefghijklmnopqrstuvwxyz",
-    "APP_KEYS": "messages:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-}
 # Instead of the time of the update, which would change the files.
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -64,9 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change no file")
     is_check = parser.parse_args().check
-    sys.path.insert(0, str(REPOSITORY))
-    os.environ.update(ENVIRONMENT)
-    django.setup()
+    set_up_django()
     problems = [
         problem for language in LANGUAGES for problem in update(language, texts_of(language), is_check=is_check)
     ]

@@ -8,26 +8,15 @@ that breaks programs and that CHANGELOG.md does not name (docs/decisions/0288).
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
-import django
 from breaking_changes import unannounced_changes
+from django_setup import REPOSITORY, set_up_django
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 DOCUMENT = REPOSITORY / "docs/openapi.json"
 RELEASES = REPOSITORY / "docs/openapi"
 CHANGELOG = REPOSITORY / "CHANGELOG.md"
-# Settings without a default; nothing is opened.
-ENVIRONMENT = {
-    "DJANGO_SETTINGS_MODULE": "config.settings",
-    "MODE": "embedded",
-    "DATABASE_URL": "postgres://unset/unset",
-    "REDIS_URL": "redis://unset",
-    "SECRET_KEY": "openapi-0123456789abcdefghijklmnopqrstuvwxyz-",
-    "APP_KEYS": "openapi:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-}
 
 
 def main() -> None:
@@ -59,9 +48,7 @@ def newest_release() -> Path:
 
 def present_document() -> bytes:
     """Return the document that the service answers."""
-    sys.path.insert(0, str(REPOSITORY))
-    os.environ.update(ENVIRONMENT)
-    django.setup()
+    set_up_django()
     from core.api.openapi import openapi_document  # noqa: PLC0415 - Django is set up now
 
     return openapi_document()

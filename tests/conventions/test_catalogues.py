@@ -1,6 +1,6 @@
 """The catalogues in locale/ have each text of the code with a translation, and are compiled (bin/messages.py)."""
 
-import importlib.util
+import importlib
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -11,10 +11,9 @@ from tests.stack.stack import REPOSITORY
 
 @pytest.fixture(scope="module")
 def messages():
-    spec = importlib.util.spec_from_file_location("messages", REPOSITORY / "bin" / "messages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "bin")
+        return importlib.import_module("messages")
 
 
 def one(messages, text, translation, **options):
