@@ -4,7 +4,9 @@ A round trip costs about 0.2 ms in both processes, and often no result of the fi
 last one is sent. Planning a statement costs PostgreSQL as much as executing it for a few rows, or more.
 """
 
+import functools
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,8 @@ from django.db import (
 )
 
 PLAN_SECONDS = 20
+# A placeholder of psycopg with or without a name, or an escaped percent sign.
+PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|(s)|%)")
 # A serialization failure, a deadlock, and a lock that was not free within lock_timeout (PostgreSQL, appendix A).
 CONFLICTS = frozenset({"40001", "40P01", "55P03"})
 
@@ -129,12 +133,31 @@ def _run_bound(sql: str, values: Mapping[str, Any] | Sequence[Any], **options: b
     database.close_if_health_check_failed()
     database.ensure_connection()
     database.validate_no_broken_transaction()
+    text, names = _numbered(sql)
+    ordered = [values[name] for name in names] if isinstance(values, Mapping) else values
     with database.wrap_database_errors:
         # Django's own cursors bind parameters into the text, which leaves nothing to prepare.
-        rows = _rows(psycopg.Cursor(database.connection).execute(sql, values, **options))
+        rows = _rows(psycopg.RawCursor(database.connection).execute(text, ordered, **options))
     if database.queries_logged:
         database.queries_log.append({"sql": sql, "time": ""})
     return rows
+
+
+@functools.lru_cache(maxsize=128)
+def _numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement with the placeholders of PostgreSQL, and the names of its values in their order.
+
+    psycopg's own translation is kept only for statements of up to 4,096 characters. It took a tenth of the time to
+    accept an email.
+    """
+    numbers: dict[str, int] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        if match[0] == "%%":
+            return "%"
+        return f"${numbers.setdefault(match[1] or str(len(numbers)), len(numbers) + 1)}"
+
+    return PLACEHOLDER.sub(numbered, sql), tuple(numbers)
 
 
 def _rows(cursor: Any) -> list[tuple[Any, ...]]:
