@@ -225,13 +225,13 @@ MIDDLEWARE = [
     "console.dashboard.ui.middleware.PageBodyMiddleware",
     "console.dashboard.static_files.StaticFilesMiddleware",
     "console.dashboard.ui.middleware.PageCompressionMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "console.dashboard.ui.middleware.PageSessionMiddleware",
     "config.health.HostMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "console.dashboard.ui.middleware.PageAuthenticationMiddleware",
     "console.dashboard.ui.middleware.PagePreferencesMiddleware",
     "core.workspaces.audit.AuditMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "console.dashboard.ui.middleware.PageMessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

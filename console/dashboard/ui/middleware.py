@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import get_language_from_request
 
 from console.dashboard.auth.preferences import language_of, time_zone_of
@@ -52,11 +56,27 @@ class PageBodyMiddleware(_Middleware):
         return self.get_response(request)
 
 
-class PageCompressionMiddleware(GZipMiddleware):
-    """Compresses pages. Django varies their length, so that it does not reveal a secret in them (BREACH)."""
+class _PagesOnly(MiddlewareMixin):
+    """Skips the API. Its callers send a key with each request."""
 
     def __call__(self, request: HttpRequest) -> Any:
         return self.get_response(request) if request.path_info.startswith(API_PREFIXES) else super().__call__(request)
+
+
+class PageSessionMiddleware(_PagesOnly, SessionMiddleware):
+    pass
+
+
+class PageAuthenticationMiddleware(_PagesOnly, AuthenticationMiddleware):
+    pass
+
+
+class PageMessageMiddleware(_PagesOnly, MessageMiddleware):
+    pass
+
+
+class PageCompressionMiddleware(_PagesOnly, GZipMiddleware):
+    """Compresses pages. Django varies their length, so that it does not reveal a secret in them (BREACH)."""
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
         return response if isinstance(response, TransferredResponse) else super().process_response(request, response)
