@@ -182,7 +182,7 @@ class Stream(models.Model):
     @property
     def rank(self) -> int:
         """The priority as a number: 0 is claimed first."""
-        return self.Priority.values.index(self.priority)
+        return [*self.Priority].index(self.Priority(self.priority))
 
     @property
     def email_defaults(self) -> dict[str, bool]:
