@@ -7,7 +7,6 @@ import os
 import resource
 import shutil
 import socket
-import sys
 import tempfile
 from functools import partial
 from typing import Any
@@ -18,10 +17,6 @@ from core.lib.forking import name_process, return_large_blocks
 HOST = "127.0.0.1" if os.environ.get("MODE") == "embedded" else "0.0.0.0"  # noqa: S104 - reachable for the proxy of a container
 # An accepted connection has sent its first bytes, if it does so within this time.
 DEFER_SECONDS = 20
-# How soon a thread that computes yields to one that has waited for the database. With the default of 5 ms, a request
-# beside two that render batches would take ten times as long.
-SWITCH_SECONDS = 0.0005
-
 log = logging.getLogger("postrider.processes")
 
 
@@ -86,7 +81,6 @@ def raise_file_limit() -> None:
 
 def post_worker_init(worker: Any) -> None:
     name_process("web")
-    sys.setswitchinterval(SWITCH_SECONDS)
     from config.web.shares import share_of  # noqa: PLC0415
     from core.api import latency  # noqa: PLC0415 - as in when_ready
     from core.api.parser import MAX_BODY_BYTES  # noqa: PLC0415

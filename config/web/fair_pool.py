@@ -27,6 +27,7 @@ class FairPool:
     """Threads that take the tasks of each share in turn.
 
     threads_of: returns how many of them may work for a share at the same time.
+    all_waiting: the tasks of all shares that no thread has taken.
     """
 
     def __init__(self, threads: int, *, threads_of: Callable[[str], int]) -> None:
@@ -35,6 +36,7 @@ class FairPool:
         # The last one that ended a task takes the next: its connection to the database is the most recent.
         self._idle: list[SimpleQueue[_Task | None]] = []
         self._waiting: OrderedDict[str, deque[_Task]] = OrderedDict()
+        self.all_waiting = 0
         self._running: Counter[str] = Counter()
         self._is_shut = False
         for number in range(threads):
@@ -44,6 +46,7 @@ class FairPool:
         """Queue a task of a share."""
         with self._lock:
             self._waiting.setdefault(share, deque()).append(_Task(share, function, arguments))
+            self.all_waiting += 1
             if self._idle and (task := self._next()):
                 self._idle.pop().put(task)
 
@@ -88,6 +91,7 @@ class FairPool:
         for share, tasks in self._waiting.items():
             if self._running[share] < self._threads_of(share):
                 self._running[share] += 1
+                self.all_waiting -= 1
                 del self._waiting[share]
                 task = tasks.popleft()
                 if tasks:

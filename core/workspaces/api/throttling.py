@@ -23,6 +23,7 @@ STEP_SECONDS, TOKENS_PER_STEP = 0.05, 5
 # How long a workspace counts as computing after such a request.
 COMPUTING_SECONDS = 5.0
 computing: TTLCache[str, bool] = TTLCache(ttl_seconds=COMPUTING_SECONDS)
+ANY_WORKSPACE = ""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,12 @@ def owe_processor_time(workspace: Workspace, seconds: float) -> None:
     if not steps:
         return
     computing.set(workspace.id, True)
+    computing.set(ANY_WORKSPACE, True)
     if limit := _default_limit():
         owe_tokens(_bucket_of(workspace), steps * TOKENS_PER_STEP, limit=limit)
 
 
-def is_computing(workspace_id: str) -> bool:
+def is_computing(workspace_id: str = ANY_WORKSPACE) -> bool:
     """Return whether this process has answered a request of a workspace lately that used much processor time."""
     return computing.get(workspace_id) is not None
 

@@ -56,7 +56,7 @@ def test_a_share_has_half_of_the_threads(pool, held):
     held.wait_for(2)
     held.submit("other")
     assert held.wait_for(3) == ["busy", "busy", "other"]
-    assert (pool.waiting("busy"), pool.waiting("other")) == (3, 0)
+    assert (pool.waiting("busy"), pool.waiting("other"), pool.all_waiting) == (3, 0, 3)
 
 
 def test_a_share_that_computes_has_one_thread(held):
@@ -111,6 +111,7 @@ def test_all_tasks_are_answered(held):
         held.submit(f"share {number % 3}")
     held.go.set()
     assert held.wait_for(30) == sorted(f"share {number % 3}" for number in range(30))
+    assert held.pool.all_waiting == 0
 
 
 def test_an_error_ends_its_task_only(pool, caplog):

@@ -4,15 +4,17 @@ import ast
 import importlib
 import inspect
 import socket
+import sys
 from operator import attrgetter
 from typing import Any
 
+import pytest
 from gunicorn.arbiter import Arbiter
 from gunicorn.config import Config
 from gunicorn.http.message import Request
 from gunicorn.workers import gthread
 
-from config.web.worker import Connection, WebWorker
+from config.web.worker import QUICK_SWITCH_SECONDS, SWITCH_SECONDS, Connection, WebWorker
 from tests.stack.stack import REPOSITORY
 
 # The parameters with which we call a function, or with which gunicorn calls the method that replaces it.
@@ -30,6 +32,7 @@ PARAMETERS = {
     "workers.gthread:ThreadWorker.handle": "self conn",
     "workers.gthread:ThreadWorker.handle_request": "self req conn",
     "workers.gthread:ThreadWorker.murder_pending": "self",
+    "workers.gthread:ThreadWorker.wait_for_and_dispatch_events": "self timeout",
     "arbiter:Arbiter.handle_term": "self",
     "app.wsgiapp:WSGIApplication.run": "self",
 }
@@ -93,3 +96,16 @@ def find(place: str) -> Any:
 
 def parameters_of(place: str) -> str:
     return " ".join(inspect.signature(find(place)).parameters)
+
+
+def test_threads_switch_sooner_while_requests_compute():
+    worker = WebWorker(1, 1, [], None, 30, Config(), None)
+    before = sys.getswitchinterval()
+    try:
+        for computes, seconds in ((True, QUICK_SWITCH_SECONDS), (False, SWITCH_SECONDS)):
+            worker.is_computing = lambda computes=computes: computes
+            worker.murder_pending()
+            assert sys.getswitchinterval() == pytest.approx(seconds)
+    finally:
+        sys.setswitchinterval(before)
+        worker.tmp.close()

@@ -381,6 +381,9 @@ class TestOwedTokens:
         monkeypatch.setattr("core.workspaces.api.viewsets.time.thread_time", iter([7.0, 7.06, 8.0, 8.04]).__next__)
         api.get("/me")
         assert throttling.is_computing(alice.workspace.id)
+        # A workspace, whichever: the threads of this process switch more often.
+        assert throttling.is_computing()
+        assert not throttling.is_computing("other")
         monkeypatch.setattr(throttling.computing, "ttl_seconds", 0.0)
         api.get("/me")
         assert not throttling.is_computing(alice.workspace.id)
