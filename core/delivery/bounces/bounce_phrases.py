@@ -2,25 +2,47 @@
 
 Phrases are matched against `classification.normalized_text`: lower case, no apostrophes, every other punctuation mark
 but . @ # / _ - replaced by a space, addresses by a lone @, IP addresses by #ip#, accents removed, a space at both ends
-(so that " rbl " is a word). A star stands for up to sixty characters, a tilde for up to twenty. Sources: the postmaster
-pages of the hosts, and the source code of the servers: Postfix, Exim, Sendmail, qmail, Exchange, Domino, IronPort,
-Barracuda.
+(so that " rbl " is a word). A star stands for up to sixty characters, a tilde for up to twenty, a caret for up to
+five. Sources: the postmaster pages of the hosts, and the source code of the servers: Postfix, Exim, Sendmail, qmail,
+Exchange, Domino, IronPort, Barracuda.
 """
 
 from core.delivery.bounces.phrases import PhraseTable
 from core.delivery.bounces.reasons import FailureReason
 
 SENDERS = (
-    "sender|return path|originator|absender|absenderadresse|absenderdomain|remitente|remetente|expediteur"
-    "|lexpediteur|emetteur|lemetteur|mittente|отправителя|отправитель|afzender|avsandaren|avsenderen|afsenderen"
-    "|nadawca|nadawcy|odesilatel"
+    "sender|senders|return path|return-path|reverse path|reverse-path|originator|originators|originating|author"
+    "|sending user|sending account|sending mailbox|sending address|sending email|sending domain|source address"
+    "|source domain|mail from|envelope from|envelope-from|from header|header from|from user|from mailbox|from field"
+    "|reply-to|reply to address|reply address|bounce address|your address|your email address|your email domain"
+    "|your domain|your mail domain|your sending domain|your organization|your organisation|your company|sending from"
+    "|submitter|absender|absenders|absenderadresse|absenderdomain|ihre adresse|ihre email|ihre domain|remitente"
+    "|remetente|expediteur|lexpediteur|emetteur|lemetteur|votre adresse|votre domaine|mittente|отправителя"
+    "|отправитель|afzender|avsandaren|avsenderen|afsenderen|nadawca|nadawcy|odesilatel"
 )
 REFUSED = (
-    "unknown|not found|not exist|does not exist|doesnt exist|not known|no existe|nao existe"
-    "|non esiste|n existe pas|nexiste pas|existiert nicht|unbekannt|inconnu|desconocido|desconhecido|sconosciuto"
-    "|invalide|invalido|inexistente|inesistente|не существует|не найден|nie istnieje|bestaat niet|onbekend|finns inte"
+    "unknown|not found|not exist|does not exist|doesnt exist|not known|no existe|nao existe|non esiste|n existe pas"
+    "|nexiste pas|existiert nicht|unbekannt|inconnu|desconocido|desconhecido|sconosciuto|invalide|invalido"
+    "|inexistente|inesistente|не существует|не найден|nie istnieje|bestaat niet|onbekend|finns inte|no such"
+    "|no longer exists|not be found|cannot be found|couldnt be found|is blocked|invalid|not valid|not a valid"
+    "|not registered|not local|not a member|not in our|does not have|doesnt have|has no|null mx|nxdomain"
+    "|not be verified|cannot be verified|cant be verified|couldnt be verified|not be resolved|cannot be resolved"
+    "|couldnt be resolved|does not accept|doesnt accept|not accepting|undeliverable|unrouteable|unroutable|disabled"
+    "|suspended|inactive|deactivated|frozen|locked|closed|deleted|expired|mailbox unavailable"
 )
-
+# The same in front of the noun.
+UNUSABLE = (
+    "unknown|no such|nonexistent|non-existent|invalid|illegal|incorrect|wrong|bad|inactive|disabled|suspended"
+    "|unregistered|unverified|unrouteable|unroutable|undeliverable|unresolvable|not find|cannot find|couldnt find"
+    "|cant find|unable to find|not verify|cannot verify|couldnt verify|cant verify|unable to verify|no account for"
+    "|no mailbox for|no mx for|no mail server for|unable to route to"
+)
+# "Your account is inactive" is written to the owner of the mailbox; these words, to the customer of a relay.
+OWN_ACCOUNT = "your account|your mailbox|your user|your username"
+CLOSED_TO_SENDERS = "suspended|disabled|is blocked|locked|frozen|closed|deleted|deactivated|unknown|not exist|no such"
+SIGNERS = "signing domain|dkim domain|spf domain"
+# The host that connects, and the name that it gives.
+OWN_HOST = "your host|your hostname|your host name|your server|client host|client hostname|connecting host"
 # Phrases more reliable than any code with them: providers' own marks, and hosts that put 5.1.1 before a refusal of
 # the sender.
 PROVIDER_PHRASES = PhraseTable(
@@ -58,6 +80,9 @@ PROVIDER_PHRASES = PhraseTable(
         "overquotatemp", "overquotaperm",
     )),
     (FailureReason.INACTIVE, ("storedrv*mailbox disabled", "storedrv*accountdisabled", "accountdisabledexception")),
+    # Exchange Online: mail over IPv6 from a sender without SPF or DKIM. Mimecast: the account of the sender.
+    (FailureReason.AUTHENTICATION, ("does not accept email over ipv6", "not accept mail over ipv6")),
+    (FailureReason.POLICY, ("account outbounds disabled",)),
     # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
     (FailureReason.REPUTATION, (
         " tss04 ", " tss05 ", " tss09 ", " tss11 ", " tss12 ", " tss13 ",
@@ -98,8 +123,8 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.UNKNOWN_USER, ("not our customer",)),
     # Amazon SES: its own list of addresses that bounced.
     (FailureReason.UNKNOWN_USER, ("recent history of bouncing as an invalid address",)),
-    # Tencent, at service.mail.qq.com: the mailbox receives too much for now.
-    (FailureReason.RATE_LIMITED, ("mailbox unavailable or access denied",)),
+    # Tencent, at service.mail.qq.com: the mailbox receives too much for now. Its hosts misspell the last word.
+    (FailureReason.RATE_LIMITED, ("mailbox unavailable or access denied", "mailbox unavailable or access denined")),
     # NetEase: help.163.com, "DT:SPM" and similar, without the colon.
     (FailureReason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
     (FailureReason.BLOCKLISTED, (" hl ipb ", " rp cel ", " hl itc ")),
@@ -109,8 +134,10 @@ PROVIDER_PHRASES = PhraseTable(
 
 # Phrases about the sender. They rule out a problem with the recipient, even with a code such as 5.1.1.
 SENDER_PHRASES = PhraseTable(
+    (FailureReason.AUTHENTICATION, (f"{SIGNERS}~{REFUSED}", "spf sender", "dkim sender")),
     (FailureReason.POLICY, (
-        f"{SENDERS}~{REFUSED}", "sender host", "return path", "return-path",
+        f"{SENDERS}~{REFUSED}", f"{UNUSABLE}^{SENDERS}",
+        f"{OWN_ACCOUNT}~{CLOSED_TO_SENDERS}", "sender host", "return path", "return-path",
         "发件人", "寄件人", "送信者", "送信元", "差出人",
         "sender address", "sender email", "sender rejected", "sender denied", "sender refused", "sender verif",
         "verify sender", "verify the sender", "verifying sender", "sender callout", "callback to sender",
@@ -128,6 +155,7 @@ SENDER_PHRASES = PhraseTable(
         "your domain does not", "your domain has no", "your domain is not",
         "domain of your", "from unknown", "mailfrom",
     )),
+    (FailureReason.REVERSE_DNS, (f"{OWN_HOST}~{REFUSED}",)),
 )  # fmt: skip
 
 # Problems of the sending host. They outweigh a 5.1.1 without a phrase about the recipient.

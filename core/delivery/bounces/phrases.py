@@ -6,8 +6,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-GAPS = {"*": 60, "~": 20}
-GAP = re.compile(r"([*~])")
+GAPS = {"*": 60, "~": 20, "^": 5}
+GAP = re.compile(r"([*~^])")
 
 
 def without_accents(text: str) -> str:
@@ -20,8 +20,9 @@ def without_accents(text: str) -> str:
 class PhraseTable(Generic[T]):
     """Reasons, or other values, with their phrases.
 
-    A star in a phrase stands for up to sixty characters, a tilde for up to twenty. In a phrase with either, a bar
-    separates alternatives of whole words: "user|mailbox*unknown|not found". Accents do not count.
+    A star in a phrase stands for up to sixty characters, a tilde for up to twenty, a caret for up to five: a space or
+    an article. In a phrase with any of them, a bar separates alternatives of whole words:
+    "user|mailbox*unknown|not found". Accents do not count.
 
     Phrases are searched as plain strings: one regular expression for all is a hundred times slower, and string search
     is linear in any text. A regular expression checks the gaps only if all parts of a gapped phrase occur.

@@ -207,7 +207,8 @@ UNCERTAIN_PHRASES = PhraseTable(
 DOUBT_PHRASES = PhraseTable(
     (FailureReason.SPAM, ("spam", "unsolicited", " junk", "bulk mail", "bulk email")),
     (FailureReason.POLICY, (
-        "sender", "sending", "you are ", "your account has", "your server", "your mail server", "your host",
+        "sender", "sending", "originat", " author ", "reply-to", "reply address", "your address", "your email address",
+        "you are ", "your account has", "your server", "your mail server", "your host",
         "your network", "your isp", "mail from ", "message from", "from address", "policy", "policies", "blocked",
         "blocking", "restrict", "moderat", "attachment", "content", "prohibit", "forbidden", "abuse", "forger",
         "forged", "a rule", "rules", "not permitted", "not allowed to send", "not allowed to relay",

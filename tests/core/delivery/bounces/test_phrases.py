@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from core.delivery.bounces import bounce_phrases, recipient_phrases
 from core.delivery.bounces.classification import SmtpStage, classify, normalized_text
-from core.delivery.bounces.phrases import GAP, PhraseTable
+from core.delivery.bounces.phrases import GAP, GAPS, PhraseTable
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.delivery.bounces.replies import DeliveryStatus, Reply
 from interfaces.inbound.reports.classification import classify_bounce
@@ -26,8 +26,8 @@ def examples(table: PhraseTable, *, without: PhraseTable) -> list[tuple[FailureR
 
 
 def _example(phrase: str) -> str:
-    parts = [part.split("|")[0] for part in GAP.split(phrase)]
-    text = " of ".join(part.strip() for part in parts if part not in {"*", "~"}).strip(" .")
+    parts = [part.split("|")[0] for part in GAP.split(phrase.replace("^", " the "))]
+    text = " of ".join(part.strip() for part in parts if part not in GAPS).strip(" .")
     return " ".join(word.replace("@", "<ada@example.com>") if word == "@" else word for word in text.split())
 
 
@@ -78,6 +78,18 @@ def test_a_doubt_outweighs_a_phrase_that_is_not_certain(doubt):
 def test_a_phrase_about_the_sender_or_the_host_never_blames_the_recipient():
     assert not blamed(text for _, text in (*HOST, *SENDER))
     assert not blamed(f"5.0.0 {text}" for _, text in (*HOST, *SENDER))
+
+
+@each(("nouns", "behind", "before"), [
+    (bounce_phrases.SENDERS, bounce_phrases.REFUSED, bounce_phrases.UNUSABLE),
+    (bounce_phrases.OWN_ACCOUNT, bounce_phrases.CLOSED_TO_SENDERS, ""),
+    (bounce_phrases.SIGNERS, bounce_phrases.REFUSED, ""),
+    (bounce_phrases.OWN_HOST, bounce_phrases.REFUSED, ""),
+])  # fmt: skip
+def test_each_word_for_the_sender_rules_out_the_recipient(nouns, behind, before):
+    texts = [f"5.1.0 The {noun} {word}" for noun in nouns.split("|") for word in behind.split("|")]
+    texts += [f"5.1.0 {word} {noun}" for noun in nouns.split("|") for word in before.split("|") if word]
+    assert not blamed(texts)
 
 
 @each("table", [bounce_phrases.HOST_PHRASES, bounce_phrases.SENDER_PHRASES])
