@@ -71,6 +71,15 @@ TEMPORARY_PHRASES = PhraseTable(
         "not found try again", "not found temporar", "lookup failure", "servfail", "name server timeout",
         "name server reply",
     )),
+    # A file that the host cannot read or write, with any code: vpopmail, procmail, qmail, Sendmail.
+    (FailureReason.HOST_TROUBLE, (
+        "not open~file", "cannot open", "cant open", "couldnt open", "unable to open", "failed to open",
+        "not create~file", "cannot create", "couldnt create", "cant create", "unable to create", "failed to create",
+        "unable to chdir", "unable to switch", "no such file or directory", "file does not exist",
+        "file doesnt exist", "read-only file", "input/output error", "i/o error", " errno", "file system",
+    )),
+    # vpopmail: there is no such mailbox, but one for all unknown addresses.
+    (FailureReason.HOST_TROUBLE, ("but will deliver to",)),
     (FailureReason.HOST_TROUBLE, (
         "temporar", "temporal", "vorubergehend", "mas tarde", "mais tarde", "plus tard", "piu tardi", "spater erneut",
         "позже", "try again later", "try later", "try it later", "try again in", "later time",
