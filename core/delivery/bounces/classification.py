@@ -98,7 +98,7 @@ OFTEN_WRONG = frozenset({FailureReason.NETWORK, FailureReason.PROTOCOL, FailureR
 # RFC 3463, x.3.x and x.6.x: the mail system and the content. No host uses these codes for unknown addresses, except
 # x.3.0 and, with 521, x.3.2 (RFC 7504, a host that accepts no mail).
 OTHER_SUBJECTS = ("3.", "6.")
-NO_MAIL_CODE = 521
+NO_MAIL_CODE, NO_MAIL_DETAIL = 521, "3.2"
 ENHANCED_CODE = re.compile(r"(?<![\w.])#?([245])\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)")
 IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 # The heading of IronPort and of SES for any reply with 5.1.0: only the quoted reply after it counts.
@@ -135,6 +135,11 @@ BLAMELESS_STAGES = {
     **dict.fromkeys(HOST_STAGES, FailureReason.HOST_TROUBLE),
     SmtpStage.MAIL: FailureReason.POLICY,
 }
+# Japanese carriers refuse with "User unknown" what a filter of the recipient rejects: au without the address, and NTT
+# docomo after the message, for which Sendmail reports 5.2.0 (docs/decisions/0303).
+AU_FILTER = re.compile(r"(?:^|\d{3}[: -]{1,2}): user unknown", re.IGNORECASE)
+DOCOMO_FILTER = re.compile(r"(?:^ | 550 )unknown user @ (?:in reply to end of data command )?$")
+OTHER_MAILBOX_STATUS = "2.0"
 # At DATA and the dot the host has accepted the recipient's domain and address syntax.
 ACCEPTED_AT_RCPT = frozenset({FailureReason.BAD_DOMAIN, FailureReason.BAD_ADDRESS, FailureReason.REJECTED})
 # 552 alone: RFC 5321, section 4.5.3.1.10 at RCPT; RFC 1870, section 6 at MAIL, DATA and the dot.
@@ -242,6 +247,8 @@ def _enhanced_code(reply: Reply) -> tuple[int, str]:
 def _reason_at(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
     """Return the reason of the first table that matches, unless the stage rules it out."""
     cause = text if stage is SmtpStage.RCPT else without_effects(text)
+    if _is_filtered(stage, reply, cause):
+        return FailureReason.POLICY
     reason = _first(cause, PROVIDER_PHRASES, SENDER_PHRASES) or _by_codes_and_phrases(stage, reply, cause)
     if reason not in RECIPIENT_FAULTS:
         return reason
@@ -249,6 +256,13 @@ def _reason_at(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
     if is_effect or (stage in MESSAGE_STAGES and reason in ACCEPTED_AT_RCPT):
         return FailureReason.UNDETERMINED
     return BLAMELESS_STAGES.get(stage, reason)
+
+
+def _is_filtered(stage: SmtpStage, reply: Reply, text: str) -> bool:
+    """Return whether a filter of the recipient refused the message, in words about an unknown user."""
+    is_after_message = stage in MESSAGE_STAGES or _enhanced_code(reply)[1] == OTHER_MAILBOX_STATUS
+    is_docomo = is_after_message and DOCOMO_FILTER.search(text)
+    return bool(is_docomo or AU_FILTER.search(reply.text[:MAX_LENGTH]))
 
 
 def _by_codes_and_phrases(stage: SmtpStage, reply: Reply, text: str) -> FailureReason:
@@ -292,6 +306,8 @@ def _by_enhanced_code(detail: str, text: str, code: int) -> FailureReason | None
         return FailureReason.UNKNOWN_USER
     if coded in OFTEN_WRONG and detail.startswith(OTHER_SUBJECTS) and code != NO_MAIL_CODE:
         return _first(text, HOST_PHRASES, CONTENT_PHRASES) or coded
+    if code == NO_MAIL_CODE and detail == NO_MAIL_DETAIL:
+        return _first(text, HOST_PHRASES, TEMPORARY_PHRASES) or FailureReason.BAD_DOMAIN
     if coded in OFTEN_WRONG:
         return HOST_PHRASES.find(text) or recipient_reason(text) or coded
     return coded and _named_better(coded, text)
