@@ -28,6 +28,7 @@ KINDS = {
     "failure": ReportKind.BOUNCE,
     "fail": ReportKind.BOUNCE,
     "error": ReportKind.BOUNCE,
+    "expired": ReportKind.BOUNCE,  # SendGrid
     "delayed": ReportKind.DELAY,
     "delay": ReportKind.DELAY,
     "deferred": ReportKind.DELAY,
@@ -42,7 +43,7 @@ RECIPIENT_FIELDS = frozenset({*ADDRESS_FIELDS, "action", "status", "diagnostic-c
 
 # Does not match inside an IP address such as 192.0.2.1 or a version such as 4.72.1.2.
 STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d]|\.\d)")
-CODE = re.compile(r"(?<![\d.])([245][0-5]\d)(?=[ -]|$)(?![ -]bytes)")
+CODE = re.compile(r"(?<![\d.])([245][0-5]\d)(?=[ \])-]|$)(?![ -]bytes)")
 SPECIFIC = re.compile(r"[245]\.[1-9]\d{0,2}\.[1-9]\d{0,2}")
 IN_BRACKETS = re.compile(r"<([^<>]{1,320})>")
 ADDRESS = re.compile(r"[^\s@]{1,64}@[^\s@;,]{1,255}")

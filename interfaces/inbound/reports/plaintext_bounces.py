@@ -4,9 +4,10 @@ Exim, qmail, sendmail, Notes, Exchange, GroupWise, IMail and similar programs us
 at the start of a line, the reply of the remote host below it, then the returned message.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from interfaces.inbound.reports import patterns
 from interfaces.inbound.reports.classification import find_message_reason, find_recipient_reason
@@ -19,23 +20,66 @@ MAX_ADDRESSES = 50
 
 
 def read_recipient_statuses(message: ReportMessage, notice: str) -> tuple[RecipientStatus, ...]:
-    """Return one status for all addresses that a plaintext notice names; nothing if the message is no notice."""
+    """Return a status for each reason that a plaintext notice gives, with its addresses.
+
+    Nothing if the message is no notice, or names no address and is not certainly about email.
+    """
     if not _is_notice(message, notice):
         return ()
     lines = _notice_lines(notice)
-    text = "\n".join(lines)
-    diagnostic, recipients = _diagnostic(lines), tuple(_recipients(message, lines))
-    if not recipients and not _is_from_mailer(message) and not patterns.REPLY.search(diagnostic):
+    kind = _kind(message, "\n".join(lines))
+    sections = _sections(message, lines)
+    is_about_email = any(section.recipients for section in sections) or _is_from_mailer(message)
+    if not is_about_email and not patterns.REPLY.search(_diagnostic(lines)):
         return ()
-    status = build_failure_status(
-        kind=_kind(message, text),
-        recipients=recipients,
+    return tuple(_section_status(section, kind=kind) for section in sections)
+
+
+@dataclass
+class Section:
+    """The lines of a notice about one or several recipients with the same reason."""
+
+    recipients: list[str]
+    lines: list[str]
+    has_reason: bool = False
+
+    def add(self, address: str, lines: list[str]) -> None:
+        self.recipients = list(dict.fromkeys([*self.recipients, address]))
+        self.lines += lines
+        self.has_reason = self.has_reason or any(_has_code(line) or find_recipient_reason(line) for line in lines)
+
+
+def _sections(message: ReportMessage, lines: list[str]) -> list[Section]:
+    """Return the sections of a notice: addresses without a reason between them share the next one.
+
+    One section with all lines for a notice about one address, or without a reason behind its addresses.
+    """
+    found = list(itertools.islice(_addresses_in(lines), MAX_ADDRESSES))
+    ends = [number for number, _ in found[1:]] + [len(lines)]
+    sections: list[Section] = []
+    for (number, address), end in zip(found, ends, strict=False):
+        known = next((section for section in sections if address in section.recipients), None)
+        if not known and (not sections or sections[-1].has_reason):
+            sections.append(Section([], []))
+        (known or sections[-1]).add(address, lines[number:end])
+    recipients = _recipients(message, [address for _, address in found])
+    if len(sections) < 2:
+        return [Section(recipients, lines)]
+    named = {address for section in sections for address in section.recipients}
+    others = [address for address in recipients if address not in named]
+    return [*sections, Section(others, [])] if others else sections
+
+
+def _section_status(section: Section, *, kind: ReportKind) -> RecipientStatus:
+    diagnostic = _diagnostic(section.lines)
+    return build_failure_status(
+        kind=kind,
+        recipients=tuple(section.recipients),
         status=status_code(diagnostic),
         code=reply_code(diagnostic),
         diagnostic=diagnostic,
-        notice=NoticeFindings(text),
+        notice=NoticeFindings("\n".join(section.lines)),
     )
-    return (status,)
 
 
 def add_forwarded_addresses(statuses: tuple[RecipientStatus, ...], notice: str) -> tuple[RecipientStatus, ...]:
@@ -87,12 +131,13 @@ def _kind(message: ReportMessage, text: str) -> ReportKind:
     return ReportKind.DELAY if patterns.DELAYED.search(subject_and_text) and not is_final else ReportKind.BOUNCE
 
 
-def _recipients(message: ReportMessage, lines: list[str]) -> list[str]:
+def _recipients(message: ReportMessage, addresses: list[str]) -> list[str]:
     named = [word.strip(" <>") for word in message.header("x-failed-recipients").split(",") if "@" in word]
-    return list(dict.fromkeys([*named, *_addresses_in(lines)]))[:MAX_ADDRESSES]
+    return list(dict.fromkeys([*named, *addresses]))[:MAX_ADDRESSES]
 
 
-def _addresses_in(lines: list[str]) -> Iterator[str]:
+def _addresses_in(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the number of each line that names a failed address, with the address."""
     quoted = _quoted_headers(lines)
     for number, line in enumerate(lines):
         if "@" not in line or patterns.SENDER_FIELD.match(line) or number in quoted:
@@ -103,7 +148,7 @@ def _addresses_in(lines: list[str]) -> Iterator[str]:
             or _leading_address(line[:400].rpartition(": ")[2])
         )
         if found and not patterns.ROLE_ADDRESS.match(found[1]):
-            yield found[1].rstrip(".")
+            yield number, found[1].rstrip(".")
 
 
 def _quoted_headers(lines: list[str]) -> set[int]:

@@ -55,6 +55,40 @@ def test_the_doubt_in_a_notice_of_google_groups_is_read_without_the_link(languag
     assert [(report.reason, report.is_hard) for report in reports] == [("unknown_user", True), ("policy", False)]
 
 
+HEAD = "From: MAILER-DAEMON@mx.example.com\nSubject: failure notice\n\nYour message could not be delivered.\n\n"
+
+
+@each(("notice", "expected"), [
+    # Exim, GMX, qmail: each address with its own reason.
+    ("<ada@x.example>:\n550 5.1.1 User unknown\n<bob@x.example>:\n552 5.2.2 Mailbox full\n",
+     {"ada": True, "bob": False}),
+    ("<ada@x.example>:\n552 5.2.2 Mailbox full\n<bob@x.example>:\n550 5.1.1 User unknown\n",
+     {"ada": False, "bob": True}),
+    ("ada@x.example: 550 5.2.2 <ada@x.example>... Mailbox Full\nbob@x.example: 550 5.1.1 User Unknown\n",
+     {"ada": False, "bob": True}),
+    # Addresses without a reason between them share the next one, or the one before all of them.
+    ("<ada@x.example>\n<bob@x.example>\n\nReason: 550 5.1.1 User unknown\n", {"ada": True, "bob": True}),
+    ("User unknown:\n<ada@x.example>\n<bob@x.example>\n", {"ada": True, "bob": True}),
+    # Lines that name an address again belong to it.
+    ("<ada@x.example>\n550 User unknown\n<bob@x.example>\n552 Mailbox full\nRCPT TO:<ada@x.example>\nUser unknown\n",
+     {"ada": True, "bob": False}),
+    # An address that a reason does not follow has none.
+    ("<ada@x.example>: 550 5.1.1 User unknown\n\n<bob@x.example>:\n", {"ada": True, "bob": False}),
+])  # fmt: skip
+def test_each_address_of_a_notice_has_its_own_reason(notice, expected):
+    report = read_report((HEAD + notice).encode())
+    found = {address: status.is_hard for status in report.recipient_statuses for address in status.recipients}
+    assert found == {f"{name}@x.example": is_hard for name, is_hard in expected.items()}
+
+
+def test_addresses_of_the_header_without_a_line_have_no_reason():
+    notice = "<ada@x.example>: 550 User unknown\n<bob@x.example>: 552 Mailbox full\n"
+    report = read_report(f"X-Failed-Recipients: ada@x.example, eve@x.example\n{HEAD}{notice}".encode())
+    statuses = {address: status for status in report.recipient_statuses for address in status.recipients}
+    assert statuses["eve@x.example"].reason == "undetermined"
+    assert statuses["ada@x.example"].is_hard
+
+
 def test_there_are_enough_samples_of_each_kind():
     assert len(SAMPLES) >= 190
     assert len({sample.name for sample in SAMPLES}) == len(SAMPLES)
