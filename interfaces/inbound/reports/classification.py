@@ -39,12 +39,14 @@ PHRASES = PhraseTable(
     (FailureReason.BAD_DOMAIN, ("bad-domain",)),
     (FailureReason.UNKNOWN_USER, ("bad-mailbox",)),
     # Non-Latin scripts, some without spaces between words.
+    (FailureReason.POLICY, ("権限がありません", "許可がありません", "許可されていません")),
     (FailureReason.MAILBOX_FULL, ("いっぱい", "容量", "邮箱已满", "郵箱已滿", "переполнен")),
     (FailureReason.BAD_DOMAIN, ("ドメインが見つかりません", "ドメインが存在し", "домен не существует")),
     (
         FailureReason.UNKNOWN_USER,
         (
             *("宛先不明", "あて先不明", "宛先が見つかり", "存在しない", "存在しません", "存在していません"),
+            *("アドレスは見つかり", "アドレスが見つかり"),
             *("ディレクトリには見つかり", "ディレクトリのリストにあり"),
             *("ユーザーが見つかり", "ユーザは見つかり", "該当するユーザ", "ユーザ不明", "ユーザー不明"),
             *("не существует", "не найден", "неизвестный пользователь", "нет такого пользователя"),

@@ -54,7 +54,7 @@ BODY = any_of(
     r"nicht (zu)?gestellt|nicht erreicht|unzustellbar",
     r"n.a(vez)? pas pu|n.a pas été",
     r"no (se )?(ha|pudo|puede)|impossibile|não (pôde|foi)",
-    r"送信できません|配信|お届けできません|エラー|无法|無法",
+    r"送信できません|配信|届きません|届けでき|エラー|无法|無法",
     r"не (удалось|может|была)|доставлен",
 )
 # Sentences that only a warning has: the program still retries.
@@ -91,6 +91,10 @@ REPLY = any_of(r"(?<![\d.])[45][0-5]\d[ -](#?[45]\.\d|\D)", r"(?<![\d.])[45]\.\d
 MAILER = any_of(
     r"mailer-?daemon", r"post[_-]?master", r"mail ?(delivery|daemon|system)", r"microsoft ?exchange", r"^<>$"
 )
+# Notices that mail programs send to their operator: Exim about the filter of a user, Postfix about a session.
+OPERATOR_SUBJECT = any_of(r"^\s*error\(s\) in forwarding or filtering", r"^\s*postfix smtp server: errors? from")
+# RFC 5429, section 2.1: a Sieve script rejects a message with an MDN. Dovecot and Cyrus.
+REJECTED_BY_SCRIPT = any_of(r"automatically rejected|auto-replied \(rejected\)")
 # The line at which the notice ends and the returned message begins.
 INDENT = r"^[ \t>*-]{0,40}"
 RETURNED_MESSAGE = any_of(
@@ -166,10 +170,17 @@ AUTO_REPLY_SUBJECT = any_of(
     r"^\s*(re: ?)?\[?auto(matic|mated|matische)?[- _]?(re(ply|sponse|sponder)|antwort)?\]?\s*:",
     r"^\s*(re: ?)?(auto-?reply|auto-?response|automatic re|automated re|automatische antwort)",
     r"^\s*(re: ?)?(out of (the )?office|away from|vacation|on (annual )?leave|i am (away|out))",
+    r"\b(is|ist|est|está|è) (currently |actualmente )?(out of (the )?office|away from|on (vacation|(annual )?leave))",
+    r"\b(ist|est|está|è) ((zurzeit|derzeit) )?(außer haus|abwesend|absent|ausente|fuera de la oficina|assente)",
     r"^\s*(re: ?)?(abwesen|réponse automatique|absence|absent|risposta automatica|respuesta automática)",
     r"^\s*(re: ?)?(resposta automática|automatisch antwoord|automatiskt svar|автоответ)",
     r"^\s*(re: ?)?(自動(返信|応答|回复)|不在|自动回复)",
     r"^\s*(re: ?)?(read: |gelesen: |lu : )",
     r"^\s*(re: ?)?(please confirm|confirm your|verify your|your message to .* awaits)",
     r"\b(challenge|verification required|confirmation required|sender verification|spamarrest|awaits moderator)\b",
+)
+# Lotus Notes, whose subject is free, and which sends no header for it.
+AUTO_REPLY_TEXT = any_of(
+    r"this is an automated response to your message|the only notification you will receive while this person is away",
+    r"dies ist eine automatische antwort auf ihre nachricht|dies ist die einzige benachrichtigung",
 )

@@ -7,12 +7,15 @@ import logging
 
 from interfaces.inbound.reports import dsn, plaintext_bounces
 from interfaces.inbound.reports.arf import read_complaint
+from interfaces.inbound.reports.mdn import read_disposition
 from interfaces.inbound.reports.mime import ReportMessage, read_message
 from interfaces.inbound.reports.patterns import (
     ANSWER_SUBJECT,
     AUTO_REPLY_HEADERS,
     AUTO_REPLY_SUBJECT,
+    AUTO_REPLY_TEXT,
     DAEMON,
+    OPERATOR_SUBJECT,
     REPORT_TYPE,
 )
 from interfaces.inbound.reports.report import Report, ReportKind, build_report
@@ -39,10 +42,16 @@ def _read(message: ReportMessage) -> Report:
     complaint = read_complaint(message)
     if complaint:
         return complaint
-    if _is_ordinary(message):
-        return Report(ReportKind.AUTO_REPLY if _is_auto_reply(message) else ReportKind.UNKNOWN)
     notice = _notice(message)
-    statuses = dsn.read_recipient_statuses(message, plaintext_bounces.strip_returned_message(notice))
+    text = plaintext_bounces.strip_returned_message(notice)
+    disposition = read_disposition(message, text)
+    if disposition:
+        return disposition
+    if _is_ordinary(message, text):
+        return Report(ReportKind.AUTO_REPLY if _is_auto_reply(message, text) else ReportKind.UNKNOWN)
+    if OPERATOR_SUBJECT.search(message.header("subject")[:300]):
+        return Report(ReportKind.UNKNOWN)
+    statuses = dsn.read_recipient_statuses(message, text)
     if statuses:
         return build_report(plaintext_bounces.add_forwarded_addresses(statuses, notice))
     statuses = plaintext_bounces.read_recipient_statuses(message, notice)
@@ -58,18 +67,19 @@ def _notice(message: ReportMessage) -> str:
     return ""
 
 
-def _is_ordinary(message: ReportMessage) -> bool:
+def _is_ordinary(message: ReportMessage, notice: str) -> bool:
     """Check for newsletters, and for people and ticket systems that quote, forward or enclose a notice."""
     if _is_from_daemon(message) or REPORT_TYPE.search(message.header("content-type")):
         return False
     is_mailing = any(message.header(name) for name in LIST_HEADERS)
-    return is_mailing or _is_auto_reply(message) or bool(ANSWER_SUBJECT.search(message.header("subject")[:300]))
+    return is_mailing or _is_auto_reply(message, notice) or bool(ANSWER_SUBJECT.search(message.header("subject")[:300]))
 
 
-def _is_auto_reply(message: ReportMessage) -> bool:
-    """Check for vacation notes, read receipts and challenges, which carry no delivery status."""
+def _is_auto_reply(message: ReportMessage, notice: str) -> bool:
+    """Check for vacation notes and challenges, which carry no delivery status."""
     is_marked = any(pattern.search(message.header(name)) for name, pattern in AUTO_REPLY_HEADERS)
-    return is_marked or bool(AUTO_REPLY_SUBJECT.search(message.header("subject")[:300]))
+    has_subject = bool(AUTO_REPLY_SUBJECT.search(message.header("subject")[:300]))
+    return is_marked or has_subject or bool(AUTO_REPLY_TEXT.search(" ".join(notice.split())))
 
 
 def _is_from_daemon(message: ReportMessage) -> bool:
