@@ -103,6 +103,12 @@ def test_footer_and_pixel_are_shown_in_the_body(name):
     assert len(tree.css(f"body img[src='{PIXEL}']")) == 1
 
 
+def test_the_pixel_is_one_plain_tag():
+    html = "<p>Your code is 123456.</p>"
+    pixel = filled(html).removeprefix(html).removeprefix(FOOTER)
+    assert re.fullmatch(rf'<img src="{PIXEL}" width="1" height="1" alt="" style="[a-z0-9:;]+">', pixel)
+
+
 @each("name", CORPUS)
 def test_a_filled_email_leads_where_the_original_led(name):
     html = COMMENT.sub("", CORPUS[name])
