@@ -40,9 +40,10 @@ class EvaluatedRecord:
 
 @dataclass(frozen=True)
 class Inclusion:
-    """An include or a redirect to follow."""
+    """An include or a redirect to follow. term: as in the record."""
 
     source: EvaluatedRecord
+    term: str
     target: str
     is_passing: bool
 
@@ -100,28 +101,30 @@ class SpfEvaluation:
             raise EvaluationEnded(CodedText("domains.spf_void_lookups", count=self.void_lookups, term=mechanism))
 
     async def _follow(self, inclusion: Inclusion) -> EvaluatedRecord:
-        target, parents = inclusion.target, (*inclusion.source.parents, inclusion.source.domain)
-        _check_name(target, target)
+        term, target = inclusion.term, inclusion.target
+        parents = (*inclusion.source.parents, inclusion.source.domain)
+        _check_name(target, term)
         if target in parents:
-            raise EvaluationEnded(CodedText("domains.spf_circle", target=target))
+            raise EvaluationEnded(CodedText("domains.spf_loop", term=term))
         texts = [text for text in (await self.look_up(target, "TXT")).records if is_spf(text)]
         if len(texts) != 1:
-            raise EvaluationEnded(CodedText("domains.spf_include_several", target=target, count=len(texts) or "no"))
+            raise EvaluationEnded(CodedText("domains.spf_term_several", term=term, count=len(texts) or "no"))
         try:
             return EvaluatedRecord(parse_spf(texts[0]), target, parents, inclusion.is_passing)
         except InvalidSpf as error:
-            raise EvaluationEnded(CodedText("domains.spf_include_invalid", target=target, error=error)) from error
+            raise EvaluationEnded(CodedText("domains.spf_term_invalid", term=term, error=error)) from error
 
 
 def _inclusions(entry: EvaluatedRecord) -> list[Inclusion]:
     """Return the includes and the redirect of a record, except those with macros, which only receivers can expand."""
     inclusions = [
-        Inclusion(entry, term.target.rstrip("."), entry.is_passing and term.qualifier == "+")
+        Inclusion(entry, f"include:{term.target}", term.target, entry.is_passing and term.qualifier == "+")
         for term in entry.record.mechanisms
         if term.name == "include"
     ]
-    if entry.record.redirect:
-        inclusions.append(Inclusion(entry, entry.record.redirect.rstrip("."), entry.is_passing))
+    target = entry.record.redirect
+    if target is not None:
+        inclusions.append(Inclusion(entry, f"redirect={target}", target, entry.is_passing))
     return [inclusion for inclusion in inclusions if "%" not in inclusion.target]
 
 

@@ -98,7 +98,7 @@ def parse_spf(text: str) -> SpfRecord:
         term = TERM.fullmatch(word)
         name = term["name"].lower() if term else ""
         if term and term["argument"] and term["argument"][0] == "=" and name not in ARGUMENTS:
-            redirect = term["argument"][1:].lower() if name == "redirect" else redirect
+            redirect = term["argument"][1:].lower().removesuffix(".") if name == "redirect" else redirect
             continue
         mechanisms.append(_parse_mechanism(word))
     ends = [index for index, mechanism in enumerate(mechanisms) if mechanism.name == "all"]
@@ -132,7 +132,7 @@ def merge_records(texts: Collection[str], added: Collection[SpfMechanism]) -> st
     The last `all` is kept; a passing one becomes ~all.
     """
     words = list(dict.fromkeys(word for text in texts for word in _split_terms(text)))
-    names = {word: word.lstrip("+-~?").lower() for word in words}
+    names = {word: _without_final_dot(word.lstrip("+-~?").lower()) for word in words}
     added_names = {f"{term.name}{term.argument}" for term in added}
     kept = [word for word in words if names[word] != "all" and names[word] not in added_names]
     last = [word.lower() for word in words if names[word] == "all"][-1:]
@@ -153,7 +153,14 @@ def _parse_mechanism(word: str) -> SpfMechanism:
         raise InvalidSpf(CodedText("domains.spf_invalid_mechanism", term=repr(word[:60]), name=name))
     if name in NETWORKS:
         _check_network(word, name, argument)
-    return SpfMechanism(term["qualifier"] or "+", name, argument)
+        return SpfMechanism(term["qualifier"] or "+", name, argument)
+    return SpfMechanism(term["qualifier"] or "+", name, _without_final_dot(argument))
+
+
+def _without_final_dot(term: str) -> str:
+    """Return a term or its argument without the dot that may end a name (section 7.1), also before a prefix length."""
+    target, slash, length = term.partition("/")
+    return f"{target.removesuffix('.')}{slash}{length}"
 
 
 def _check_network(word: str, name: str, argument: str) -> None:

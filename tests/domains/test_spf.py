@@ -104,26 +104,55 @@ def test_two_void_lookups_pass_and_three_fail():
     )
 
 
-def test_a_record_that_includes_itself():
-    texts = {"example.com": "v=spf1 include:a.example -all", "a.example": "v=spf1 include:example.com -all"}
-    assert evaluate(texts).error == "The record includes itself through example.com. Remove that include."
+@each(("term", "back"), [("include:a.example", "include:example.com"), ("redirect=a.example", "redirect=example.com")])
+def test_a_record_that_leads_back_to_itself(term, back):
+    texts = {"example.com": f"v=spf1 {term}", "a.example": f"v=spf1 {back}"}
+    assert evaluate(texts).error == f"The record leads back to itself through {back}. Remove that term."
 
 
-def test_a_record_that_redirects_to_itself():
-    assert "includes itself" in evaluate({"example.com": "v=spf1 redirect=example.com"}).error
-
-
+@each("term", ["include:a.example", "redirect=a.example"])
 @each(
     ("texts", "message"),
     [
-        ({}, "include:a.example has no SPF records"),
-        ({"a.example": "hello"}, "include:a.example has no SPF records"),
-        ({"a.example": ["v=spf1 -all", "v=spf1 ~all"]}, "include:a.example has 2 SPF records"),
-        ({"a.example": "v=spf1 nonsense -all"}, "The SPF record of include:a.example is invalid: 'nonsense'"),
+        ({}, "{term} has no SPF records"),
+        ({"a.example": "hello"}, "{term} has no SPF records"),
+        ({"a.example": ["v=spf1 -all", "v=spf1 ~all"]}, "{term} has 2 SPF records"),
+        ({"a.example": "v=spf1 nonsense -all"}, "The SPF record of {term} is invalid: 'nonsense'"),
     ],
 )
-def test_an_include_without_one_valid_record(texts, message):
-    assert message in evaluate({"example.com": "v=spf1 include:a.example -all", **texts}).error
+def test_a_term_without_one_valid_record(texts, message, term):
+    assert message.format(term=term) in evaluate({"example.com": f"v=spf1 {term}", **texts}).error
+
+
+@each("name", ["", "a..b", "-"])
+def test_a_redirect_without_a_valid_name_is_named(name):
+    assert (
+        f"'redirect={name}' does not contain a valid domain name"
+        in evaluate({"example.com": f"v=spf1 redirect={name}"}).error
+    )
+
+
+@each(("dotted", "plain"), [
+    ("include:_spf.service.example.", "include:_spf.service.example"),
+    ("INCLUDE:_SPF.Service.Example.", "include:_spf.service.example"),
+    ("a:mx.service.example./24", "a:mx.service.example/24"),
+    ("mx:service.example.", "mx:service.example"),
+    ("exists:there.example.", "exists:there.example"),
+])  # fmt: skip
+def test_the_final_dot_of_a_name_does_not_count(dotted, plain):
+    published = parse_spf(f"v=spf1 {dotted} -all").mechanisms
+    assert find_uncovered(parse_mechanisms(plain), published=published) == []
+    assert merge_records([f"v=spf1 ?{dotted} -all"], parse_mechanisms(plain)) == f"v=spf1 {plain} -all"
+
+
+def test_a_name_with_a_final_dot_is_followed():
+    texts = {
+        "example.com": "v=spf1 redirect=a.example.",
+        "a.example": "v=spf1 include:_spf.service.example. -all",
+        "_spf.service.example": "v=spf1 -all",
+    }
+    found = evaluate(texts)
+    assert (found.error, find_uncovered(REQUIRED, published=found.passing)) == (None, [])
 
 
 def test_more_than_ten_mail_servers():
