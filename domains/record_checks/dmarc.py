@@ -5,9 +5,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText, join_sentences
+from core.lib.network.resolver import DnsError
+from domains.names import organizational_domain as find_organizational_domain
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
+from domains.record_checks.spf_evaluation import is_domain_name
 from domains.record_checks.tags import InvalidTags, parse_tags
 
 VERSION = "v=DMARC1"
@@ -17,6 +20,9 @@ POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
 URIS = re.compile(rf"{URI}(\s*,\s*{URI})*", re.IGNORECASE)
+REPORT_HOST = re.compile(r"mailto:[^\s,!@]+@([A-Za-z0-9.-]+)", re.IGNORECASE)
+# Receivers must send to two addresses (RFC 7489, section 6.2); the bound limits the lookups of a hostile record.
+MAX_REPORT_HOSTS = 5
 # The form of each tag's value, and the message that describes it. pct, rf and ri are in RFC 7489 only; current
 # receivers ignore them.
 TAG_RULES = {
@@ -90,10 +96,11 @@ async def check_dmarc(lookup: RecordLookup) -> RecordCheck:
     if texts:
         error = find_dmarc_error(texts)
         status = RecordStatus.INVALID if error else RecordStatus.VALID
-        return RecordCheck(status, found=join_texts(texts), error=error, value=None if error else texts[0])
+        note = None if error else await _find_refused_reports(lookup, DmarcPolicy(lookup.domain, texts[0]))
+        return RecordCheck(status, found=join_texts(texts), error=error, note=note, value=None if error else texts[0])
     policy = await _find_inherited_policy(lookup)
     if policy:
-        return _check_inherited_policy(lookup, policy)
+        return await _check_inherited_policy(lookup, policy)
     return await lookup.missing(
         fqdn,
         kind="TXT",
@@ -111,15 +118,49 @@ async def _find_inherited_policy(lookup: RecordLookup) -> DmarcPolicy | None:
     return select_policy(above)
 
 
-def _check_inherited_policy(lookup: RecordLookup, policy: DmarcPolicy) -> RecordCheck:
+async def _check_inherited_policy(lookup: RecordLookup, policy: DmarcPolicy) -> RecordCheck:
     error = find_dmarc_error([policy.text])
     is_found_by_all = policy.name == lookup.organizational_domain
+    note = CodedText("domains.dmarc_inherited" if is_found_by_all else "domains.dmarc_above", domain=policy.name)
+    refused = None if error else await _find_refused_reports(lookup, policy)
     return RecordCheck(
         RecordStatus.INVALID if error else RecordStatus.VALID,
         found=join_texts([policy.text]),
         error=error and CodedText("domains.dmarc_at", domain=policy.name, error=error),
-        note=CodedText("domains.dmarc_inherited" if is_found_by_all else "domains.dmarc_above", domain=policy.name),
+        note=join_sentences(note, refused or ""),
     )
+
+
+async def _find_refused_reports(lookup: RecordLookup, policy: DmarcPolicy) -> CodedText | None:
+    """Return a note about report addresses in other domains that do not accept reports (RFC 7489, section 7.1)."""
+    hosts = _foreign_report_hosts(policy, lookup.organizational_domain)
+    accepted = await asyncio.gather(*(_accepts_reports(lookup, policy, host) for host in hosts))
+    refusing = [host for host, is_accepted in zip(hosts, accepted, strict=True) if not is_accepted]
+    if not refusing:
+        return None
+    return CodedText("domains.dmarc_foreign_reports", domain=policy.name, host=refusing[0], hosts=", ".join(refusing))
+
+
+def _foreign_report_hosts(policy: DmarcPolicy, organizational_domain: str) -> list[str]:
+    tags = parse_tags(policy.text)
+    addresses = ",".join(tags.get(name, "") for name in ("rua", "ruf"))
+    hosts = dict.fromkeys(host.lower().rstrip(".") for host in REPORT_HOST.findall(addresses))
+    foreign = [host for host in hosts if find_organizational_domain(host) != organizational_domain]
+    return [host for host in foreign if is_domain_name(_report_name(policy, host))][:MAX_REPORT_HOSTS]
+
+
+def _report_name(policy: DmarcPolicy, host: str) -> str:
+    """Return the name at which a host accepts reports about the domain of a policy."""
+    return f"{policy.name}._report._dmarc.{host}"
+
+
+async def _accepts_reports(lookup: RecordLookup, policy: DmarcPolicy, host: str) -> bool:
+    """Return whether a host accepts reports about a domain; True without an answer of its name servers."""
+    try:
+        texts = await lookup.dns.look_up_texts(_report_name(policy, host))
+    except DnsError:
+        return True
+    return any(map(is_dmarc, texts))
 
 
 def parent_names(domain: str) -> list[str]:

@@ -128,6 +128,11 @@ def _inclusions(entry: EvaluatedRecord) -> list[Inclusion]:
     return [inclusion for inclusion in inclusions if "%" not in inclusion.target]
 
 
+def is_domain_name(name: str) -> bool:
+    """Return whether a name of a record, in lower case, can be looked up."""
+    return bool(NAME.fullmatch(name))
+
+
 def _check_name(name: str, term: str) -> None:
-    if not NAME.fullmatch(name):
+    if not is_domain_name(name):
         raise EvaluationEnded(CodedText("domains.spf_term_name", term=repr(term[:60])))

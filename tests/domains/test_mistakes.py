@@ -319,6 +319,50 @@ def test_a_published_dmarc_record(owner: Owner, text, message):
     assert record["value"] == ("v=DMARC1; p=none;" if message else text)
 
 
+FOREIGN = f"{NAME}._report._dmarc"
+
+
+@each(("tags", "records", "hosts"), [
+    ("rua=mailto:a@reports.example", {}, "reports.example"),
+    ("rua=mailto:a@Reports.example!10m", {f"{FOREIGN}.reports.example": "v=spf1 -all"}, "reports.example"),
+    ("rua=mailto:a@reports.example; ruf=mailto:b@other.example", {f"{FOREIGN}.other.example": "v=DMARC1"},
+     "reports.example"),
+    ("rua=mailto:a@first.example,mailto:b@second.example", {}, "first.example, second.example"),
+    # The domain itself and its parent need no record; a wildcard is one; nothing is known after a failure.
+    ("rua=mailto:a@mail.example.com,mailto:b@example.com,mailto:c@x.example.com", {}, None),
+    ("rua=mailto:a@reports.example", {f"{FOREIGN}.reports.example": "v=DMARC1;"}, None),
+    ("rua=mailto:a@reports.example", {f"{FOREIGN}.reports.example": SERVFAIL}, None),
+])  # fmt: skip
+def test_reports_to_another_domain_need_its_record(owner: Owner, dns: NameServer, tags, records, hosts):
+    owner.zone.set(f"_dmarc.{NAME}", "TXT", f"v=DMARC1; p=none; {tags}")
+    for name, text in records.items():
+        if isinstance(text, str):
+            owner.zone.set(name, "TXT", text)
+        else:
+            dns.put(name, text)
+    record = owner.verify_record("DMARC")
+    assert record["status"] == "verified"
+    if hosts is None:
+        assert record["note"] is None
+    else:
+        first = hosts.split(",")[0]
+        assert f"no reports to addresses at {hosts}, because" in record["note"]
+        assert f"{FOREIGN}.{first} TXT v=DMARC1" in record["note"]
+
+
+def test_reports_of_an_inherited_policy_are_permitted_for_its_domain(owner: Owner):
+    owner.zone.set("_dmarc.example.com", "TXT", "v=DMARC1; p=reject; rua=mailto:a@reports.example")
+    assert "example.com._report._dmarc.reports.example TXT v=DMARC1." in owner.verify_record("DMARC")["note"]
+    assert FOREIGN not in owner.record("DMARC")["note"]
+
+
+def test_a_long_list_of_report_domains_causes_few_lookups(owner: Owner, dns: NameServer):
+    addresses = ",".join(f"mailto:a@r{number}.example" for number in range(60))
+    owner.zone.set(f"_dmarc.{NAME}", "TXT", f"v=DMARC1; p=none; rua={addresses}")
+    owner.verify_record("DMARC")
+    assert len({str(one) for one in dns.questions if "_report" in str(one)}) <= 10
+
+
 def test_two_dmarc_records(owner: Owner):
     owner.zone.set(f"_dmarc.{NAME}", "TXT", "v=DMARC1; p=none", "v=DMARC1; p=reject")
     assert "2 DMARC records found; receivers ignore all" in owner.verify_record("DMARC")["error"]
