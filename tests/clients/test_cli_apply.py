@@ -418,18 +418,34 @@ apiKeys:
 """
 
 
-def test_only_files_below_the_configuration_are_included(tmp_path):
+def test_only_content_below_the_configuration_is_included(tmp_path):
     directory = tmp_path / "configuration"
     (directory / "templates").mkdir(parents=True)
+    (directory / ".git").mkdir()
+    for secret in (".git/config", ".git/a.html", ".env", ".secret.html", "id_rsa", "key.pem", "welcome.txt"):
+        (directory / secret).write_text("SECRET")
+    (directory / "env.html").symlink_to(".env")
+    (directory / "git.html").symlink_to(".git/a.html")
+    (directory / "nested.html").mkdir()
     (tmp_path / "secret.html").write_text("SECRET")
     (directory / "link.html").symlink_to(tmp_path / "secret.html")
     (directory / "linked").symlink_to(tmp_path)
     (directory / "templates" / "welcome.html").write_text("<p>Welcome</p>")
     (directory / "inner.html").symlink_to("templates/welcome.html")
     name = directory / "postrider.yaml"
-    for file in ("../secret.html", "/etc/hostname", "link.html", "linked/secret.html", "."):
+    reasons = {
+        f"It must be in the directory {directory} or below.": (
+            "../secret.html", "/etc/hostname", "link.html", "linked/secret.html", ".",
+        ),
+        "Hidden files and directories are not read.": (
+            ".git/config", ".git/a.html", ".env", ".secret.html", "env.html", "git.html",
+        ),
+        "Its name must end in .html or .htm.": ("id_rsa", "key.pem", "welcome.txt"),
+        "It is not a file.": ("nested.html",),
+    }  # fmt: skip
+    for file, reason in [(file, reason) for reason, files in reasons.items() for file in files]:
         source, faults = read_configuration(file_with(name, file))
-        message = f"{file} cannot be read: It must be in the directory of the configuration file."
+        message = f"{file} cannot be read: {reason}"
         assert [(fault.line, fault.field, fault.message) for fault in faults] == [(5, "templates[0].htmlFile", message)]
         assert "SECRET" not in str(source.workspaces), file
     for file in ("templates/welcome.html", "./templates/../templates/welcome.html", "inner.html"):

@@ -3,7 +3,9 @@
 import json
 from uuid import uuid4
 
+import click
 import pytest
+from postrider_client.cli.template_files import TemplateDirectory
 
 from tests.clients.faulty import Answer, proxy
 
@@ -123,6 +125,20 @@ def test_invalid_files_are_one_line_and_push_nothing(cli, directory):
         (directory / "invalid.html").write_text(text)
         result = cli.run("templates", "push", "--yes")
         assert (result.code, result.errors.count("\n"), message in result.errors) == (1, 1, True), text[:60]
+
+
+def test_links_to_other_files_are_refused_by_name(tmp_path):
+    directory = tmp_path / "templates"
+    directory.mkdir()
+    for secret in (tmp_path / "secret.html", directory / ".env", directory / ".hidden.html", directory / "b.html"):
+        secret.write_text("---\nname: SECRET\nsubject: SECRET\n---\nSECRET")
+    (directory / "a.html").symlink_to("../secret.html")
+    (directory / "b.txt").symlink_to(".env")
+    with pytest.raises(click.ClickException) as refused:
+        TemplateDirectory(directory).read_all()
+    for file, reason in (("a.html", "It must be in"), (".hidden.html", "Hidden files"), ("b.txt", "Hidden files")):
+        assert f"{directory / file} cannot be read: {reason}" in refused.value.message
+    assert "SECRET" not in refused.value.message
 
 
 def test_values_in_front_matter_are_text(cli, client, template, directory):

@@ -12,6 +12,7 @@ import click
 import yaml
 
 from postrider_client.answers import Template, TemplateItem
+from postrider_client.cli.content_files import HTML_SUFFIXES, TEXT_SUFFIXES, find_content_file
 
 MARK = "---\n"
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)^---\r?\n", re.DOTALL | re.MULTILINE)
@@ -74,11 +75,21 @@ class TemplateDirectory:
     def _read(self, file: Path) -> Union[TemplateContent, click.ClickException]:
         """Return the content of a file, or what is wrong with it."""
         text = self._text_file(file.stem)
-        plain = _read_text(text).rstrip("\n") if text.exists() else ""
         try:
+            self._refuse_foreign(file, HTML_SUFFIXES)
+            plain = ""
+            if text.exists():
+                self._refuse_foreign(text, TEXT_SUFFIXES)
+                plain = _read_text(text).rstrip("\n")
             return _parse(file, plain=plain)
         except click.ClickException as error:
             return error
+
+    def _refuse_foreign(self, file: Path, suffixes: tuple[str, ...]) -> None:
+        try:
+            find_content_file(file.name, self.path, suffixes=suffixes)
+        except (OSError, ValueError) as error:
+            raise click.ClickException(f"{file} cannot be read: {error}") from error
 
     def has_other_text(self, key: str) -> bool:
         """Return whether NAME.txt is no part of a template here: there is no NAME.html."""

@@ -12,11 +12,12 @@ from postrider_client.cli.configuration.documents import MAX_BYTES, Document, re
 from postrider_client.cli.configuration.faults import Fault, InvalidFile, ValuePath, field_name
 from postrider_client.cli.configuration.kinds import KINDS, Kind
 from postrider_client.cli.configuration.references import References
+from postrider_client.cli.content_files import HTML_SUFFIXES, TEXT_SUFFIXES, find_content_file
 
 STDIN = "-"
 WORKSPACES = "workspaces"
-# Names of files in a template, and the fields that receive their content.
-INCLUDED = {"htmlFile": "htmlContent", "textFile": "textContent"}
+# Names of files in a template, the fields that receive their content, and the suffixes of the files.
+INCLUDED = {"htmlFile": ("htmlContent", HTML_SUFFIXES), "textFile": ("textContent", TEXT_SUFFIXES)}
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,8 @@ def _has_identity(kind: Kind, entry: Mapping[str, Any]) -> bool:
     return all(entry.get(name) for name in kind.identity if name not in kind.optional)
 
 
-def _content_of(file: str, directory: Path) -> str:
-    """Return the text of a regular file in a directory. Raises OSError, ValueError."""
-    path = (directory / file).resolve()
-    # The plan shows the content: a file from elsewhere must not reveal others of the machine that runs it.
-    if directory.resolve() not in path.parents:
-        raise ValueError("It must be in the directory of the configuration file.")
-    if path.exists() and not path.is_file():
-        raise ValueError("It is not a file.")
+def _text_of_file(path: Path) -> str:
+    """Return the text of a file. Raises OSError, ValueError."""
     with path.open("rb") as opened:
         content = opened.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -170,7 +165,7 @@ class _Includer:
         if not isinstance(values, dict):
             return values
         result = {name: value for name, value in values.items() if name not in INCLUDED}
-        for name, content_name in INCLUDED.items():
+        for name, (content_name, _suffixes) in INCLUDED.items():
             if name in values:
                 self._include(values[name], (*path, name), result, content_name)
         return result
@@ -186,8 +181,9 @@ class _Includer:
         if not isinstance(file, str) or not file:
             self._report(path, "This must be the name of a file.")
             return None
+        _content_name, suffixes = INCLUDED[str(path[-1])]
         try:
-            return _content_of(file, self.directory)
+            return _text_of_file(find_content_file(file, self.directory, suffixes=suffixes))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             self._report(path, f"{file} cannot be read: {reason}")
