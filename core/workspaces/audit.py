@@ -74,9 +74,15 @@ def record_action(
     )
 
 
-def record_sign_in(user: User, *, about: str = "") -> None:
-    """Add an entry to the audit log of each workspace that the user is a member of."""
-    record_for_workspaces(user, AuditAction.SIGNED_IN, about=about)
+def record_about_account(user: User, action: AuditAction, *, about: str = "") -> None:
+    """Add an entry about a user to the audit log of each of their workspaces.
+
+    Actions of staff, and of those without a workspace, have an entry about the installation as well: it stays if the
+    workspaces are deleted.
+    """
+    if user.is_staff or not user.workspaces.exists():
+        record_action(None, action, about=about, person=user)
+    record_for_workspaces(user, action, about=about)
 
 
 def record_for_workspaces(user: User, action: AuditAction, *, about: str = "") -> None:

@@ -9,7 +9,7 @@ from django.dispatch import Signal
 
 from core.lib.coded_texts import CodedText
 from core.workspaces.access_rules import RANKS, Grants, higher_role
-from core.workspaces.audit import AuditAction, record_action, record_for_workspaces
+from core.workspaces.audit import AuditAction, record_about_account, record_action, record_for_workspaces
 from core.workspaces.deletion import existing_workspaces
 from core.workspaces.members import LastOwner, remove_member, require_another_owner
 from core.workspaces.models import AuditEntry, Identity, Membership, UsedLogoutToken, User, Workspace
@@ -81,7 +81,7 @@ def apply_grants(user: User, grants: Grants) -> None:
 def end_sessions(user: User) -> None:
     """End all sessions of the account, as its identity provider requested."""
     User.objects.filter(pk=user.pk).update(sessions_ended_at=Now())
-    record_for_workspaces(user, AuditAction.SIGNED_OUT_BY_PROVIDER)
+    record_about_account(user, AuditAction.SIGNED_OUT_BY_PROVIDER)
 
 
 def use_logout_token(digest: str, *, lifetime: timedelta) -> bool:

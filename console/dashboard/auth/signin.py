@@ -28,7 +28,7 @@ from console.dashboard.auth.throttle import (
     throttle_network,
     throttled_message,
 )
-from core.workspaces.audit import record_sign_in
+from core.workspaces.audit import AuditAction, record_about_account
 from core.workspaces.models import Invitation, User
 from core.workspaces.second_factor import check_any_code
 
@@ -178,7 +178,7 @@ def _complete_sign_in(
     if provider:
         request.session[PROVIDER_KEY] = provider
     request.session.set_expiry(datetime.fromtimestamp(provider["until"], UTC) if provider else None)
-    record_sign_in(user, about=settings.OIDC_LABEL if provider else "")
+    record_about_account(user, AuditAction.SIGNED_IN, about=settings.OIDC_LABEL if provider else "")
     response = redirect(next_url)
     remember_browser(response, user)
     return response

@@ -1,7 +1,10 @@
+from django.test import Client
+
 from console.dashboard.pages.audit import CATEGORIES
 from core.lib.coded_texts import CodedText
 from core.workspaces.audit import AuditAction, record_action
-from core.workspaces.models import AuditEntry
+from core.workspaces.identities import end_sessions
+from core.workspaces.models import AuditEntry, Membership, User
 from core.workspaces.services import create_workspace
 from tests.conftest import PASSWORD, make_key
 from tests.console.dashboard.conftest import csv_rows
@@ -70,6 +73,23 @@ class TestSigningIn:
         assert {(entry.actor_kind, entry.actor, entry.address) for entry in entries} == {
             ("person", alice.owner.email, "127.0.0.1")
         }
+
+    def test_of_those_without_a_workspace_and_of_staff_is_recorded_for_the_installation(self, client, alice):
+        staff = User.objects.create_superuser("staff@postrider.example", PASSWORD)
+        credentials = {"username": staff.email, "password": PASSWORD}
+        client.post("/admin/login/", credentials)
+        (entry,) = AuditEntry.objects.filter(act="signed_in")
+        recorded = (entry.workspace, entry.actor_kind, entry.actor, entry.address)
+        assert recorded == (None, "staff", staff.email, "127.0.0.1")
+
+        Membership.objects.create(workspace=alice.workspace, user=staff, role="member")
+        Client().post("/dashboard/login/", credentials)
+        entries = AuditEntry.objects.filter(act="signed_in").exclude(id=entry.id)
+        assert {entry.workspace for entry in entries} == {None, alice.workspace}
+
+        end_sessions(staff)
+        entries = AuditEntry.objects.filter(act="sign_out_by_provider")
+        assert {entry.workspace for entry in entries} == {None, alice.workspace}
 
     def test_with_a_wrong_password_is_not(self, client, alice):
         client.post("/dashboard/login/", {"username": alice.owner.email, "password": "wrong"})
