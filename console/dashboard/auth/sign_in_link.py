@@ -14,6 +14,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from console.dashboard.auth.rendering import PageRenderer, expired_link_page
+from console.dashboard.auth.session_policy import LINK_KEY
 from console.dashboard.auth.signin import continue_sign_in
 from core.lib.tokens import InvalidToken, make_token, read_token
 from core.workspaces.audit import AuditAction, record_action, record_for_workspaces
@@ -42,7 +43,8 @@ def sign_in_link(request: HttpRequest, page: PageRenderer) -> HttpResponse:
         user = _find_user(request.GET.get("token", ""))
         if user and request.method == "POST":
             User.objects.filter(pk=user.pk).update(last_login=Now())
-            return continue_sign_in(request, user, next_url=reverse("admin:index", current_app=request.current_app))
+            home = reverse("admin:index", current_app=request.current_app)
+            return continue_sign_in(request, user, next_url=home, origin={LINK_KEY: True})
     if user is None:
         advice = _("A sign-in link works once and expires after ten minutes.")
         return expired_link_page(request, page, title=_("This link is no longer valid"), advice=advice)

@@ -1,7 +1,9 @@
 """Sign-in for both sites: address and password or the identity provider, then a code if the account has a factor."""
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +22,7 @@ from unfold.forms import AuthenticationForm as UnfoldAuthenticationForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from console.dashboard.auth.rendering import PageRenderer
+from console.dashboard.auth.session_policy import LINK_KEY, PROVIDER_KEY, is_allowed, origin_of
 from console.dashboard.auth.throttle import (
     CODE,
     SIGN_IN,
@@ -34,8 +37,6 @@ from core.workspaces.second_factor import check_any_code
 
 SESSION_KEY = "second_step"
 SECOND_STEP_SECONDS = 600
-# What the identity provider said about the session, if it signed in.
-PROVIDER_KEY = "provider"
 SIGNED_IN_KEY = "signed_in_at"
 # Accounts without a password change their second factor soon after signing in.
 RECENT_SECONDS = 900
@@ -109,10 +110,10 @@ def enter_code(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     if form.is_valid():
         wait_seconds = throttle_account(request, CODE, account=user.email)
         if not wait_seconds and check_any_code(user, code=form.cleaned_data["code"]):
-            provider = request.session.pop(SESSION_KEY).get("provider")
+            origin = origin_of(request.session.pop(SESSION_KEY))
             home = reverse("admin:index", current_app=request.current_app)
             next_url = local_path(request.GET.get("next", "")) or home
-            return _complete_sign_in(request, user, next_url=next_url, provider=provider)
+            return _complete_sign_in(request, user, next_url=next_url, origin=origin)
         form.add_error(
             "code",
             throttled_message(wait_seconds) if wait_seconds else _("This code is invalid or has already been used."),
@@ -129,29 +130,33 @@ def local_path(target: str) -> str:
 
 
 def _pending_user(request: HttpRequest) -> User | None:
-    """Return the account that passed the first step, unless its password or second factor changed since."""
+    """Return the account that passed the first step, unless its password or second factor changed since.
+
+    Also not after a password, if passwords were switched off meanwhile.
+    """
     step = request.session.get(SESSION_KEY)
     if not step or time.time() - step["at"] > SECOND_STEP_SECONDS:
         return None
     user = User.objects.filter(pk=step["user"], is_active=True).first()
-    return user if user and user.get_session_auth_hash() == step["mark"] else None
+    is_valid = user and user.get_session_auth_hash() == step["mark"] and is_allowed(user, origin_of(step))
+    return user if is_valid else None
 
 
 def continue_sign_in(
-    request: HttpRequest, user: User, *, next_url: str, provider: dict[str, Any] | None = None
+    request: HttpRequest, user: User, *, next_url: str, origin: Mapping[str, Any] = MappingProxyType({})
 ) -> HttpResponse:
     """Sign in after the first step, or ask for the second factor of the account.
 
-    provider: the value for PROVIDER_KEY, after a sign-in with the identity provider.
+    origin: the member of the session by which it began, PROVIDER_KEY or LINK_KEY; empty after a password.
     """
-    has_used_factor = provider is not None and provider["mfa"]
+    has_used_factor = PROVIDER_KEY in origin and origin[PROVIDER_KEY]["mfa"]
     if not user.second_factor_at or has_used_factor:
-        return _complete_sign_in(request, user, next_url=next_url, provider=provider)
+        return _complete_sign_in(request, user, next_url=next_url, origin=origin)
     session = request.session
     # Prevents session fixation: a planted session key is not the one that gets signed in.
     session.cycle_key()
     mark = user.get_session_auth_hash()
-    session[SESSION_KEY] = {"user": user.pk, "at": time.time(), "mark": mark, "provider": provider}
+    session[SESSION_KEY] = {"user": user.pk, "at": time.time(), "mark": mark, **origin}
     page = reverse("admin:code", current_app=request.current_app)
     return redirect(f"{page}?{urlencode({'next': next_url})}")
 
@@ -169,14 +174,13 @@ def is_invited(email: str) -> bool:
     return Invitation.objects.filter(email=email, expires_at__gt=Now()).exists()
 
 
-def _complete_sign_in(
-    request: HttpRequest, user: User, *, next_url: str, provider: dict[str, Any] | None
-) -> HttpResponse:
+def _complete_sign_in(request: HttpRequest, user: User, *, next_url: str, origin: Mapping[str, Any]) -> HttpResponse:
     login(request, user, backend=BACKEND)
     request.session[SIGNED_IN_KEY] = time.time()
-    request.session.pop(PROVIDER_KEY, None)
-    if provider:
-        request.session[PROVIDER_KEY] = provider
+    for name in (PROVIDER_KEY, LINK_KEY):
+        request.session.pop(name, None)
+    request.session.update(origin)
+    provider = origin.get(PROVIDER_KEY)
     request.session.set_expiry(datetime.fromtimestamp(provider["until"], UTC) if provider else None)
     record_about_account(user, AuditAction.SIGNED_IN, about=settings.OIDC_LABEL if provider else "")
     response = redirect(next_url)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +13,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import get_language_from_request
 
 from console.dashboard.auth.preferences import language_of, time_zone_of
+from console.dashboard.auth.session_policy import SessionPolicyMiddleware
 from core.api.admission import API_PREFIXES
 from core.api.exception_handler import method_not_allowed, too_large
 from core.api.transfers import TransferredResponse
@@ -67,7 +67,7 @@ class PageSessionMiddleware(_PagesOnly, SessionMiddleware):
     pass
 
 
-class PageAuthenticationMiddleware(_PagesOnly, AuthenticationMiddleware):
+class PageAuthenticationMiddleware(_PagesOnly, SessionPolicyMiddleware):
     pass
 
 

@@ -15,6 +15,7 @@ from django.utils.html import strip_tags
 
 import config.urls  # noqa: F401 - registers the pages of both sites
 from console.dashboard.auth import throttle
+from console.dashboard.auth.session_policy import LINK_KEY
 from core.lib.ids import new_id
 from core.workspaces.models import User, Workspace
 from emails.listing import pages
@@ -166,9 +167,17 @@ def shown_text(response: Any) -> str:
 
 
 def signed_in(user: User) -> Client:
+    """Return a browser with a session that began without a password, so that it goes on with PASSWORDS=off."""
     client = Client()
-    client.force_login(user)
+    begin_session(client, user)
     return client
+
+
+def begin_session(client: Client, user: User) -> None:
+    client.force_login(user)
+    session = client.session
+    session[LINK_KEY] = True
+    session.save()
 
 
 @pytest.fixture

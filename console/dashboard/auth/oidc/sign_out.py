@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from console.dashboard.auth.oidc.errors import ProviderRefused, ProviderUnavailable
-from console.dashboard.auth.signin import PROVIDER_KEY
+from console.dashboard.auth.session_policy import PROVIDER_KEY
 from core.lib.keyring import UnknownKey
 from core.lib.sealed import seal, unseal
 from core.workspaces.models import User

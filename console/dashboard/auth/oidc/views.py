@@ -17,6 +17,7 @@ from console.dashboard.auth.oidc.metrics import count_sign_in
 from console.dashboard.auth.oidc.outcomes import failure_page, message_page
 from console.dashboard.auth.oidc.sign_out import session_record
 from console.dashboard.auth.rendering import PageRenderer
+from console.dashboard.auth.session_policy import PROVIDER_KEY
 from console.dashboard.auth.signin import continue_sign_in, local_path
 from console.dashboard.auth.throttle import PROVIDER, throttle_network, throttled_message
 from core.workspaces.access_rules import InvalidRolesFile, grants_of, read_rules
@@ -72,7 +73,7 @@ def callback(request: HttpRequest, page: PageRenderer) -> HttpResponse:
     count_sign_in("ok")
     home = reverse("admin:index", current_app=request.current_app)
     record = session_record(token, user, has_mfa=person.has_mfa)
-    return continue_sign_in(request, user, next_url=kept["next"] or home, provider=record)
+    return continue_sign_in(request, user, next_url=kept["next"] or home, origin={PROVIDER_KEY: record})
 
 
 link = _provider_view(link_page)

@@ -22,7 +22,7 @@ from core.workspaces.second_factor import confirm_enrolment
 from tests.conftest import PASSWORD
 from tests.console.dashboard.auth.oidc.steps import is_signed_in
 from tests.console.dashboard.auth.test_second_step import code
-from tests.console.dashboard.conftest import shown_text, signed_in
+from tests.console.dashboard.conftest import begin_session, shown_text, signed_in
 from tests.console.dashboard.routes import ROUTES, routes
 
 NEW = "a better battery"
@@ -121,7 +121,7 @@ def test_no_url_changes_a_password_of_those_who_are_signed_in(alice, staff_user,
         client = signed_in(user)
         for path in paths:
             if not is_signed_in(client):
-                client.force_login(user)
+                begin_session(client, user)
             response = client.post(path, body)
             assert b'type="password"' not in content_of(response), path
 
@@ -134,6 +134,41 @@ def test_authentication_refuses_every_password(alice, staff_user, settings):
     for settings.PASSWORDS, allowed in (("off", []), ("staff", [staff_user]), ("on", [alice.owner, staff_user])):
         users = [authenticate(username=user.email, password=PASSWORD) for user in (alice.owner, staff_user)]
         assert [user for user in users if user] == allowed
+
+
+class TestSessionsThatBeganWithAPassword:
+    """Sessions that are open when the service starts with another value of PASSWORDS."""
+
+    @pytest.fixture
+    def sessions(self, settings, alice, staff_user):
+        """Sessions of a member and of staff at their sites, which began with a password."""
+        settings.PASSWORDS, opened = "on", {}
+        for path, user in (("/dashboard/", alice.owner), ("/admin/", staff_user)):
+            opened[path] = Client()
+            opened[path].post(f"{path}login/", {"username": user.email, "password": PASSWORD})
+            assert opened[path].get(path).status_code == 200
+        return opened
+
+    def test_they_end_where_passwords_are_off(self, settings, sessions):
+        for settings.PASSWORDS, going_on in (("staff", {"/admin/"}), ("off", set())):
+            assert {path for path, client in sessions.items() if client.get(path).status_code == 200} == going_on
+        settings.PASSWORDS = "on"
+        assert [client.get(path).status_code for path, client in sessions.items()] == [302, 302]
+
+    def test_a_second_step_after_a_password_is_not_completed(self, client, settings, alice):
+        settings.PASSWORDS = "on"
+        confirm_enrolment(alice.owner, code=code(alice.owner, -1))
+        page = client.post("/dashboard/login/", {"username": alice.owner.email, "password": PASSWORD}).url
+        settings.PASSWORDS = "off"
+        assert client.post(page, {"code": code(alice.owner)}).url == "/dashboard/login/"
+        assert not is_signed_in(client)
+
+    def test_a_link_is_no_origin_of_a_later_password(self, client, settings, alice):
+        client.post(sign_in_link(alice.owner.email))
+        settings.PASSWORDS = "on"
+        client.post("/dashboard/login/", {"username": alice.owner.email, "password": PASSWORD})
+        settings.PASSWORDS = "off"
+        assert client.get("/dashboard/").status_code == 302
 
 
 def test_pages_have_only_the_provider(client, owner, alice):
@@ -250,6 +285,11 @@ class TestSignInLink:
             (alice.workspace.id, "sign_in_link", "service"),
             (alice.workspace.id, "signed_in", "person"),
         ]
+
+    def test_a_session_goes_on_after_the_second_factor(self, client, alice):
+        confirm_enrolment(alice.owner, code=code(alice.owner, -1))
+        client.post(client.post(sign_in_link(alice.owner.email)).url, {"code": code(alice.owner)})
+        assert client.get("/dashboard/").status_code == 200
 
     def test_another_text_is_no_link(self, client, db):
         for token in ("", "x", "AAAA"):
