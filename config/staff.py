@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from django.core.paginator import InvalidPage
 from django.db.models import Count, Min
 from django.db.models.functions import Now
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
@@ -55,6 +56,14 @@ class StaffSite(TwoFactorSite):
         if request.method == "GET" and super().has_permission(request) and lacks_second_factor(request):
             return redirect("admin:security")
         return super().login(request, extra_context)
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Return the search of the sidebar. Raises Http404 for a page that does not exist."""
+        try:
+            response: HttpResponse = super().search(request, extra_context)
+        except (InvalidPage, ValueError) as error:
+            raise Http404 from error
+        return response
 
     def transports(self, request: HttpRequest) -> HttpResponse:
         """Show the state of each transport, and the domains that are not aligned with it."""

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
-from unfold.forms import AdminPasswordChangeForm
+from unfold.forms import AdminPasswordChangeForm, PaginationInlineFormSet
 from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
@@ -99,6 +99,10 @@ class StrictAdmin(ModelAdmin):
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         return bool(to_field == self.opts.pk.name)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the object of an id. An empty `_to_field` is none; Django fails for it."""
+        return super().get_object(request, object_id, from_field or None)
+
 
 class ReadOnlyAdmin(StrictAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -153,8 +157,18 @@ class IdentityInline(TabularInline):
         return False
 
 
+class PagedFormSet(PaginationInlineFormSet):
+    def get_page_num(self) -> int:
+        """Return the requested page; the first one for digits that are no number, such as ²."""
+        try:
+            return int(super().get_page_num())
+        except ValueError:
+            return 1
+
+
 class MembershipInline(TabularInline):
     model = Membership
+    formset = PagedFormSet
     extra = 0
     # Each row takes 5 ms.
     per_page = 10

@@ -5,9 +5,10 @@ from ipaddress import ip_address
 from itertools import islice
 from typing import Any
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
@@ -48,10 +49,13 @@ class SearchableAuditAdmin(AuditEntryAdmin):
         return queryset.filter(found, id__gt=last - SEARCHED_ENTRIES), False
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the entries of the list, with its filters and its search, as CSV."""
+        """Return the entries of the list, with its filters and its search, as CSV. Raises Http404 for invalid ones."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        entries = self.get_changelist_instance(request).get_queryset(request)
+        try:
+            entries = self.get_changelist_instance(request).get_queryset(request)
+        except IncorrectLookupParameters as error:
+            raise Http404 from error
         lines = csv_lines(EXPORT_COLUMNS, islice(export_rows(entries), EXPORT_ROWS))
         headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
         return csv_file(request, lines, workspace_id=STAFF_SHARE, headers=headers)

@@ -52,7 +52,7 @@ class RequestSection(ScopedAdmin):
             "dashboard/requests/list.html",
             title=self.title,
             listing=listing,
-            existing_emails=_existing_emails(workspace, listing),
+            existing_emails=_existing_emails(workspace, listing, request.GET.get("email", "")),
             results={name: label for name, (label, _condition) in RESULTS.items()},
             keys=rows_in_workspace(workspace, ApiKey.objects.order_by("name")),
             query={name: request.GET.get(name, "") for name in ("result", "key", "email", "search")},
@@ -70,7 +70,7 @@ def search_condition(text: str) -> Q:
     return status | Q(code=text) | Q(path__icontains=text)
 
 
-def _existing_emails(workspace: Any, listing: ListPage) -> set[str]:
-    """Return the ids of the linked emails that are not deleted."""
-    ids = {row.email_id for row in listing.rows if row.email_id}
+def _existing_emails(workspace: Any, listing: ListPage, wanted: str) -> set[str]:
+    """Return the ids of the linked emails that are not deleted. wanted: the text of the filter."""
+    ids = {row.email_id for row in listing.rows if row.email_id} | ({wanted} if is_id(wanted) else set())
     return set(rows_in_workspace(workspace, Email.objects.filter(id__in=ids)).values_list("id", flat=True))
