@@ -38,6 +38,7 @@ class StaffSite(TwoFactorSite):
     index_title = _("Operations")
     welcome = _("For the staff of this service.")
     index_template = "dashboard/operations.html"
+    not_found_template = "dashboard/staff/not_found.html"
 
     def has_permission(self, request: HttpRequest) -> bool:
         return bool(super().has_permission(request)) and not lacks_second_factor(request)

@@ -1,12 +1,10 @@
 """Workspace dashboard at /dashboard/: a Django admin site scoped to a workspace of the signed-in user."""
 
-from collections.abc import Callable
-from functools import partial, wraps
-from http import HTTPStatus
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, include, path, re_path
@@ -65,31 +63,10 @@ class DashboardSite(TwoFactorSite):
             re_path(r"(?P<url>.*)$", self.admin_view(self.catch_all_view)),
         ]
 
-    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:  # noqa: FBT001, FBT002 - of Django
-        """Guard a view, and answer with a page of the dashboard where it raises Http404."""
-
-        @wraps(view)
-        def framed(request: HttpRequest, *args: Any, **named: Any) -> Any:
-            try:
-                return view(request, *args, **named)
-            except Http404:
-                # Programs get the problem of core.api.exception_handler.
-                if request.content_type == "application/json":
-                    raise
-                return self.not_found(request)
-
-        guarded: Callable[..., Any] = super().admin_view(framed, cacheable)
-        return guarded
-
-    def not_found(self, request: HttpRequest) -> TemplateResponse:
+    def not_found_texts(self, request: HttpRequest) -> dict[str, str]:
         advice = _("It may have been deleted, or belong to another workspace. You are in the workspace %(workspace)s.")
-        advice = advice % {"workspace": current_workspace(request).name}
-        reason = _("This page does not exist in this workspace")
-        response = self.page(
-            request, "dashboard/not_found.html", title=_("Page not found"), reason=reason, advice=advice
-        )
-        response.status_code = HTTPStatus.NOT_FOUND
-        return response
+        workspace = current_workspace(request).name
+        return {"reason": _("This page does not exist in this workspace"), "advice": advice % {"workspace": workspace}}
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """Return no apps: console.dashboard.ui.navigation builds the sidebar."""

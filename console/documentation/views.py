@@ -4,6 +4,7 @@ See docs/decisions/0107.
 """
 
 import functools
+from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -26,9 +27,33 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
+# Results of the search on the page for a name that does not exist.
+MAX_SUGGESTIONS = 5
+
 
 def cached_page(view: Any) -> Any:
     return require_safe(conditional_page(cache_control(public=True, max_age=300)(view)))
+
+
+def framed_page(view: Any) -> Any:
+    """Decorate the view of a page by name: an unknown name is a page with what the search finds for it."""
+    cached = cached_page(view)
+
+    @functools.wraps(view)
+    def framed(request: HttpRequest, name: str) -> HttpResponse:
+        try:
+            response: HttpResponse = cached(request, name)
+        except Http404:
+            # Programs get the problem of core.api.exception_handler.
+            if request.content_type == "application/json":
+                raise
+            # Directories, such as guides/, would be words that results must have.
+            last = name.rstrip("/").rpartition("/")[2]
+            response = _render(request, "not_found", title="Page not found", results=search(last)[:MAX_SUGGESTIONS])
+            response.status_code = HTTPStatus.NOT_FOUND
+        return response
+
+    return framed
 
 
 @cached_page
@@ -36,7 +61,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return _render(request, "index", title="Documentation", sections=described_sections())
 
 
-@cached_page
+@framed_page
 def page(request: HttpRequest, name: str) -> HttpResponse:
     page = documentation_page(name)
     if page is None:
@@ -53,7 +78,7 @@ def api_overview(request: HttpRequest) -> HttpResponse:
     return _render(request, "api", title="API reference", markdown="/docs/api.md", **values)
 
 
-@cached_page
+@framed_page
 def api_page(request: HttpRequest, name: str) -> HttpResponse:
     page = reference_page(name)
     if page is None:

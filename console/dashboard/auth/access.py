@@ -1,6 +1,8 @@
 """Sign-in, sign-out, two-factor and account security pages, shared by both admin sites."""
 
 from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
 from typing import Any, ClassVar, cast
 
 from django.conf import settings
@@ -30,6 +32,7 @@ class TwoFactorSite(UnfoldAdminSite):
     """An admin site whose sign-in supports a second factor."""
 
     login_template = "dashboard/sign_in.html"
+    not_found_template = "dashboard/not_found.html"
     welcome: ClassVar[str | Promise] = gettext_lazy("Welcome back.")
 
     def account_urls(self) -> list[URLPattern]:
@@ -42,6 +45,33 @@ class TwoFactorSite(UnfoldAdminSite):
             path("oidc/link/", never_cache(self.as_page(link)), name="oidc_link"),
             path("sign-in-link/", never_cache(self.as_page(sign_in_link)), name="sign_in_link"),
         ]
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:  # noqa: FBT001, FBT002 - of Django
+        """Guard a view, and answer with a page in the frame of the site where it raises Http404."""
+
+        @wraps(view)
+        def framed(request: HttpRequest, *args: Any, **named: Any) -> Any:
+            try:
+                return view(request, *args, **named)
+            except Http404:
+                # Programs get the problem of core.api.exception_handler.
+                if request.content_type == "application/json":
+                    raise
+                return self.not_found(request)
+
+        guarded: Callable[..., Any] = super().admin_view(framed, cacheable)
+        return guarded
+
+    def not_found(self, request: HttpRequest) -> TemplateResponse:
+        response = self.page(
+            request, self.not_found_template, title=_("Page not found"), **self.not_found_texts(request)
+        )
+        response.status_code = HTTPStatus.NOT_FOUND
+        return response
+
+    def not_found_texts(self, request: HttpRequest) -> dict[str, str]:
+        """Return the reason for a page that does not exist, and an advice."""
+        return {"reason": _("This page does not exist"), "advice": _("The object may have been deleted.")}
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         return {**super().each_context(request), "needs_time_zone": needs_time_zone(request)}

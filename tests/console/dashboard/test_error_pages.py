@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from core.workspaces.models import User
-from tests.console.dashboard.conftest import make_email
+from tests.console.dashboard.conftest import make_email, signed_in
 
 
 def refuse(*_: object) -> None:
@@ -70,7 +70,27 @@ def test_a_program_gets_a_problem_and_a_visitor_the_sign_in(owner):
     assert Client().get("/dashboard/nowhere/").status_code == 302
 
 
-def test_a_link_to_the_documentation_leads_back_to_it(db):
-    page = Client().get("/docs/nowhere").content.decode()
+def test_a_page_that_does_not_exist_keeps_the_frame_of_the_staff_admin(staff, helper):
+    for path in ("nope/", "emails/nope/", "queue/nope/", "search/?s=x&page=2"):
+        response = staff.get(f"/admin/{path}")
+        assert response.status_code == 404, path
+        texts = ("This page does not exist", 'href="/admin/">Go to the operations page', 'href="/admin/emails/email/"')
+        assert [text for text in texts if text not in response.text] == [], path
+        assert "Go to the dashboard" not in response.text
+    assert staff.get("/admin/nope/", CONTENT_TYPE="application/json").json()["code"] == "not_found"
+    refused = signed_in(helper).get("/admin/queue/")
+    assert (refused.status_code, "Go to the operations page" in refused.text) == (403, True)
+    assert Client().get("/admin/nope/").status_code == 302
 
-    assert 'href="/docs/">Go to the documentation' in page
+
+def test_a_page_that_does_not_exist_keeps_the_frame_of_the_documentation(db):
+    for path in ("nowhere", "guides/api-kyes", "api/nothing", "api/a/b", "../x", "²"):
+        response = Client().get(f"/docs/{path}")
+        assert response.status_code == 404, path
+        texts = ('href="/docs/">Go to the documentation', 'action="/docs/search"', 'href="/docs/webhooks"')
+        assert [text for text in texts if text not in response.text] == [], path
+        assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert "Cache-Control" not in response.headers
+    assert 'href="/docs/guides/keys"><strong>API keys' in Client().get("/docs/guides/api-kyes").text
+    assert Client().get("/docs/nowhere", CONTENT_TYPE="application/json").json()["code"] == "not_found"
+    assert Client().get("/docs/nowhere.md").status_code == 404
