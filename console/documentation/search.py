@@ -104,7 +104,9 @@ class SearchIndex:
         lengths = range(len(word) - 1, len(word) + 2) if len(word) >= MIN_FUZZY_LENGTH else ()
         near = [] if synonyms or longer else [one for one in self.words if len(one) in lengths]
         similar = difflib.get_close_matches(word, near, cutoff=SIMILARITY)
-        found = dict.fromkeys([*similar, *itertools.chain.from_iterable(map(self.synonyms, similar))], MISSPELT)
+        # The synonyms of a word that was perhaps meant are the least certain.
+        found = dict.fromkeys(itertools.chain.from_iterable(map(self.synonyms, similar)), MISSPELT * SYNONYM)
+        found |= dict.fromkeys(similar, MISSPELT)
         found |= dict.fromkeys(longer[:MAX_LONGER], LONGER) | dict.fromkeys(synonyms, SYNONYM) | {word: 1.0}
         return {f'"{one}"': weight for one, weight in found.items()}
 

@@ -23,7 +23,7 @@ QUERIES = {
     "guides/postmaster-tools": "postmaster tools; snds",
     "guides/email-delivery": "greylisting; blacklist",
     "guides/receiving": "receive email; how to receive replies",
-    "guides/keys": "test keys",
+    "guides/keys": "test keys; api kyes; apy keys",
     "errors": "recipient_suppressed",
     "settings": "RETURN_PATH_DOMAIN",
     "guides/attachments": "inline images; attachments size; attach a file; attachmnet",
