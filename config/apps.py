@@ -15,8 +15,8 @@ class ProjectConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        from config.doctor.app_keys import check_app_keys  # noqa: PLC0415 - reads models
-        from config.doctor.transports import check_transports  # noqa: PLC0415 - as well
+        from config.start.app_keys import check_app_keys  # noqa: PLC0415 - reads models
+        from config.start.routes import check_transports  # noqa: PLC0415 - as well
 
         register(checks.check_settings, "postrider")
         register(check_app_keys, "app_keys")

@@ -50,7 +50,7 @@ if OWN_DIRECTORY:
 def when_ready(server: Any) -> None:
     # The application is loaded by now. The processes use config.web.shares, too.
     import config.web.shares  # noqa: F401, PLC0415
-    from config.doctor.start_warnings import warn_at_start  # noqa: PLC0415
+    from config.start.warnings import warn_at_start  # noqa: PLC0415
 
     raise_file_limit()
     return_large_blocks()

@@ -15,9 +15,9 @@ from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.middleware.common import CommonMiddleware
 
-from config.doctor.web_probe import describe_arrival
 from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
+from config.web.probe import describe_arrival
 from config.web.stop import is_stopping
 from core.lib.redis_client import ask_redis
 from emails.sending.delivery_health import is_sending, oldest_due_seconds

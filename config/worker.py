@@ -18,9 +18,9 @@ from django.db import close_old_connections
 from config.beat import run_beat
 from config.celery import app
 from config.checks import refuse_unsafe_start, refuse_unusable_sources
-from config.doctor.transports import refuse_unknown_routes
 from config.heartbeats import start_heartbeat
 from config.postgres.preparation import prepare_connections
+from config.start.routes import refuse_unknown_routes
 from console.system_mail.sending import system_mail_processor
 from core.lib.forking import Program, return_large_blocks
 from core.lib.worker import shutdown

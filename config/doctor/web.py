@@ -11,7 +11,7 @@ from aiohttp import ClientConnectorCertificateError, ClientError, ClientTimeout
 from django.conf import settings
 
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
-from config.doctor.web_probe import HEADER, sign_probe
+from config.web.probe import HEADER, sign_probe
 from core.lib.network.address_guard import Guard, TargetRefused
 from core.lib.network.guarded_http import CheckedResolver, GuardedSession, NoAddress
 from core.lib.network.resolver import DnsError, Resolver

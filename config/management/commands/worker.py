@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from config.doctor.start_warnings import warn_at_start
+from config.start.warnings import warn_at_start
 from config.worker import worker_programs
 from core.lib.forking import fork_programs
 

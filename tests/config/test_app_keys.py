@@ -4,8 +4,8 @@ import pytest
 from django.core.checks import run_checks
 from django.db import OperationalError
 
-from config.doctor import app_keys
-from config.doctor.app_keys import missing_keys
+from config.start import app_keys
+from config.start.app_keys import missing_keys
 from core.lib import keyring
 from domains.models import DkimKey
 from tests.conftest import make_domain, make_key

@@ -5,8 +5,8 @@ import logging
 from django.conf import settings
 from django.db import connection
 
-from config.doctor.app_keys import missing_keys
-from config.doctor.transports import transport_warnings
+from config.start.app_keys import missing_keys
+from config.start.routes import transport_warnings
 from core.lib.forking import fork_once
 
 log = logging.getLogger("postrider.start")
