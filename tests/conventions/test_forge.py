@@ -13,6 +13,7 @@ from tests.stack.stack import REPOSITORY
 FORGE = REPOSITORY / ".github"
 SCHEMAS = {
     "dependabot.yml": "vendor.dependabot",
+    "workflows/audit.yaml": "vendor.github-workflows",
     "workflows/ci.yaml": "vendor.github-workflows",
     "ISSUE_TEMPLATE/config.yml": "vendor.github-issue-config",
     "ISSUE_TEMPLATE/bug_report.yml": "vendor.github-issue-forms",
@@ -43,3 +44,18 @@ def test_all_packages_get_updates():
     found = {(Path(name).name, f"/{name}".rpartition("/")[0] or "/") for name in listed.splitlines()}
     assert {folder for name, folder in found if name == "package.json"} == set(directories["npm"])
     assert {folder for name, folder in found if name == "pyproject.toml"} == set(directories["pip"])
+
+
+def test_all_locked_packages_are_audited():
+    jobs = yaml.safe_load((FORGE / "workflows/audit.yaml").read_text(encoding="utf-8"))["jobs"]
+    command = ["git", "ls-files", "*package-lock.json"]
+    listed = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout
+    folders = {name.rpartition("/")[0] for name in listed.splitlines()}
+    assert folders == set(jobs["npm"]["strategy"]["matrix"]["directory"])
+    assert "requirements-dev.txt" in jobs["python"]["steps"][-1]["run"]
+    pinned = {name: _pinned(name) for name in ("requirements.txt", "requirements-embedded.txt", "requirements-dev.txt")}
+    assert pinned["requirements.txt"] | pinned["requirements-embedded.txt"] <= pinned["requirements-dev.txt"]
+
+
+def _pinned(name: str) -> set[str]:
+    return set(re.findall(r"^\S+==\S+", (REPOSITORY / name).read_text(encoding="utf-8"), re.MULTILINE))
