@@ -9,6 +9,7 @@ from rest_framework import serializers
 from core.api.fields import AttributesSerializer, CountField, TextListField, UtcDateTimeField
 from receiving.links import API_LIFETIME, RAW, download_url, webhook_expiry
 from receiving.models import Message, ReceivedEmail
+from receiving.source import shown_headers
 from receiving.states import BlockedReason, ReceivedStatus
 
 VERDICTS = ["pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror"]
@@ -233,7 +234,7 @@ class ReceivedSerializer(ReceivedItemSerializer):
 
     @extend_schema_field({"type": "array", "items": {"type": "array", "items": {"type": "string"}, "minItems": 2}})
     def get_headers(self, email: ReceivedEmail) -> Any:
-        return email.message.headers
+        return shown_headers(email.message)
 
     @extend_schema_field(DownloadSerializer(allow_null=True))
     def get_raw(self, email: ReceivedEmail) -> Any:

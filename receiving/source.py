@@ -5,7 +5,7 @@ import binascii
 import functools
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import idna
@@ -31,8 +31,17 @@ RESULTS = re.compile(
 FIRST_FIELD = re.compile(rb"(?<![^\r\n])(?<!\r(?=\n))(?![ \t\v\f\0]|\r(?!\n))")
 # RFC 8601, section 2.2: a token or a quoted string, behind white space and comments.
 AUTHSERV_ID = re.compile(r'(?: |\((?:[^()\\]|\\.)*\))*(?:"((?:[^"\\]|\\.)*)"|([^ ;"(]+))', re.DOTALL)
-# Bytes of a field in which its authserv-id is looked for.
+COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)", re.DOTALL)
+# Comments in comments that are read.
+MAX_COMMENT_DEPTH = 4
+# Characters of no host name, such as quotes and backslashes, which some programs leave out. An equals sign belongs to a
+# result, which is no authserv-id.
+NOT_NAME = re.compile(r"[^\w.=-]+")
+# RFC 8601, section 2.2: a version may follow.
+VERSION = re.compile(r"\.?\d*")
+# Bytes, or characters, of a field in which its authserv-id is looked for.
 MAX_CLAIM_BYTES = 1000
+RESULTS_NAME = "authentication-results"
 # Images that a message shows in its text: of these types, as often as they appear in the HTML.
 INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 INLINE_BYTES = 5 * 1024 * 1024
@@ -119,19 +128,45 @@ def without_forged_results(header: bytes) -> bytes:
     if header.startswith(EMPTY_LINES):
         return header
     own = _spellings(authserv_id())
-    shown = RESULTS.sub(lambda field: b"" if _claims(own, field[1]) else field[0], header)
+    shown = RESULTS.sub(lambda field: b"" if _claims(own, _claim_text(field[1])) else field[0], header)
     first = FIRST_FIELD.search(shown)
     return shown[first.start() :] if first else b""
 
 
-def _claims(names: Container[str], value: bytes) -> bool:
+def shown_headers(message: Message) -> list[list[str]]:
+    """Return the header fields that were read, without forged results."""
+    own = _spellings(authserv_id())
+    return [
+        [name, value]
+        for name, value in message.headers
+        if name.strip().lower() != RESULTS_NAME or not _claims(own, value[:MAX_CLAIM_BYTES])
+    ]
+
+
+def _claim_text(value: bytes) -> str:
+    return value[:MAX_CLAIM_BYTES].replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def _claims(names: Collection[str], value: str) -> bool:
     """Return whether the authserv-id of a field is one of these names or cannot be read."""
-    text = value[:MAX_CLAIM_BYTES].replace(b"\0", b"").decode("utf-8", "replace")
-    found = AUTHSERV_ID.match(decode_words(" ".join(text.split())))
+    text = decode_words(" ".join(value.split()))
+    found = AUTHSERV_ID.match(text)
     if found is None:
         return True
     claimed = found[2] or re.sub(r"\\(.)", r"\1", found[1] or "")
-    return claimed.strip().lower().rstrip(".") in names
+    return claimed.strip().lower().rstrip(".") in names or _resembles(names, text)
+
+
+def _resembles(names: Collection[str], text: str) -> bool:
+    """Return whether a program that leaves out comments, quotes and other characters may read one of these names.
+
+    Such a program takes what they separate for one word, or for several of which the first is the name.
+    """
+    for _ in range(MAX_COMMENT_DEPTH):
+        text = COMMENT.sub("", text)
+    beginning = text.partition(";")[0].lower()
+    joined, first = NOT_NAME.sub("", beginning), "".join(NOT_NAME.sub(" ", beginning).split()[:1]).rstrip(".")
+    return any(first == name or (joined.startswith(name) and VERSION.fullmatch(joined, len(name))) for name in names)
 
 
 @functools.lru_cache(maxsize=8)

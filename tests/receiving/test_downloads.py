@@ -125,6 +125,14 @@ FORGED = {
     "a trailing dot and a version": b"Authentication-Results: mx.demo.example. 1; dmarc=pass",
     "a quoted name": b'Authentication-Results: "mx.demo.example"; dmarc=pass',
     "quoted pairs": b'Authentication-Results: "mx\\.demo\\.example"; dmarc=pass',
+    "quoted pairs outside of quotes": b"Authentication-Results: mx\\.demo.\\example; dmarc=pass",
+    "a folded quoted pair": b'Authentication-Results: "mx.demo.\\\r\n example"; dmarc=pass',
+    "a name in part in quotes": b'Authentication-Results: mx."demo".example; dmarc=pass',
+    "empty quotes in front": b'Authentication-Results: "" mx.demo.example; dmarc=pass',
+    "comments in the name": b"Authentication-Results: mx(a (b)).demo(;).example 1; dmarc=pass",
+    "white space in the name": b"Authentication-Results: mx . demo .\r\n\texample; dmarc=pass",
+    "brackets and a version": b"Authentication-Results: <mx.demo.example>/1; dmarc=pass",
+    "a control character": b"Authentication-Results: \x01mx.demo\x7f.example; dmarc=pass",
     "a comment in front": b"Authentication-Results: (a \\) comment)\r\n (another) mx.demo.example; dmarc=pass",
     "a comment behind": b"Authentication-Results: mx.demo.example(comment); dmarc=pass",
     "nested comments": b"Authentication-Results: (a (nested (comment))) mx.demo.example; dmarc=pass",
@@ -147,10 +155,23 @@ def test_no_spelling_of_a_forged_field_is_shown(end):
             assert shown == before.removesuffix(forged) + b"To: a@b.example\r\n\r\n", (name, before)
 
 
+def test_forged_fields_are_in_no_headers(key, alice):
+    """Not in those of `/v1` either, from which webhooks and the other APIs take theirs."""
+    make_route(alice.workspace)
+    for name, forged in FORGED.items():
+        email = receive(FOREIGN + forged + b"\r\n" + PLAIN)
+        headers = key.get(f"/inbound/emails/{email.id}").json()["headers"]
+        found = [value for field, value in headers if field.lower() == "authentication-results"]
+        assert found == [FOREIGN.partition(b": ")[2].decode().strip()], name
+
+
 def test_other_fields_are_shown_as_they_were_received():
     kept = [
         FOREIGN,
         b"Authentication-Results: mx.demo.example.other.example; dmarc=pass\r\n",
+        b"Authentication-Results: mx.demo.examples; dmarc=pass\r\n",
+        b'Authentication-Results: "other.example" mx.demo.example; dmarc=pass\r\n',
+        b"Authentication-Results: mx.demo.example=pass (mx.demo.example)\r\n",
         b"Authentication-Results: spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=mx.demo.example\r\n",
         b"X-Authentication-Results: mx.demo.example; dmarc=pass\r\n",
         b"ARC-Authentication-Results: i=1; mx.demo.example; dmarc=pass\r\n",

@@ -14,7 +14,7 @@ from emails.models import Email
 from interfaces.inbound.inbox.reading import read_headers
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.reading.message import cut_text
-from receiving.source import read_source
+from receiving.source import read_source, shown_headers
 from receiving.states import BlockedReason, ReceivedStatus
 from receiving.unread.rereading import reread_state
 from webhooks.models import WebhookDelivery
@@ -117,4 +117,4 @@ def describe_source(message: Message) -> dict[str, Any]:
         if len(source) > MAX_SHOWN_BYTES:
             break
     text, is_cut = shown_source(bytes(source))
-    return {"headers": message.headers or read_headers(bytes(source)), "source": text, "is_cut": is_cut}
+    return {"headers": shown_headers(message) or read_headers(bytes(source)), "source": text, "is_cut": is_cut}
