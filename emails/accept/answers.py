@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from core.api.errors import InvalidFields, Problem
 from core.lib.coded_texts import CodedText
-from core.lib.email_addresses import Address
+from core.lib.email_addresses import FORBIDDEN, Address
 from core.lib.registry import Registry
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
@@ -90,8 +90,8 @@ def _with_answered(draft: Draft, answered: AnsweredEmail | None) -> Draft:
 
 
 def _answer_subject(subject: str) -> str:
-    plain = "".join(character if character.isprintable() else " " for character in subject)[:MAX_SUBJECT_LENGTH]
-    return plain if plain[:3].lower() == "re:" else f"Re: {plain}"
+    plain = FORBIDDEN.sub(" ", subject).strip()
+    return (plain if plain[:3].lower() == "re:" else f"Re: {plain}")[:MAX_SUBJECT_LENGTH]
 
 
 def _thread(answered: AnsweredEmail) -> dict[str, str]:

@@ -14,7 +14,7 @@ from django.db.models.functions import Now, TruncDay
 from core.api.errors import Problem
 from core.delivery.message.compose import File
 from core.lib.coded_texts import CodedText
-from core.lib.email_addresses import Address, InvalidAddress, normalize_address, parse_address
+from core.lib.email_addresses import FORBIDDEN, Address, InvalidAddress, normalize_address, parse_address
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.lib.worker.unused_claims import UnusedClaims
@@ -182,7 +182,8 @@ def _draft(email: ReceivedEmail, address: str, route: InboundRoute | None) -> Dr
     name = f"{mailbox['name'] or mailbox['email'].partition('@')[0]} via {route.name if route else email.recipient}"
     answer_to = next(iter(message.addresses.get("replyTo", ())), mailbox)
     reply_to = _address("", answer_to["email"])
-    subject = f"Fwd: {message.subject or '(no subject)'}"[:MAX_SUBJECT_LENGTH]
+    # Also of a message that was read by a version before, which kept line ends.
+    subject = f"Fwd: {FORBIDDEN.sub(' ', message.subject).strip() or '(no subject)'}"[:MAX_SUBJECT_LENGTH]
     source = b"".join(read_source(message))
     return Draft(
         sender=_address(name[:MAX_NAME_LENGTH], forwarding_address(email.recipient)) or parse_address(email.recipient),
@@ -200,7 +201,7 @@ def _draft(email: ReceivedEmail, address: str, route: InboundRoute | None) -> Dr
 
 def _address(name: str, spec: str) -> Address | None:
     """Return an address with a name without control characters; None for an address that cannot be sent to."""
-    plain = " ".join("".join(character if character.isprintable() else " " for character in name).split())
+    plain = " ".join(FORBIDDEN.sub(" ", name).split())
     try:
         return parse_address(str(Address(plain, spec)))
     except InvalidAddress:

@@ -23,6 +23,8 @@ MAX_SUBJECT_LENGTH = 2_000
 ADDRESS_FIELDS = frozenset({"from", "sender", "reply-to", "to", "cc", "bcc"})
 MAX_FIELD_LENGTH = 64 * 1024
 MESSAGE_ID = re.compile(rf"<[^<>\s]{{1,{MAX_ID_LENGTH}}}>")
+# Line ends among them. Bidi controls and joiners stay: texts of some languages need them.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # RFC 3834, section 5; other values than `no` come from programs, too.
 AUTO_SUBMITTED = {"no": Automatic.NO, "auto-replied": Automatic.AUTO_REPLIED}
 PRECEDENCES = {
@@ -55,14 +57,19 @@ def clean(text: str) -> str:
     return without_unencodable(text)
 
 
+def one_line(text: str) -> str:
+    """Return a text that PostgreSQL stores, without line ends: an encoded word may contain them."""
+    return CONTROLS.sub(" ", clean(text))
+
+
 def read_subject(value: str) -> str:
-    return clean(decode_words(value))[:MAX_SUBJECT_LENGTH]
+    return one_line(decode_words(value))[:MAX_SUBJECT_LENGTH]
 
 
 def decode_field(field: MessageField) -> str:
     """Return the text of a field with its encoded words decoded; one in a list of addresses yields no further ones."""
     is_list = field.name.lower().removeprefix("resent-") in ADDRESS_FIELDS
-    return decode_address_list(field.value) if is_list else field.decoded
+    return one_line(decode_address_list(field.value) if is_list else field.decoded)
 
 
 def read_addresses(fields: Iterable[MessageField], *, name: str) -> AddressList:

@@ -146,7 +146,7 @@ def _read_fields(fields: tuple[MessageField, ...], policy: ReceivedPolicy, envel
     if not lists["from"].is_exact:
         policy.refuse(AMBIGUOUS_SENDER)
     return Reading(
-        headers=[[field.name, clean(decode_field(field))] for field in fields],
+        headers=[[field.name, decode_field(field)] for field in fields],
         subject=read_subject(named.first("subject")),
         senders=list(lists["from"].mailboxes) if lists["from"].is_exact else [],
         mailboxes={name: list(found.mailboxes) for name, found in lists.items()},

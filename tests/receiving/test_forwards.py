@@ -151,6 +151,28 @@ def test_an_ascii_message_is_attached_as_a_message(route):
     assert attached.get_content().get_content().splitlines() == ["Hello,", "where is my order?"]
 
 
+@each(("subject", "sent", "answer"), [
+    ("=?utf-8?q?a=0D=0ABcc:_eve=40evil.example?=", "Fwd: a  Bcc: eve@evil.example", "Re: a  Bcc: eve@evil.example"),
+    ("=?utf-8?q?a=00=07=7F=C2=85b=E2=80=A8c?=", "Fwd: a   b c", "Re: a   b c"),
+    ("=?utf-8?q?=E2=80=AEa?= \x0bb", "Fwd: a  b", "Re: a  b"),
+    ("=?utf-8?q?=0A?=", "Fwd: (no subject)", "Re: "),
+    ("=?utf-8?b?8J+RqeKAjfCfkrs=?= x", "Fwd: \U0001f469\u200d\U0001f4bb x", "Re: \U0001f469\u200d\U0001f4bb x"),
+])  # fmt: skip
+def test_no_subject_ends_its_line_or_the_forward(key, route, subject, sent, answer):
+    received = receive(PLAIN.replace(b"Where is my order?", subject.encode()))
+    assert [*Forward.objects.values_list("error", flat=True)] == [""]
+    assert Email.objects.get().subject == sent
+    shown = key.get(f"/inbound/emails/{received.id}").json()
+    texts = [shown["subject"], *(value for _, value in shown["headers"])]
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028]", "".join(texts))
+    # One that a version before has read.
+    ReceivedEmail.objects.update(subject=f"{received.subject}\r\n\x0c")
+    body = {"from": "hi@alice.example", "text": "Hello", "inReplyToId": received.id}
+    assert key.post("/emails/send", body).status_code == 202
+    assert Email.objects.get(subject__startswith="Re").subject == answer
+    assert messages_by_address().keys() == {TARGET, "ada@example.com"}
+
+
 @each(("source", "envelope", "reason"), [
     (PLAIN, {"envelope_from": ""}, "null_sender"),
     (with_field("Auto-Submitted: auto-replied"), {}, "automatic"),
