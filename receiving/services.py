@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from core.api.errors import InvalidFields, NotFound
@@ -143,6 +144,8 @@ def _lock(email: ReceivedEmail) -> ReceivedEmail:
 def _check_route(route: InboundRoute) -> None:
     """Raise InvalidFields if a route refers to something that does not exist, or keeps content for too long."""
     names = ReceivingDomain.objects.filter(workspace=route.workspace, name=route.domain)
+    if route.domain == SHARED and not settings.RECEIVING_DOMAIN:
+        _refuse("domain", CodedText("receiving.no_shared_domain"), code="receiving_not_active")
     if route.domain != SHARED and not names.exists():
         _refuse("domain", CodedText("receiving.unknown_domain", name=route.domain), code="receiving_not_active")
     days = route.workspace.limits.retention.days

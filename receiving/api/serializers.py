@@ -22,6 +22,7 @@ from core.api.fields import (
     UtcDateTimeField,
     WholeNumberField,
 )
+from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import InvalidAddress, parse_address, parse_recipient
 from core.lib.translation import translate
 from domains.names import InvalidDomainName, to_a_label
@@ -65,6 +66,9 @@ class ReceivingDomainField(TextField):
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
         if name == SHARED:
+            if not settings.RECEIVING_DOMAIN:
+                detail = translate(CodedText("receiving.no_shared_domain"))
+                raise serializers.ValidationError(detail, code="receiving_not_active")
             return name
         try:
             return to_a_label(name)

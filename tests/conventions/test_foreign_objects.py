@@ -152,8 +152,9 @@ def all_rows() -> dict[str, list]:
 
 
 @pytest.fixture
-def owned(api: Api, alice) -> dict[str, str]:
+def owned(api: Api, alice, settings) -> dict[str, str]:
     """One object of each type, owned by Alice."""
+    settings.RECEIVING_DOMAIN = "in.demo.example"
     scheduled_for = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     webhook = api.post("/webhooks", WEBHOOK).json()["id"]
     suppression, _ = suppress_address(alice.workspace, address="eve@example.com", reason="manual")

@@ -60,6 +60,22 @@ def test_invalid_fields_are_refused(key, fields, code):
     assert [error["code"] for error in response.json()["errors"]] == [code]
 
 
+def test_without_a_shared_domain_no_route_is_for_it(key, receiving, settings):
+    """Nothing would ever reach it."""
+    route = key.post("/inbound/routes", ROUTE).json()
+    shared = key.post("/inbound/routes", {**ROUTE, "domain": "shared"}).json()
+    settings.RECEIVING_DOMAIN = ""
+    for response in (
+        key.post("/inbound/routes", {**ROUTE, "domain": "shared"}),
+        key.patch(f"/inbound/routes/{route['id']}", {"domain": "shared"}),
+    ):
+        assert [(error["field"], error["code"]) for error in response.json()["errors"]] == [
+            ("domain", "receiving_not_active")
+        ]
+    assert key.patch(f"/inbound/routes/{route['id']}", {"active": False}).status_code == 200
+    assert key.delete(f"/inbound/routes/{shared['id']}").status_code == 200
+
+
 def test_the_largest_values_are_accepted(key):
     fields = {"match": "a*b*c*", "priority": 1000, "storeDays": 365, "name": "x" * 100, "domain": "shared"}
     assert key.post("/inbound/routes", {**ROUTE, **fields}).status_code == 201

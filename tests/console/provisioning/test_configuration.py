@@ -1,5 +1,7 @@
 """`POST /v1/admin/configuration/check` validates a configuration and changes nothing."""
 
+import pytest
+
 from core.workspaces.models import ApiKey, Workspace
 from domains.models import Domain
 from templates_app.models import Template
@@ -33,6 +35,11 @@ VALID = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _receiving(settings):
+    settings.RECEIVING_DOMAIN = "in.demo.example"
+
+
 def test_a_valid_configuration_is_accepted_with_the_names_of_its_domains(platform: Api):
     counts = [model.objects.count() for model in (Workspace, Domain, Template, Webhook, ApiKey)]
     response = platform.post(CHECK, VALID)
@@ -45,6 +52,12 @@ def test_a_valid_configuration_is_accepted_with_the_names_of_its_domains(platfor
         },
     )
     assert counts == [model.objects.count() for model in (Workspace, Domain, Template, Webhook, ApiKey)]
+
+
+def test_a_route_for_shared_needs_a_shared_domain(platform: Api, settings):
+    settings.RECEIVING_DOMAIN = ""
+    (error,) = platform.post(CHECK, VALID).json()["errors"]
+    assert (error["field"], error["code"]) == ("routes[1].domain", "receiving_not_active")
 
 
 def test_all_errors_are_reported_together(platform: Api):

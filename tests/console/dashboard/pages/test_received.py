@@ -89,7 +89,9 @@ class TestNavigation:
         domain = make_domain(alice.workspace, "alice.example")
         causes = {
             "domain": lambda: receive_for(domain),
-            "route": lambda: create_route(alice.workspace, values={"name": "All", "match": "*", "domain": "shared"}),
+            "route": lambda: InboundRoute.objects.create(
+                workspace=alice.workspace, name="All", match="*", literals=0, domain="shared"
+            ),
             "email": lambda: make_received(alice.workspace),
             "shared": lambda: setattr(settings, "RECEIVING_DOMAIN", SHARED_DOMAIN),
         }
