@@ -15,6 +15,8 @@ from core.delivery.transports.provider_messages import BackendUnsuitable, check_
 from core.delivery.transports.smtp.smtp_url import InvalidSmtpUrl, parse_smtp_url
 from core.delivery.transports.source_addresses import usable_addresses
 from core.lib.email_addresses import InvalidAddress, parse_address
+from core.lib.mail.receiving_memory import memory_for
+from core.lib.mail.smtp_limits import SessionLimits
 from core.lib.redis_client import SENTINEL, SentinelUrl
 from core.lib.worker import failpoints
 from core.workspaces.access_rules import InvalidRolesFile, read_rules
@@ -146,6 +148,13 @@ def _inbound() -> Iterator[str]:
             to_a_label(host or "unset.example")
         except InvalidDomainName as error:
             yield f"{name} must be a host name such as in.example.com: {error}"
+    needed = memory_for(max(settings.RECEIVING_MAX_BYTES, SessionLimits.message_bytes))
+    if needed > settings.RECEIVING_MEMORY_BYTES:
+        yield (
+            f"RECEIVING_MEMORY_BYTES must be at least {needed}: a workspace may use a part of it, where a message of "
+            f"RECEIVING_MAX_BYTES={settings.RECEIVING_MAX_BYTES}, or a report of 1 MiB, would never find room. Raise "
+            "it, or lower RECEIVING_MAX_BYTES."
+        )
     if settings.RSPAMD_URL and urlsplit(settings.RSPAMD_URL).scheme not in {"http", "https"}:
         yield "RSPAMD_URL must be the URL of rspamd's controller or normal worker, such as http://127.0.0.1:11333."
     secret = settings.ANYMAIL_WEBHOOK_SECRET

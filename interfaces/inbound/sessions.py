@@ -12,7 +12,7 @@ from typing import Any
 from aiosmtpd.smtp import Envelope, Session
 from django.conf import settings
 
-from core.lib.mail.receiving_memory import MemoryBudget, ReceivingMemory
+from core.lib.mail.receiving_memory import ReceivingMemory
 from core.lib.mail.smtp_data import DataRefusal, read_message
 from core.lib.mail.smtp_limiter import ConnectionLimiter
 from core.lib.mail.smtp_limits import SessionLimits
@@ -75,9 +75,8 @@ def session_limits() -> SessionLimits:
 
 
 def receiving_memory() -> ReceivingMemory:
-    """Return the memory for the messages of all sessions: an eighth of it for the beginnings of messages."""
-    small = settings.RECEIVING_MEMORY_BYTES // 8
-    return ReceivingMemory(MemoryBudget(small), MemoryBudget(settings.RECEIVING_MEMORY_BYTES - small))
+    """Return the memory for the messages of all sessions."""
+    return ReceivingMemory.of(settings.RECEIVING_MEMORY_BYTES)
 
 
 class InboundSMTP(LimitedSMTP):

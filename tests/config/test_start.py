@@ -68,6 +68,7 @@ def test_valid_settings_start():
 def test_values_are_read():
     rows = [
         ({"SUBMISSION_TLS_PORTS": "none"}, ("SUBMISSION_TLS_PORTS", "SUBMISSION_PORTS"), ["[]", "[587, 2525]"]),
+        ({"RECEIVING_MAX_BYTES": str(56 * 2**20)}, ("RECEIVING_MAX_BYTES",), [str(56 * 2**20)]),
         ({"RECEIVING_STORAGE": str(2**50)}, ("RECEIVING_STORAGE",), [str(2**50)]),
         ({"ANYMAIL_POSTMARK_SERVER_TOKEN": "a"}, ("ANYMAIL",), ["{'POSTMARK_SERVER_TOKEN': 'a'}"]),
         # Only those who may sign up without an invitation are suspended by default.
@@ -148,6 +149,9 @@ INVALID = [
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
     ({"SUBMISSION_PORTS": "none"}, "SUBMISSION_PORTS is none: set SUBMISSION_TLS_PORTS and SUBMISSION_TLS_CERT"),
     ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY require each other"),
+    ({"RECEIVING_MAX_BYTES": str(58720257)}, "RECEIVING_MEMORY_BYTES must be at least 268435461"),
+    ({"RECEIVING_MEMORY_BYTES": "4793489"}, "RECEIVING_MEMORY_BYTES must be at least 119837258"),
+    ({"RECEIVING_MAX_BYTES": "65536", "RECEIVING_MEMORY_BYTES": "4793489"}, "MEMORY_BYTES must be at least 4793491"),
     ({"ANYMAIL_WEBHOOK_SECRET": "secret"}, "ANYMAIL_WEBHOOK_SECRET must be user:password"),
 ]
 

@@ -6,8 +6,9 @@ The first bytes of each message have room of their own, so that large messages n
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Self
 
-# A workspace may use a quarter, which is the largest message.
+# A workspace may use a quarter, in which its largest message must find room.
 LARGE_BYTES = 64 * 1024 * 1024
 SMALL_BYTES = 16 * 1024 * 1024
 SHARES = 4
@@ -45,6 +46,12 @@ class ReceivingMemory:
     small: MemoryBudget = field(default_factory=lambda: MemoryBudget(SMALL_BYTES))
     large: MemoryBudget = field(default_factory=lambda: MemoryBudget(LARGE_BYTES))
 
+    @classmethod
+    def of(cls, limit: int) -> Self:
+        """Return memory of so many bytes, an eighth of it for the beginnings of messages."""
+        small = limit // 8
+        return cls(MemoryBudget(small), MemoryBudget(limit - small))
+
     @property
     def used(self) -> int:
         return self.small.used + self.large.used
@@ -64,6 +71,11 @@ class ReceivingMemory:
         small, large = _parts(size)
         self.small.release(workspace_id, small)
         self.large.release(workspace_id, large)
+
+
+def memory_for(message_bytes: int) -> int:
+    """Return the least memory in which a message finds room in the share of a workspace."""
+    return -(-message_bytes * SHARES * 8 // 7)
 
 
 def _parts(size: int) -> tuple[int, int]:
