@@ -118,14 +118,18 @@ class Webhook(models.Model):
         return [kind for kind in self.events if kind in formatted]
 
     def gets(self, event: RenderedEvent) -> bool:
-        """Return whether an event is delivered: the endpoint is older, subscribed to it, and gets its stream.
+        """Return whether a new event is delivered: the endpoint subscribes to it, and is older unless it is named."""
+        return self.subscribes_to(event) and (bool(event.webhook_ids) or event.created_at >= self.created_at)
+
+    def subscribes_to(self, event: RenderedEvent) -> bool:
+        """Return whether the endpoint is subscribed to an event, and gets its stream.
 
         An event about no email, or about an address in all streams, is about each of them (docs/decisions/0185).
         Endpoints that an event names get it without a subscription.
         """
         if event.webhook_ids:
             return self.id in event.webhook_ids and event.kind in find_format(self.format).kinds
-        if event.kind not in self.kinds or event.created_at < self.created_at:
+        if event.kind not in self.kinds:
             return False
         stream = event.data.get("stream", MAIN if "emailId" in event.data else None)
         return not self.streams or stream is None or stream in self.streams

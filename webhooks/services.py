@@ -278,7 +278,7 @@ def _sealed_headers(webhook: Webhook, changes: Mapping[str, Any]) -> dict[str, s
 def redeliver_event(workspace: Workspace, event_id: str, *, webhook_ids: Sequence[str] | None) -> int:
     """Post an event of the log again, with the same bytes and id; return the number of deliveries.
 
-    webhook_ids: the endpoints; None for all that got it, else for those that it would be delivered to now.
+    webhook_ids: the endpoints; None for all that got it, else for those that subscribe to it now.
     """
     deliveries = WebhookDelivery.objects.filter(event=event_id, workspace=workspace)
     chosen = list(deliveries.filter(webhook__in=webhook_ids) if webhook_ids else deliveries)
@@ -291,7 +291,8 @@ def redeliver_event(workspace: Workspace, event_id: str, *, webhook_ids: Sequenc
         return len(repeated)
     others = workspace.webhooks.filter(active=True)
     others = others.filter(id__in=webhook_ids) if webhook_ids else others
-    new = [webhook.id for webhook in others if webhook.id not in repeated and (webhook_ids or webhook.gets(event))]
+    getting = [webhook.id for webhook in others if webhook_ids or webhook.subscribes_to(event)]
+    new = [webhook_id for webhook_id in getting if webhook_id not in repeated]
     insert_deliveries([(event, webhook_id) for webhook_id in new])
     return len(repeated) + len(new)
 

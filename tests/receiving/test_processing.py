@@ -157,6 +157,20 @@ def test_redeliver_posts_the_same_bytes_again(key, route, webhook):
     assert unknown.json()["errors"][0]["field"] == "webhookIds[0]"
 
 
+def test_redeliver_reaches_endpoints_that_are_newer_than_the_email(key, route):
+    email = receive()
+    publish_committed()
+    path = f"/inbound/emails/{email.id}/redeliver"
+    key.post("/webhooks", {"url": "http://127.0.0.1:9/other", "events": ["bounced"]})
+    assert key.post(path).json()["deliveries"] == 0
+    first = key.post("/webhooks", {"url": "http://127.0.0.1:9/first", "events": ["received"]}).json()["id"]
+    assert key.post(path).json()["deliveries"] == 1
+    # Then only those that got it.
+    key.post("/webhooks", {"url": "http://127.0.0.1:9/second", "events": ["received"]})
+    assert key.post(path).json()["deliveries"] == 1
+    assert [delivery.webhook_id for delivery in WebhookDelivery.objects.all()] == [first]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_redeliver_locks_all_queue_entries_before_a_delivery(key, route, webhook):
     """A worker that has locked an entry gets its deliveries: in another order, both would wait for each other."""
