@@ -15,7 +15,6 @@ from domains.models import ReceivingDomain
 from receiving.arrival.patterns import count_literals
 from receiving.deletion import delete_emails
 from receiving.errors import NotBlocked, NotPublished
-from receiving.forwarding.forwards import route_address
 from receiving.forwarding.targets import require_confirmed
 from receiving.models import SHARED, InboundRoute, ReceivedEmail, SenderBlock
 from receiving.publishing import publish_email
@@ -35,7 +34,7 @@ def create_route(workspace: Workspace, *, values: Mapping[str, Any]) -> InboundR
 
 def update_route(route: InboundRoute, *, changes: Mapping[str, Any]) -> InboundRoute:
     """Change a route; messages that were accepted before keep the old one's days. Raises InvalidFields, NotFound."""
-    current = {name: getattr(route, name) for name in ("match", "domain", "forward_to")}
+    current = {name: getattr(route, name) for name in ("domain", "forward_to")}
     _check_targets(route.workspace, {**current, **changes}, is_new="forward_to" in changes)
     return _update_route(route, changes)
 
@@ -162,7 +161,7 @@ def _check_targets(workspace: Workspace, values: Mapping[str, Any], *, is_new: b
     if values["domain"] == SHARED:
         _refuse("forwardTo", CodedText("receiving.forward_shared"), code="forward_needs_domain")
     if is_new:
-        require_confirmed(workspace, targets, sender=route_address(values), field="forwardTo[]")
+        require_confirmed(workspace, targets, field="forwardTo[]")
 
 
 def _check_webhooks(workspace: Workspace, webhook_ids: Collection[str], *, field: str) -> None:

@@ -7,4 +7,4 @@ class SystemMailConfig(AppConfig):
 
     def ready(self) -> None:
         # Connects the signal receivers.
-        from console.system_mail import transport_notices, workspace_emails  # noqa: F401, PLC0415
+        from console.system_mail import forward_confirmations, transport_notices, workspace_emails  # noqa: F401, PLC0415

@@ -17,7 +17,7 @@ from core.workspaces.models import User
 from receiving.forwarding.targets import confirmation_requested, target_url
 from receiving.models import ForwardTarget
 
-# Of confirmations to one address, from all workspaces together: any workspace can name any address.
+# To one address, from all workspaces together: any workspace can name any address.
 DAILY_LIMIT = 3
 CONFIRMATION = _("""The workspace "{workspace}" wants to forward email that it receives to {address}.
 

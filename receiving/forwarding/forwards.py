@@ -4,8 +4,6 @@ Those of a route are made after the email is published: its row has a due time (
 """
 
 import logging
-from collections.abc import Mapping
-from typing import Any
 
 from django.db import Error, transaction
 from django.db.models import Count
@@ -103,7 +101,7 @@ def forward_email(email: ReceivedEmail, *, to: str) -> Forward:
     """
     if reason := refusal(email):
         raise NotForwarded(CodedText("receiving.not_forwarded", reason=reason), reason=reason)
-    require_confirmed(email.workspace, [to], sender=forwarding_address(email.recipient), field="to")
+    require_confirmed(email.workspace, [to], field="to")
     if is_received_here(to):
         raise NotForwarded(CodedText("receiving.not_forwarded", reason="own_domain"), reason="own_domain")
     route = InboundRoute.objects.filter(id=email.route_id).first() if email.route_id else None
@@ -133,12 +131,6 @@ def forwarding_address(recipient: str) -> str:
     """Return the sender of forwards of a recipient's email: its address without a label."""
     local, _, domain = recipient.rpartition("@")
     return f"{local.partition('+')[0]}@{domain}"
-
-
-def route_address(route_values: Mapping[str, Any]) -> str:
-    """Return the sender of the links for a route: its only address, or `forwarding` for a pattern."""
-    pattern, domain = route_values["match"], route_values["domain"]
-    return f"{'forwarding' if set('*?') & set(pattern) else pattern}@{domain}"
 
 
 def _try_forward(email: ReceivedEmail, address: str, route: InboundRoute) -> str:

@@ -6,23 +6,21 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Now
 from django.db.models.lookups import GreaterThan
-from django.utils.translation import gettext as _
+from django.dispatch import Signal
 
 from core.api.errors import InvalidFields
 from core.lib.coded_texts import CodedText
-from core.lib.email_addresses import Address, normalize_address, parse_address
+from core.lib.email_addresses import normalize_address
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.tokens import InvalidToken, make_token, read_token
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.errors import PlanLimitReached
-from core.workspaces.key_limits import NO_LIMITS
 from core.workspaces.models import Workspace
 from domains.models import ReceivingDomain
-from emails.accept.drafts import Draft
-from emails.accept.services import send_email
 from receiving.models import ForwardTarget
 
 PURPOSE = "forward-target"
@@ -33,14 +31,16 @@ LINK_LIFETIME = timedelta(days=7)
 # Before a further link is sent to an address.
 LINK_INTERVAL = timedelta(minutes=10)
 MAX_UNCONFIRMED = 20
+# Sent in the transaction that notes the time of a link, with the target; console.system_mail.forward_confirmations
+# receives it. An email of the workspace would show the link to its API keys.
+confirmation_requested = Signal()
 
 
-def require_confirmed(workspace: Workspace, addresses: Sequence[str], *, sender: str, field: str) -> None:
+def require_confirmed(workspace: Workspace, addresses: Sequence[str], *, field: str) -> None:
     """Raise InvalidFields for the first address that has not agreed; a link is sent to each of them.
 
-    Not within a transaction, which the error would roll back. Raises PlanLimitReached, and the errors of send_email.
+    Not within a transaction, which the error would roll back. Raises PlanLimitReached.
 
-    sender: the sender of the links: an address of a domain of the workspace that can send.
     field: the field of the request; a list of addresses if it ends in `[]`.
     """
     confirmed = confirmed_targets(workspace)
@@ -48,7 +48,7 @@ def require_confirmed(workspace: Workspace, addresses: Sequence[str], *, sender:
     for index in missing:
         _refuse_own(addresses[index], field=_named(field, index))
     for index in missing:
-        _send_link(workspace, addresses[index], sender=sender)
+        _request_confirmation(workspace, addresses[index])
     if missing:
         detail = CodedText("receiving.forward_not_confirmed", name=addresses[missing[0]])
         _refuse(_named(field, missing[0]), detail, code="forward_not_confirmed")
@@ -101,8 +101,8 @@ def target_url(target: ForwardTarget) -> str:
     return f"{settings.PUBLIC_URL}/inbound/forward/{make_token(payload, purpose=PURPOSE)}"
 
 
-def _send_link(workspace: Workspace, address: str, *, sender: str) -> None:
-    """Send a link to an address, at most one in LINK_INTERVAL."""
+def _request_confirmation(workspace: Workspace, address: str) -> None:
+    """Let a link be sent to an address, at most one in LINK_INTERVAL."""
     known = ForwardTarget.objects.filter(workspace=workspace, address=normalize_address(address))
     unconfirmed = ForwardTarget.objects.filter(workspace=workspace, confirmed_at=None)
     if not known.exists():
@@ -112,33 +112,9 @@ def _send_link(workspace: Workspace, address: str, *, sender: str) -> None:
         ForwardTarget.objects.get_or_create(workspace=workspace, address=normalize_address(address))
     # One of several simultaneous requests sends.
     old = Q(link_sent_at=None) | Q(link_sent_at__lt=Now() - LINK_INTERVAL)
-    if known.filter(old).update(link_sent_at=Now()):
-        try:
-            send_email(workspace, draft=_link_draft(known.get(), sender=sender), key=None, limits=NO_LIMITS)
-        except Exception:
-            known.update(link_sent_at=None)
-            raise
-
-
-def _link_draft(target: ForwardTarget, *, sender: str) -> Draft:
-    lines = [
-        _("%(workspace)s wants to forward email that it receives to %(address)s.")
-        % {"workspace": target.workspace.name, "address": target.address},
-        _("If you agree, open this link and confirm:"),
-        target_url(target),
-        _(
-            "Without your confirmation, nothing is forwarded. You can confirm for 7 days; later, the same link ends "
-            "the forwarding."
-        ),
-    ]
-    return Draft(
-        sender=parse_address(sender),
-        to=(Address("", target.address),),
-        subject=_("Confirm the forwarding of email"),
-        text="\n\n".join(lines),
-        track_opens=False,
-        track_clicks=False,
-    )
+    with transaction.atomic():
+        if known.filter(old).update(link_sent_at=Now()):
+            confirmation_requested.send(ForwardTarget, target=known.get())
 
 
 def _refuse_own(address: str, *, field: str) -> None:

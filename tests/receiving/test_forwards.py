@@ -11,6 +11,7 @@ from django.db.models import Count
 from django.test import Client
 from django.utils import timezone
 
+from console.system_mail.models import SystemMail
 from core.lib.sql import is_conflict, run
 from core.lib.worker import processor, wakeup
 from core.lib.worker.leases import Lease
@@ -24,7 +25,7 @@ from receiving.forwarding import forwards, targets
 from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail
 from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block, delete_email, delete_route
-from tests.conftest import make_domain
+from tests.conftest import Api, make_domain, make_key
 from tests.core.lib.worker.outages import open_connection
 from tests.emails.api.test_attachments import messages_by_address
 from tests.events.feed import publish_committed
@@ -51,7 +52,7 @@ def route(alice, receiving, confirmed) -> InboundRoute:
 
 
 def link_of(address: str) -> str:
-    found = LINK.search(Email.objects.get(recipients__address=address).content.text)
+    found = LINK.search(SystemMail.objects.get(recipient=address).text)
     assert found
     return found[1]
 
@@ -67,8 +68,8 @@ def test_an_address_confirms_by_a_link_before_a_route_forwards_to_it(key, alice)
     assert "default-src 'none'" in page["Content-Security-Policy"]
     # Programs that open links confirm nothing.
     assert key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]}).status_code == 422
-    # Within ten minutes, no second link.
-    assert Email.objects.count() == 1
+    # Within ten minutes, no second link; none that a key of the workspace could read.
+    assert (SystemMail.objects.count(), Email.objects.count()) == (1, 0)
     assert b"confirmed" in browser.post(path).content
     created = key.post("/inbound/routes", {**ROUTE, "forwardTo": [TARGET]})
     assert (created.status_code, created.json()["forwardTo"]) == (201, [TARGET])
@@ -97,6 +98,18 @@ def test_an_old_link_confirms_nothing_but_ends_the_forwarding(confirmed):
     ForwardTarget.objects.update(confirmed_at=timezone.now())
     assert Client().post(url, {"stop": "1"}).status_code == 200
     assert not ForwardTarget.objects.exists()
+
+
+def test_an_address_gets_three_links_a_day_from_all_workspaces(key, alice, bob, receiving):
+    receive_for(make_domain(bob.workspace, "bob.example"))
+    for account, domain in ((alice, "alice.example"), (bob, "bob.example")):
+        for _ in range(3):
+            refused = Api(make_key(account.workspace)).post(
+                "/inbound/routes", {**ROUTE, "domain": domain, "forwardTo": [TARGET]}
+            )
+            assert refused.json()["errors"][0]["code"] == "forward_not_confirmed"
+            ForwardTarget.objects.update(link_sent_at=timezone.now() - targets.LINK_INTERVAL)
+    assert SystemMail.objects.count() == 3
 
 
 def test_targets_are_bounded(key, alice, receiving):
