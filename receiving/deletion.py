@@ -3,7 +3,6 @@
 A message and its content go with the last received email that shares them. Feed entries and counters stay.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from core.lib.email_addresses import normalize_address
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
 from receiving import content
-from receiving.arrival.usage import release_storage
+from receiving.arrival.usage import Freed, release_storage
 from receiving.models import ForwardTarget
 from webhooks.models import WebhookEvent
 from webhooks.services import empty_bodies, find_ended_events
@@ -28,7 +27,8 @@ SELECT m.id FROM receiving_message m
 """
 EVENTS = "array_remove(ARRAY[event_id, unread_event_id], NULL)"
 DELETE = f"""
-DELETE FROM receiving_receivedemail WHERE id = ANY(%s) RETURNING workspace_id, size, {EVENTS}
+DELETE FROM receiving_receivedemail e USING receiving_message m WHERE e.id = ANY(%s) AND m.id = e.message_id
+RETURNING e.workspace_id, host(m.remote_ip), e.size, {EVENTS}
 """  # noqa: S608 - a constant
 DELETE_FORWARDS = "DELETE FROM receiving_forward WHERE email_id = ANY(%s)"
 DELETE_MESSAGES = """
@@ -122,10 +122,9 @@ def _delete(ids: Collection[UUID]) -> tuple[int, list[str]]:
     messages = [id_ for (id_,) in run(LOCK, [list(ids)])]
     run(DELETE_FORWARDS, [list(ids)])
     deleted: list[tuple[Any, ...]] = run(DELETE, [list(ids)])
-    freed: dict[str, int] = defaultdict(int)
-    for workspace_id, size, _ in deleted:
-        freed[from_uuid(workspace_id, prefix="ws_")] += size
-    release_storage(freed)
+    release_storage(
+        Freed(from_uuid(workspace_id, prefix="ws_"), address, size) for workspace_id, address, size, _ in deleted
+    )
     contents = run(DELETE_MESSAGES, [messages])
     run(MOVE_MESSAGES, [messages])
     content.delete([from_uuid(id_, prefix=content.PREFIX) for (id_,) in contents])

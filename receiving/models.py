@@ -191,6 +191,24 @@ class ReceivingUsage(models.Model):
         return f"{self.day}: {self.messages}"
 
 
+class NetworkUsage(models.Model):
+    """The part of ReceivingUsage that is from one network, a /24 of IPv4 or a /48 of IPv6 (docs/decisions/0296)."""
+
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="receiving_networks", db_index=False
+    )
+    network = models.CharField(max_length=43)
+    stored_bytes = models.BigIntegerField(default=0)
+    day = models.DateField()
+    messages = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "network"], name="one_usage_a_network")]
+
+    def __str__(self) -> str:
+        return f"{self.network} {self.day}: {self.messages}"
+
+
 class ReceivedContent(models.Model):
     """The bytes of a message, read and written only by receiving.content."""
 

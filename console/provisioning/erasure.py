@@ -39,6 +39,7 @@ TABLES = (
     "analytics_tally",
     "analytics_tallyday",
     "request_log_apirequest",
+    "receiving_networkusage",
     "workspaces_usage",
     "workspaces_auditentry",
 )

@@ -34,6 +34,7 @@ from interfaces.inbound.routed import (
     count_reply,
     counts,
     is_listed,
+    peer_of,
     read_arrival,
     store,
 )
@@ -95,21 +96,22 @@ class InboundHandler:
             return count_reply(replies.TOO_MANY_RECIPIENTS)
         found: list[Decision] = []
         sender = (envelope.mail_from or "").strip("<>")
-        reply = await self._run_query(lambda: self._decide(address, sender, _peer(session), found))
+        remote_ip = peer_of(server)
+        reply = await self._run_query(lambda: self._decide(address, sender, remote_ip, found))
         if reply == ACCEPTED and not found:
             return self._add_report(envelope, address)
         if not found:
             return count_reply(reply)
         return count_reply(reply if reply != ACCEPTED else await self._add_recipient(server, envelope, found[0]))
 
-    def _decide(self, address: str, sender: str, peer: str, found: list[Decision]) -> str:
+    def _decide(self, address: str, sender: str, remote_ip: str | None, found: list[Decision]) -> str:
         """Return the reply to RCPT; add the decision if a workspace has the address."""
         reply = report_reply(address)
         if reply == ACCEPTED:
             return reply
-        decision = decide_recipient(address, sender=sender)
+        decision = decide_recipient(address, sender=sender, remote_ip=remote_ip)
         if decision.recipient is None:
-            return role_account_reply(address, peer=peer)
+            return role_account_reply(address, peer=remote_ip or "")
         found.append(decision)
         return decision.reply
 
@@ -131,6 +133,8 @@ class InboundHandler:
         if session.is_listed:
             return replies.LISTED
         assert decision.recipient
+        if envelope.announced > decision.recipient.max_bytes:
+            return replies.TOO_LARGE_FOR_RECIPIENT
         if not server.assign(decision.recipient.workspace.id):
             return replies.TOO_MANY_SESSIONS
         envelope.recipients.append(decision.recipient)

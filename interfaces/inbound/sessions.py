@@ -52,7 +52,7 @@ class InboundEnvelope(Envelope):
 
     @property
     def max_bytes(self) -> int:
-        return int(settings.RECEIVING_MAX_BYTES) if self.recipients else REPORT_BYTES
+        return min((recipient.max_bytes for recipient in self.recipients), default=REPORT_BYTES)
 
     @property
     def owner(self) -> str:

@@ -22,7 +22,7 @@ from emails.sending.reply_address import PREFIX, read_reply_token
 from receiving.arrival import replies
 from receiving.arrival.patterns import matches
 from receiving.arrival.shared_addresses import find_owner
-from receiving.arrival.usage import read_usage
+from receiving.arrival.usage import message_limit, read_usage
 from receiving.models import SHARED, InboundRoute
 
 # Mail to a suspended or deleted workspace waits at the sender, then it is refused.
@@ -54,6 +54,11 @@ class RoutedRecipient:
     def is_discarded(self) -> bool:
         return self.route is not None and self.route.action == InboundRoute.RouteAction.DISCARD
 
+    @property
+    def max_bytes(self) -> int:
+        """The size of the largest message."""
+        return int(settings.RECEIVING_MAX_BYTES) if self.is_discarded else message_limit(self.workspace)
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -70,12 +75,16 @@ class Decision:
 UNKNOWN = Decision(replies.NO_SUCH_ADDRESS)
 
 
-def decide_recipient(address: str, *, sender: str) -> Decision:
-    """Return the reply to RCPT TO and the recipient. sender: the address in MAIL FROM, empty for a report."""
+def decide_recipient(address: str, *, sender: str, remote_ip: str | None = None) -> Decision:
+    """Return the reply to RCPT TO and the recipient.
+
+    sender: the address in MAIL FROM, empty for a report.
+    remote_ip: of the host that delivers; None for a simulated message.
+    """
     recipient = find_recipient(address)
     if recipient is None:
         return UNKNOWN
-    return Decision(_refusal(recipient, sender) or replies.ACCEPTED, recipient)
+    return Decision(_refusal(recipient, sender, remote_ip) or replies.ACCEPTED, recipient)
 
 
 def find_recipient(address: str) -> RoutedRecipient | None:
@@ -146,14 +155,14 @@ def _find_routed(address: str, local_part: str, workspace: Workspace, domain: st
     return RoutedRecipient(workspace, address, local_part, route) if route else None
 
 
-def _refusal(recipient: RoutedRecipient, sender: str) -> str | None:
+def _refusal(recipient: RoutedRecipient, sender: str, remote_ip: str | None) -> str | None:
     if reply := _inactivity(recipient.workspace):
         return reply
     if recipient.route and recipient.route.action == InboundRoute.RouteAction.REJECT:
         return replies.REJECTED
     if is_blocked(recipient.workspace, [sender]):
         return replies.BLOCKED
-    return None if recipient.is_discarded else read_usage(recipient.workspace).refusal
+    return None if recipient.is_discarded else read_usage(recipient.workspace, remote_ip=remote_ip).refusal
 
 
 def _inactivity(workspace: Workspace) -> str | None:

@@ -88,7 +88,7 @@ def _insert(
 ) -> dict[tuple[str, str], str]:
     # In the order of ids, so that two transactions cannot wait for each other.
     for recipient in sorted(recipients, key=lambda recipient: to_uuid(recipient.workspace.id, prefix="ws_")):
-        take_usage(recipient.workspace, size=len(arrival.source))
+        take_usage(recipient.workspace, size=len(arrival.source), remote_ip=arrival.remote_ip)
     message = Message(
         content_id=content.put(arrival.source),
         sha256=digest,

@@ -201,12 +201,23 @@ def test_a_workspace_has_a_limit_of_messages_a_day(port, route, settings):
 
 
 def test_full_storage_is_452(port, route, settings):
-    settings.RECEIVING_STORAGE = len(PLAIN) + 10
+    settings.RECEIVING_STORAGE = 20 * len(PLAIN)
     assert deliver(port)[2].startswith("250")
     # The next message does not fit; then the storage is full.
+    ReceivingUsage.objects.update(stored_bytes=settings.RECEIVING_STORAGE - len(PLAIN))
     assert deliver(port, with_field("X-Other: 1"))[2].startswith("452 4.2.2")
     ReceivingUsage.objects.update(stored_bytes=settings.RECEIVING_STORAGE)
     assert deliver(port)[1].startswith("452 4.2.2")
+    assert ReceivedEmail.objects.count() == 1
+
+
+def test_a_message_has_at_most_a_tenth_of_the_storage(port, route, settings):
+    settings.RECEIVING_STORAGE = 10 * len(PLAIN)
+    assert deliver(port, size=len(PLAIN))[2].startswith("250")
+    assert deliver(port, size=len(PLAIN) + 1)[1] == "552 5.2.3 Message too large for the recipient"
+    assert deliver(port, PLAIN + b"x")[2].startswith("552 5.3.4")
+    InboundRoute.objects.update(action="discard")
+    assert deliver(port, PLAIN + b"x")[2].startswith("250")
     assert ReceivedEmail.objects.count() == 1
 
 

@@ -145,7 +145,8 @@ def fill_received(account: Account) -> None:
     block_sender(account.workspace, sender="spam.example")
     ForwardTarget.objects.create(workspace=account.workspace, address="x@example.com")
     SharedAddress.objects.create(workspace=account.workspace, local_part=f"{account.workspace.name:x<12}"[:12])
-    arrive(to=f"support@{domain}", source=with_field(f"X-Workspace: {account.workspace.name}"))
+    source = with_field(f"X-Workspace: {account.workspace.name}")
+    arrive(to=f"support@{domain}", source=source, remote_ip="9.9.9.9")
 
 
 class TestMarking:
