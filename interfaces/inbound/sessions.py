@@ -88,15 +88,12 @@ class InboundSMTP(LimitedSMTP):
         super().__init__(
             handler,
             limiter=limiter,
+            memory=memory,
             hostname=settings.EHLO_NAME,
             ident="Postrider",
             tls_context=tls_context,
             auth_exclude_mechanism=("LOGIN", "PLAIN"),
         )
-        self._memory = memory
-        # Bytes of the current message that count towards the memory, and whose share they use.
-        self._taken = 0
-        self._owner = ""
 
     # Methods, not properties: aiosmtpd reads all attributes before they are set.
     def current_envelope(self) -> InboundEnvelope:
@@ -133,8 +130,7 @@ class InboundSMTP(LimitedSMTP):
             await self.push(NEEDS_RECIPIENT)
         elif arg:
             await self.push(SYNTAX_OF_DATA)
-        elif not self._take(envelope, envelope.announced):
-            self._limiter.refused["memory"] += 1
+        elif not self.take_memory(envelope.owner, envelope.announced):
             await self.push(replies.NO_MEMORY)
             self.envelope = self._create_envelope()
         else:
@@ -172,8 +168,7 @@ class InboundSMTP(LimitedSMTP):
 
     def _forget(self, envelope: InboundEnvelope) -> None:
         envelope.source = bytearray()
-        self._memory.release(self._owner, self._taken)
-        self._taken = 0
+        self.release_memory()
 
     async def _read(self, envelope: InboundEnvelope, content: bytearray) -> str | None:
         received = 0
@@ -182,7 +177,8 @@ class InboundSMTP(LimitedSMTP):
             nonlocal received
             received += count
             # What was announced is counted already.
-            return received <= self._taken or self._take(envelope, received - self._taken)
+            missing = received - self.taken_bytes
+            return missing <= 0 or self.take_memory(envelope.owner, missing)
 
         refusal = await read_message(
             self._reader,
@@ -191,17 +187,7 @@ class InboundSMTP(LimitedSMTP):
             take=take,
             max_line_bytes=self._limits.line_bytes if envelope.is_report else None,
         )
-        if refusal is DataRefusal.NO_MEMORY:
-            self._limiter.refused["memory"] += 1
         return REFUSALS[refusal] if refusal else None
-
-    def _take(self, envelope: InboundEnvelope, count: int) -> bool:
-        """Count bytes of the current message; return False if they find no room."""
-        if not self._memory.take(envelope.owner, self._taken, count):
-            return False
-        self._taken += count
-        self._owner = envelope.owner
-        return True
 
     def _create_session(self) -> InboundSession:
         return InboundSession(self.loop)

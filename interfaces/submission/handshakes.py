@@ -1,6 +1,7 @@
 """TLS handshakes of connections with TLS from their start (RFC 8314): each counts as a session of its client."""
 
 import asyncio
+import math
 import ssl
 import time
 from asyncio import sslproto
@@ -16,6 +17,9 @@ class Handshake(asyncio.Protocol):
     """A connection until its TLS handshake is complete, and its session begins."""
 
     can_end_for_others = True
+    bytes_per_second = math.inf
+    memory_owner = ""
+    taken_bytes = 0
 
     def __init__(self, session: SubmissionSMTP, *, limiter: ConnectionLimiter, context: ssl.SSLContext) -> None:
         self._session = session

@@ -71,7 +71,6 @@ class SubmissionSMTP(LimitedSMTP):
     """A session of a program that sends email.
 
     handler: the SubmissionHandler, which imports this class.
-    memory: shared by all sessions of the process.
     has_tls: the connection is encrypted from its start.
     """
 
@@ -90,14 +89,12 @@ class SubmissionSMTP(LimitedSMTP):
         super().__init__(
             handler,
             limiter=limiter,
+            memory=memory,
             hostname=settings.EHLO_NAME,
             ident="Postrider ESMTP",
             tls_context=None if has_tls else tls_context,
             auth_required=True,
         )
-        self._memory = memory
-        # Bytes of the current message that count towards the memory.
-        self._received = 0
         self._has_tls = has_tls
         # The connection until now, if it has TLS from its start.
         self.handshake: LimitedSession | None = None
@@ -177,7 +174,6 @@ class SubmissionSMTP(LimitedSMTP):
 
     async def _receive(self) -> None:
         content = bytearray()
-        self._received = 0
         workspace_id = self.current_envelope().api_key.workspace_id
         self._reset_budget()
         self._start_arrival_check()
@@ -192,7 +188,7 @@ class SubmissionSMTP(LimitedSMTP):
             content.clear()
             raise
         finally:
-            self._memory.release(workspace_id, self._received)
+            self.release_memory()
             self.envelope = self._create_envelope()
             self._reset_budget()
         await self.push(refusal)
@@ -201,20 +197,16 @@ class SubmissionSMTP(LimitedSMTP):
         """Append a message; return a refusal or None. A session without memory for it ends."""
 
         def take(count: int) -> bool:
-            has_room = self._memory.take(workspace_id, self._received, count)
-            self._received += count if has_room else 0
-            return has_room or self._end_for_memory()
+            has_room = self.take_memory(workspace_id, count)
+            if not has_room:
+                self.end(BUSY)
+            return has_room
 
         line_bytes = self._limits.line_bytes
         refusal = await read_message(
             self._reader, content, max_bytes=MESSAGE_BYTES, take=take, max_line_bytes=line_bytes
         )
         return REFUSALS[refusal] if refusal else None
-
-    def _end_for_memory(self) -> bool:
-        self._limiter.refused["memory"] += 1
-        self.end(BUSY)
-        return False
 
     async def _call_handler_hook(self, command: str, *args: Any) -> Any:
         reply = await super()._call_handler_hook(command, *args)

@@ -25,12 +25,15 @@ class MemoryBudget:
 
     def take(self, workspace_id: str, count: int) -> bool:
         """Count bytes; return False, without counting, if they exceed the limit or the share of the workspace."""
-        own = self.by_workspace[workspace_id] + count
-        if self.used + count > self.limit or own > self.limit // SHARES:
+        if self.used + count > self.limit or self.is_share_full(workspace_id, count):
             return False
         self.used += count
-        self.by_workspace[workspace_id] = own
+        self.by_workspace[workspace_id] += count
         return True
+
+    def is_share_full(self, workspace_id: str, count: int) -> bool:
+        """Return whether further bytes exceed the share of a workspace."""
+        return self.by_workspace.get(workspace_id, 0) + count > self.limit // SHARES
 
     def release(self, workspace_id: str, count: int) -> None:
         self.used -= count
@@ -58,13 +61,18 @@ class ReceivingMemory:
 
     def take(self, workspace_id: str, size: int, count: int) -> bool:
         """Count the next bytes of a message of which `size` bytes are counted; return False if they find no room."""
-        small, large = (after - before for after, before in zip(_parts(size + count), _parts(size), strict=True))
+        small, large = _further_parts(size, count)
         if not self.small.take(workspace_id, small):
             return False
         if not self.large.take(workspace_id, large):
             self.small.release(workspace_id, small)
             return False
         return True
+
+    def is_share_full(self, workspace_id: str, size: int, count: int) -> bool:
+        """Return whether the next bytes of a message exceed the share of a workspace."""
+        small, large = _further_parts(size, count)
+        return self.small.is_share_full(workspace_id, small) or self.large.is_share_full(workspace_id, large)
 
     def release(self, workspace_id: str, size: int) -> None:
         """Return the bytes of a message."""
@@ -76,6 +84,12 @@ class ReceivingMemory:
 def memory_for(message_bytes: int) -> int:
     """Return the least memory in which a message finds room in the share of a workspace."""
     return -(-message_bytes * SHARES * 8 // 7)
+
+
+def _further_parts(size: int, count: int) -> tuple[int, int]:
+    """Return the parts of the next bytes of a message of which `size` bytes are counted."""
+    (small, large), (small_before, large_before) = _parts(size + count), _parts(size)
+    return small - small_before, large - large_before
 
 
 def _parts(size: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ so that no two servers can disagree on where a message ends (SMTP smuggling).
 
 import asyncio
 import logging
+import math
 import re
 import ssl
 import time
@@ -16,8 +17,9 @@ from typing import Any, AnyStr
 
 from aiosmtpd.smtp import SMTP
 
+from core.lib.mail.receiving_memory import SMALL_MESSAGE_BYTES, ReceivingMemory
 from core.lib.mail.smtp_limiter import ConnectionLimiter
-from core.lib.mail.smtp_limits import TOO_MANY_CONNECTIONS, network_of
+from core.lib.mail.smtp_limits import TOO_MANY_CONNECTIONS, TOO_SLOW, network_of
 from core.lib.mail.smtp_turns import NewSessions
 
 log = logging.getLogger("postrider.smtp_server")
@@ -28,7 +30,6 @@ PLAIN_ADDRESS = re.compile(rf"<({ATOM}(?:\.{ATOM})*@{ATOM}(?:\.{ATOM})*)>(| .*)"
 NOT_SUPPORTED = "502 5.5.1 Command not supported"
 BAD_LINE_END = "521 5.5.2 Bare CR or LF is not allowed; lines must end with CRLF"
 TOO_LARGE = "552 5.3.4 Message too large"
-TOO_SLOW = "421 4.4.2 The message arrives too slowly"
 TLS_IN_USE = "503 5.5.1 TLS is in use already"
 # Replies of aiosmtpd without an enhanced status code (RFC 2034), by their text or their code (RFC 3463, section 3).
 ENHANCED_CODES = {
@@ -51,6 +52,8 @@ LINGER_SECONDS = 5.0
 class LimitedSMTP(SMTP):
     """One SMTP session.
 
+    memory: for the messages of all sessions.
+    memory_owner, taken_bytes: whose share of it the message of this session uses, and how much.
     options: further arguments of aiosmtpd's class.
     """
 
@@ -63,6 +66,7 @@ class LimitedSMTP(SMTP):
         handler: Any,
         *,
         limiter: ConnectionLimiter,
+        memory: ReceivingMemory,
         hostname: str,
         ident: str,
         tls_context: ssl.SSLContext | None,
@@ -85,6 +89,10 @@ class LimitedSMTP(SMTP):
         self.max_refusals = limits.refusals
         self._limits = limits
         self._limiter = limiter
+        self._memory = memory
+        self.memory_owner = ""
+        self.taken_bytes = 0
+        self._is_at_work = False
         self._new_sessions: NewSessions | None = None
         self._network = ""
         self._arrived = 0
@@ -104,6 +112,14 @@ class LimitedSMTP(SMTP):
     @property
     def can_end_for_others(self) -> bool:
         return not self._is_established or self.idle_seconds > self._limits.crowded_idle_seconds
+
+    @property
+    def bytes_per_second(self) -> float:
+        """The rate since the last message, or the first recipient; infinite at first, and while a handler works."""
+        seconds = time.monotonic() - self._began_at
+        if self._is_at_work or seconds < self._limits.patience_seconds:
+            return math.inf
+        return (self._arrived - self._arrived_before) / seconds
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # STARTTLS calls this again for the same session, which is already counted.
@@ -209,13 +225,18 @@ class LimitedSMTP(SMTP):
         # Storing a message may take longer than its arrival.
         if command == "DATA":
             self._stop_arrival_check()
-        return await super()._call_handler_hook(command, *args)
+        started, self._is_at_work = time.monotonic(), True
+        try:
+            return await super()._call_handler_hook(command, *args)
+        finally:
+            self._is_at_work = False
+            self._began_at += time.monotonic() - started
 
     def _start_arrival_check(self) -> None:
         before = self._arrived
 
         def check() -> None:
-            if self._arrived - before < self._limits.arrival_bytes:
+            if self._arrived - before < self._limiter.least_arrival_bytes:
                 self.end(TOO_SLOW)
             else:
                 self._start_arrival_check()
@@ -268,6 +289,9 @@ class LimitedSMTP(SMTP):
 
     def end(self, status: str) -> None:
         """Close the connection, after a last reply if there is one."""
+        # One that waits has the memory at once, and not when the task of this session has ended.
+        if not self._is_at_work:
+            self.release_memory()
         transport = self.transport
         if isinstance(transport, asyncio.WriteTransport) and not transport.is_closing():
             if status:
@@ -279,6 +303,27 @@ class LimitedSMTP(SMTP):
         """Allow the bytes and lines of one more message, including the commands around it."""
         self._bytes_left = 2 * self._limits.message_bytes
         self._lines_left = self._limits.lines
+        self._began_at, self._arrived_before = time.monotonic(), self._arrived
+
+    def take_memory(self, owner: str, count: int) -> bool:
+        """Count further bytes of the message; return False if they find no room.
+
+        The slowest messages end for it: those of the owner if its share is used up, otherwise those of all.
+        """
+        before = self.taken_bytes
+        # The memory of small messages is separate.
+        more_than = SMALL_MESSAGE_BYTES if before + count > SMALL_MESSAGE_BYTES else 0
+        while not self._memory.take(owner, before, count):
+            full = owner if self._memory.is_share_full(owner, before, count) else ""
+            if not self._limiter.end_for_memory(self, owner=full, more_than=more_than):
+                self._limiter.refused["memory"] += 1
+                return False
+        self.memory_owner, self.taken_bytes = owner, before + count
+        return True
+
+    def release_memory(self) -> None:
+        self._memory.release(self.memory_owner, self.taken_bytes)
+        self.memory_owner, self.taken_bytes = "", 0
 
 
 def add_enhanced_code(reply: str) -> str:

@@ -1,6 +1,7 @@
 """Use of what the sessions of an SMTP server share."""
 
 import asyncio
+import math
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.django_db
 class BusySession:
     idle_seconds = 0.0
     can_end_for_others = False
+    bytes_per_second = math.inf
 
 
 def test_each_measure_has_its_counts(monkeypatch):

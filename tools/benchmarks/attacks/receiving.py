@@ -1,17 +1,20 @@
-"""An attack on received email: hostile messages to one workspace, from a separate process.
+"""Attacks on received email, each from a separate process that goes on until it is ended.
 
-    python -m tools.benchmarks.attacks.receiving PORT ADDRESS
+    python -m tools.benchmarks.attacks.receiving hostile|slow PORT ADDRESS
 
-Sends the messages of tests/receiving/hostile.py in a loop until it is ended.
+hostile: the messages of tests/receiving/hostile.py. slow: messages that arrive as slowly as the server allows, in all
+sessions that it gives to some addresses.
 """
 
 import contextlib
 import itertools
 import os
 import smtplib
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,6 +24,11 @@ from tests.stack.stack import REPOSITORY, Stack
 SESSIONS = 4
 # Different networks, each of which may send some messages an hour.
 NETWORK = "127.0.67"
+SLOW_NETWORK = "127.0.69"
+SLOW_ADDRESSES, SESSIONS_OF_ADDRESS = 45, 10
+SLOW_SECONDS = 1.0
+LINE = b"x" * 1_198 + b"\r\n"
+OK, BEGIN = 250, 354
 CREATE = """
 from uuid import uuid4
 from receiving.arrival.shared_addresses import shared_address
@@ -34,8 +42,23 @@ print(shared_address(create_workspace(name="attacker", plan="enterprise", owner=
 @contextmanager
 def hostile_messages(stack: Stack) -> Iterator[None]:
     """Deliver hostile messages to a workspace in four sessions, as fast as they are accepted."""
+    with _attack(stack, "hostile"):
+        yield
+
+
+@contextmanager
+def slow_messages(stack: Stack) -> Iterator[None]:
+    """Hold sessions of the inbound server from 45 addresses, and open new ones for those that end."""
+    with _attack(stack, "slow"):
+        yield
+
+
+@contextmanager
+def _attack(stack: Stack, name: str) -> Iterator[None]:
+    """Run an attack on a new workspace, which begins with its first line of output."""
     address = stack.manage("shell", "--verbosity", "0", "-c", CREATE).split()[-1]
-    command = [sys.executable, "-m", "tools.benchmarks.attacks.receiving", stack.environment["INBOUND_PORT"], address]
+    program = "tools.benchmarks.attacks.receiving"
+    command = [sys.executable, "-m", program, name, stack.environment["INBOUND_PORT"], address]
     environment = {**stack.environment, "DJANGO_SETTINGS_MODULE": "config.settings"}
     process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE)
     try:
@@ -47,14 +70,56 @@ def hostile_messages(stack: Stack) -> Iterator[None]:
         process.wait()
 
 
-ATTACKS = {"hostile messages": hostile_messages}
+ATTACKS = {"hostile messages": hostile_messages, "slow messages": slow_messages}
 
 
 def main() -> None:
-    port, address = int(sys.argv[1]), sys.argv[2]
-    threads = [threading.Thread(target=_deliver, args=[port, address, number]) for number in range(SESSIONS)]
+    name, port, address = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    act, count = (_deliver, SESSIONS) if name == "hostile" else (_hold_sessions, SLOW_ADDRESSES)
+    threads = [threading.Thread(target=act, args=[port, address, number]) for number in range(count)]
     for thread in threads:
         thread.start()
+
+
+def _hold_sessions(port: int, _address: str, number: int) -> None:
+    """Hold as many sessions of one address as the server gives, each with an unfinished message to postmaster.
+
+    Of a workspace, they would use up its share only.
+    """
+    source_address = (f"{SLOW_NETWORK}.{1 + number}", 0)
+    held: list[smtplib.SMTP] = []
+    while True:
+        with contextlib.suppress(OSError, smtplib.SMTPException):
+            while len(held) < SESSIONS_OF_ADDRESS:
+                held.append(_begin_message(port, source_address))
+        print(f"{len(held)} sessions", flush=True)
+        held = [client for client in held if _send_line(client)]
+        time.sleep(SLOW_SECONDS)
+
+
+def _begin_message(port: int, source_address: tuple[str, int]) -> smtplib.SMTP:
+    client = smtplib.SMTP("127.0.0.1", port, timeout=5, source_address=source_address)
+    client.ehlo()
+    client.mail("a@attacker.example")
+    if client.rcpt("postmaster")[0] != OK or client.docmd("DATA")[0] != BEGIN:
+        client.close()
+        raise smtplib.SMTPServerDisconnected
+    return client
+
+
+def _send_line(client: smtplib.SMTP) -> bool:
+    """Send the least that the server demands in a second while it is not crowded; return whether it may go on."""
+    assert client.sock
+    try:
+        client.sock.sendall(LINE)
+        # An answer is the end of the session.
+        client.sock.recv(100, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    client.close()
+    return False
 
 
 def _deliver(port: int, address: str, number: int) -> None:
