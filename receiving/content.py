@@ -15,6 +15,9 @@ from core.lib.sql import run_binary
 PREFIX = "rcc_"
 # Pieces of a large value for the database: the client library copies what it is given.
 PIECE_BYTES = 256 * 1024
+# Pieces that are put together: libpq keeps a buffer that fits the largest row of a connection.
+RANGE_BYTES = 1024 * 1024
+READ = "SELECT substring(data FROM %s FOR %s) FROM receiving_content WHERE id = %s"
 COPY = "COPY receiving_content (id, size, data) FROM STDIN (FORMAT BINARY)"
 # PostgreSQL's binary COPY format: signature, flags, length of the extension; a row has the number of its fields, each
 # with its length; -1 ends the rows.
@@ -35,26 +38,19 @@ def put(data: bytes | bytearray) -> str:
     return content_id
 
 
-def open_content(content_id: str) -> bytes:
-    """Return all bytes of a content, none if it is deleted."""
-    rows = run_binary("SELECT data FROM receiving_content WHERE id = %s", [to_uuid(content_id, prefix=PREFIX)])
-    return bytes(rows[0][0]) if rows else b""
-
-
 def open_range(content_id: str, start: int, end: int) -> bytes:
-    """Return the bytes from `start` to before `end`, counted from 0."""
-    query = "SELECT substring(data FROM %s FOR %s) FROM receiving_content WHERE id = %s"
-    rows = run_binary(query, [start + 1, max(end - start, 0), to_uuid(content_id, prefix=PREFIX)])
-    return bytes(rows[0][0]) if rows else b""
+    """Return the bytes from `start` to before `end`, counted from 0; none if the content is deleted."""
+    return b"".join(read_pieces(content_id, start=start, end=end, piece_bytes=RANGE_BYTES))
 
 
-def read_pieces(content_id: str, *, start: int = 0, end: int) -> Iterator[bytes]:
+def read_pieces(content_id: str, *, start: int = 0, end: int, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
     """Yield the bytes of a range in pieces, each read when it is needed."""
-    for position in range(start, end, PIECE_BYTES):
-        piece = open_range(content_id, position, min(position + PIECE_BYTES, end))
-        if not piece:
+    for position in range(start, end, piece_bytes):
+        values = [position + 1, min(piece_bytes, end - position), to_uuid(content_id, prefix=PREFIX)]
+        rows = run_binary(READ, values)
+        if not rows or not rows[0][0]:
             return
-        yield piece
+        yield rows[0][0]
 
 
 def delete(content_ids: Collection[str]) -> None:

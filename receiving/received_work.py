@@ -6,13 +6,14 @@ Emails that were published before are forwarded by their routes between two clai
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from django.conf import settings
 
+from core.lib.forking import LARGE_BYTES, return_free_memory
 from core.lib.ids import from_uuid
 from core.lib.sql import run
 from core.lib.worker.failpoints import failpoint
@@ -136,7 +137,7 @@ class ReceivedQueueWork:
         ((content_id, mail_from, helo, remote_ip, recipient),) = rows
         content_id = from_uuid(content_id, prefix=content.PREFIX)
         is_whole = not claim.is_given_up
-        source = content.open_content(content_id) if is_whole else content.open_range(content_id, 0, MAX_HEADER_BYTES)
+        source = content.open_range(content_id, 0, claim.size if is_whole else min(claim.size, MAX_HEADER_BYTES))
         return ReceivedJob(claim, source, ReceivedEnvelope(mail_from, helo, remote_ip), recipient or "")
 
     async def perform(self, job: ReceivedJob, lease: Lease) -> ReadResult:
@@ -167,9 +168,15 @@ class ReceivedQueueWork:
             self._in_flight.discard(result.claim)
             if not record_reading(result):
                 self.unused.add([result.claim])
+        if _has_large(result.claim for result in results) and not _has_large(self._in_flight):
+            return_free_memory()
 
     def renew(self, claims: Collection[MessageClaim]) -> Collection[MessageClaim]:
         return QUEUE.renew(claims)
+
+
+def _has_large(claims: Iterable[MessageClaim]) -> bool:
+    return any(claim.size > LARGE_BYTES for claim in claims)
 
 
 def _give_up(claim: MessageClaim, reading: Reading | None) -> ReadResult:

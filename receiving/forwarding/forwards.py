@@ -13,6 +13,7 @@ from core.api.errors import Problem
 from core.delivery.message.compose import File
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import FORBIDDEN, Address, InvalidAddress, normalize_address, parse_address
+from core.lib.forking import LARGE_BYTES, return_free_memory
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.lib.worker.unused_claims import UnusedClaims
@@ -67,18 +68,21 @@ def _forward_next() -> bool:
     with UNUSED.claiming() as claims:
         claims += [Claim(*row) for row in QUEUE.claim_due(1)]
         for claim in claims:
-            _forward_claimed(claim)
+            if _forward_claimed(claim) > LARGE_BYTES:
+                return_free_memory()
     return bool(claims)
 
 
 @transaction.atomic
-def _forward_claimed(claim: Claim) -> None:
+def _forward_claimed(claim: Claim) -> int:
+    """Forward a claimed email; return its size in bytes, 0 if the claim was lost."""
     if not QUEUE.lock_claimed([claim]):
-        return
+        return 0
     email = ReceivedEmail.objects.select_related("workspace", "message").get(id=claim.key)
     _forward_by_route(email, error="internal_error" if claim.attempt > MAX_ATTEMPTS else "")
     ReceivedEmail.objects.filter(id=email.id).update(forward_due_at=None, processed_at=Now())
     failpoint("receiving.before_forward_commit")
+    return int(email.size)
 
 
 def _forward_by_route(email: ReceivedEmail, *, error: str) -> None:

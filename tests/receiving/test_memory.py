@@ -1,5 +1,6 @@
-"""Memory of the real inbound server while fifty sessions deliver large messages; of 25 MiB in the long tests."""
+"""Memory of the real inbound server and workers while large messages arrive, and afterwards (25 MiB: long tests)."""
 
+import base64
 import logging
 import random
 import smtplib
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.stack import Stack, running_stack
+from tests.stack.stack import Stack, running_stack, wait_for
+from tools.benchmarks.footprint import read_usage
 
 log = logging.getLogger(__name__)
 pytestmark = pytest.mark.stack
@@ -42,6 +44,37 @@ def test_fifty_large_messages_stay_within_the_budget(tmp_path, message_bytes):
     with running_stack(tmp_path, **settings) as stack:
         stack.start("inbound")
         check_memory(stack, message_bytes=message_bytes, budget_bytes=budget_bytes)
+
+
+@pytest.mark.parametrize("message_bytes", [10 * MIB, pytest.param(25 * MIB, marks=pytest.mark.long)])
+def test_memory_is_given_back_after_large_messages(tmp_path, message_bytes):
+    """Three rounds of eight messages leave less than two of them in the inbound server and in the workers together."""
+    with running_stack(tmp_path, WORKER_CONCURRENCY="2") as stack:
+        stack.start("inbound", "workers")
+        addresses = stack.manage("shell", "--verbosity", "0", "-c", CREATE_WORKSPACES).split()[-WORKSPACES:]
+        pids = [stack.processes[name].pid for name in ("inbound", "workers")]
+        deliver_round(stack, addresses, 0, size=1000)
+        idle = private_mib(pids)
+        for number in range(1, 4):
+            deliver_round(stack, addresses, number, size=message_bytes)
+        wait_for(lambda: private_mib(pids) - idle < 2 * message_bytes / MIB, seconds=30, what="memory is given back")
+        log.info("idle %.0f MiB, %.0f MiB afterwards", idle, private_mib(pids))
+
+
+def deliver_round(stack: Stack, addresses: list[str], number: int, *, size: int) -> None:
+    """Deliver eight messages with a file, and wait until they are read."""
+    line = base64.b64encode(bytes(range(57))) + b"\r\n"
+    for index in range(8):
+        head = f"Subject: {number} {index}\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        source = head.encode() + line * (size // len(line))
+        with smtplib.SMTP("127.0.0.1", int(stack.environment["INBOUND_PORT"]), timeout=SECONDS) as client:
+            client.sendmail("a@host.example", [addresses[index]], source)
+    unread = "SELECT count(*) FROM receiving_message WHERE read_at IS NULL"
+    wait_for(lambda: stack.query(unread) == [(0,)], seconds=SECONDS, what="the messages are read")
+
+
+def private_mib(pids: list[int]) -> float:
+    return sum(usage.pss_mb for usage in read_usage(pids).values())
 
 
 def check_memory(stack: Stack, *, message_bytes: int, budget_bytes: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from core.lib.forking import LARGE_BYTES, return_free_memory
 from webhooks.sending.queue import WebhookClaim
 
 MEMORY_BYTES = 64 * 1024 * 1024
@@ -26,5 +27,6 @@ class LargeBodies:
         self._sizes[claim] = size_bytes
 
     def release(self, claims: Collection[WebhookClaim]) -> None:
-        for claim in claims:
-            self._sizes.pop(claim, None)
+        ended = sum(self._sizes.pop(claim, 0) for claim in claims)
+        if ended > LARGE_BYTES and not self._sizes:
+            return_free_memory()

@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Self
 
+from core.lib import forking
+
 # A workspace may use a quarter, in which its largest message must find room.
 LARGE_BYTES = 64 * 1024 * 1024
 SMALL_BYTES = 16 * 1024 * 1024
@@ -79,6 +81,8 @@ class ReceivingMemory:
         small, large = _parts(size)
         self.small.release(workspace_id, small)
         self.large.release(workspace_id, large)
+        if size > forking.LARGE_BYTES and not self.large.used:
+            forking.return_free_memory()
 
 
 def memory_for(message_bytes: int) -> int:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connection
 
-from core.lib.forking import name_process
+from core.lib.forking import name_process, return_large_blocks
 from core.lib.network.listening import CannotListen, open_sockets, show_addresses
 from core.lib.network.tls_certificate import Certificate
 from interfaces.inbound.server import serve
@@ -45,6 +45,7 @@ def require_sockets() -> list[socket.socket]:
 
 def run_inbound(sockets: Sequence[socket.socket]) -> None:
     """Receive until SIGTERM."""
+    return_large_blocks()
     with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(_serve(sockets))
 
