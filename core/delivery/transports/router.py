@@ -101,11 +101,6 @@ class _Member:
             return TransportState.PROBING if self.breaker.is_recovering else TransportState.PAUSED
         return TransportState.OPEN
 
-    @property
-    def takes_messages(self) -> bool:
-        """Whether an unpinned message may go to it now, apart from its daily limit."""
-        return not self.is_draining and not self.breaker.is_open
-
     def report(self) -> TransportReport:
         if self.state is not self._since[0]:
             self._since = (self.state, datetime.now(UTC))
@@ -172,8 +167,8 @@ class TransportRouter:
 
     def first_choice(self, route: str) -> str:
         """Return the transport that gets the next message of a route; empty if none can."""
-        names = self._route(route).use
-        return next((name for name in names if self._is_usable(self._members[name])), "")
+        chosen = self._route(route)
+        return next((m.spec.name for m in self._members_of(chosen) if self._is_usable(m, chosen)), "")
 
     def reports(self) -> list[TransportReport]:
         """Return the states of all transports. Called in any thread."""
@@ -215,15 +210,15 @@ class TransportRouter:
     async def _deliver_by_route(self, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         route = self._route(message.route)
         assigned, failed, skipped = message.transport, list[DeliveryOutcome](), list[DeliveryOutcome]()
-        for name in route.use:
-            member = self._members[name]
-            if not self._is_usable(member, message):
+        for member in self._members_of(route):
+            name = member.spec.name
+            if not self._is_usable(member, route, message):
                 continue
             if name != assigned and not await lease.assign(name):
                 continue
             assigned = name
             # While the transport was stored, another message may have begun the probe.
-            if not member.takes_messages:
+            if not self._lets_pass(member, route, message):
                 continue
             outcome = await self._attempt(member, message, lease)
             if failover_kind(outcome, member.spec.kind) not in route.failover_on:
@@ -248,7 +243,7 @@ class TransportRouter:
         self, route: TransportRoute, skipped: Sequence[DeliveryOutcome], message: OutgoingMessage
     ) -> DeliveryOutcome:
         """Return the outcome of a message that no transport of its route could try."""
-        members = [self._members[name] for name in route.use]
+        members = self._members_of(route)
         if message.is_whole and all(member.spec.kind == "anymail" for member in members):
             return _unchangeable()
         limited = [member for member in members if self._is_exhausted(member)]
@@ -266,21 +261,37 @@ class TransportRouter:
     def _route(self, name: str) -> TransportRoute:
         return self.transports.routes[name or self.transports.route_of("")]
 
-    def _is_usable(self, member: _Member, message: OutgoingMessage | None = None) -> bool:
+    def _members_of(self, route: TransportRoute) -> list[_Member]:
+        return [self._members[name] for name in route.use]
+
+    def _is_usable(self, member: _Member, route: TransportRoute, message: OutgoingMessage | None = None) -> bool:
+        """Return whether an unpinned message of a route may go to a transport now."""
+        return self._is_suitable(member, message) and self._lets_pass(member, route, message)
+
+    def _is_suitable(self, member: _Member, message: OutgoingMessage | None) -> bool:
         is_counted = message is not None and message.transport == member.spec.name
-        if not member.takes_messages or (self._is_exhausted(member) and not is_counted):
+        if member.is_draining or (self._is_exhausted(member) and not is_counted):
             return False
         return message is None or member.spec.kind != "anymail" or not message.is_whole
+
+    def _lets_pass(self, member: _Member, route: TransportRoute, message: OutgoingMessage | None) -> bool:
+        """Return whether a transport takes messages: if none of the route works, also one that is recovering."""
+        if not member.breaker.is_open:
+            return not member.is_draining
+        is_answering = member.breaker.is_recovering and not member.is_draining
+        return is_answering and not any(
+            self._is_suitable(other, message) and not other.breaker.is_tripped for other in self._members_of(route)
+        )
 
     def _is_exhausted(self, member: _Member) -> bool:
         return self._clock() < member.exhausted_until
 
     def _is_stopped(self, route: TransportRoute) -> bool:
-        states = {self._members[name].state for name in route.use}
+        states = {member.state for member in self._members_of(route)}
         return TransportState.PAUSED in states and states <= {TransportState.PAUSED, TransportState.DRAINING}
 
     def _errors(self, route: TransportRoute) -> str:
-        return "; ".join(filter(None, (self._error(self._members[name]) for name in route.use)))
+        return "; ".join(filter(None, map(self._error, self._members_of(route))))
 
     def _error(self, member: _Member) -> str:
         """Return why a transport is not in use; empty if it is."""

@@ -20,8 +20,10 @@ PROBES = BreakerPolicy(failure_threshold=1, initial_open_seconds=30.0, max_open_
 class TransportBreaker(CircuitBreaker):
     """Counts failures until they open it; then the probes of CircuitBreaker decide.
 
-    It closes after three successful probes, two minutes after it opened at the earliest. kind: the kind of the
-    transport.
+    It closes after three successes, two minutes after it opened at the earliest. Meanwhile one that has answered a
+    probe is recovering: probes go on, and a route without another transport may send everything by it.
+
+    kind: the kind of the transport.
     """
 
     def __init__(self, kind: str, *, clock: Clock = time.monotonic) -> None:
@@ -34,29 +36,28 @@ class TransportBreaker(CircuitBreaker):
 
     @property
     def is_recovering(self) -> bool:
-        """Return whether the last probe succeeded."""
+        """Return whether the last probe succeeded, and what followed did not fail as often as to open a breaker."""
         return self.is_tripped and self._successes > 0
 
     def record(self, kind: FailoverKind | None, *, subject: str) -> None:
         """Count a failure that concerns the transport. subject: the message or domain that failed."""
-        if self.is_tripped:
-            if self._clock() >= self._open_until:
-                self._successes = 0
-                self.record_failure()
+        is_due = self._clock() >= self._open_until
+        if self.is_tripped and (is_due or not self.is_recovering):
+            self._successes = 0
+            self.record_failure()
             return
         if kind is FailoverKind.LOGIN:
             self._refused_logins += 1
         elif kind is FailoverKind.UNREACHABLE:
             self._failed.append((self._clock(), subject))
         if self._refused_logins >= LOGINS or self._is_unreachable():
-            self._opened_at = self._clock()
-            self.record_failure()
+            self._open()
 
     def record_success(self) -> None:
         """Count an answer to a message; one of a delivery that began before the breaker opened proves nothing."""
         self._refused_logins = 0
         self._failed.clear()
-        if not self.is_tripped or self._clock() < self._open_until:
+        if not self.is_tripped or (self._clock() < self._open_until and not self.is_recovering):
             return
         self._successes += 1
         if self._successes >= CLOSING_SUCCESSES and self._clock() - self._opened_at >= MIN_OPEN_SECONDS:
@@ -64,6 +65,11 @@ class TransportBreaker(CircuitBreaker):
             super().record_success()
             return
         self.postpone_probe()
+
+    def _open(self) -> None:
+        self._opened_at = self._open_until = self._clock()
+        self._successes = 0
+        self.record_failure()
 
     def _is_unreachable(self) -> bool:
         since = self._clock() - WINDOW_SECONDS

@@ -356,6 +356,82 @@ async def test_three_refused_logins_pause_a_transport_which_returns_without_flap
     assert after.transport == "own"
 
 
+class Network:
+    """The network of several transports, which is down or not."""
+
+    trouble, is_down = None, False
+
+    async def deliver(self, message, *, lease):
+        if self.is_down:
+            return deferred(FailureReason.NETWORK, "Could not connect.")
+        return DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "Ok"))
+
+
+class Blip:
+    """A router with two transports, both paused by an outage of the network; one message a second and route."""
+
+    def __init__(self, **routes):
+        self.networks, self.clock, self.number = {"own": Network(), "relay": Network()}, FakeClock(0.0), 0
+        self.router = TransportRouter(transports(**routes), self.networks, clock=self.clock)
+
+    async def second(self, route="default"):
+        self.clock.now += 1
+        self.number += 1
+        message = replace(MESSAGE, route=route, message_id=f"<{self.number}@example.org>")
+        return (await self.router.deliver(message, lease=Permit())).transport
+
+    async def begin(self, *, seconds=12, names=ROUTE.use):
+        for name in names:
+            self.networks[name].is_down = True
+        for _ in range(seconds):
+            await self.second()
+        for name in names:
+            self.networks[name].is_down = False
+
+    def states(self):
+        return [report.state for report in self.router.reports()]
+
+
+@awaited
+async def test_after_an_outage_of_all_transports_the_first_that_answers_takes_everything():
+    blip = Blip()
+    await blip.begin()
+    assert blip.states() == ["paused", "paused"]
+    used = {blip.clock.now: await blip.second() for _ in range(60)}
+    trouble, states = blip.router.trouble, blip.states()
+    # The breakers opened after 5 s; both may be probed 30 s later. own is asked first, by a second probe, too.
+    assert [second for second, transport in used.items() if not transport] == list(range(12, 34))
+    assert {transport for second, transport in used.items() if second >= 34} == {"own"}
+    assert (states, trouble) == (["probing", "paused"], None)
+    for _ in range(60):
+        await blip.second()
+    assert blip.states()[0] == "open"
+
+
+@awaited
+async def test_one_that_takes_everything_is_paused_again_when_it_fails():
+    blip = Blip()
+    await blip.begin()
+    while blip.states()[0] != "probing":
+        await blip.second()
+    assert [await blip.second() for _ in range(3)] == ["own"] * 3
+    blip.networks["own"].is_down = True
+    used = [await blip.second() for _ in range(6)]
+    # relay is not probed before own fails: its probe is the fallback of the first failure.
+    assert used[-1] == "relay"
+    assert blip.states()[1] == "probing"
+
+
+@awaited
+async def test_a_transport_that_recovers_takes_only_the_routes_that_have_no_other():
+    blip = Blip(bulk=TransportRoute("bulk", ("own",)))
+    await blip.begin(names=("own",))
+    while blip.states()[0] != "probing":
+        await blip.second("bulk")
+    used = [(await blip.second(), await blip.second("bulk")) for _ in range(10)]
+    assert used == [("relay", "own")] * 10
+
+
 class Answers:
     """A transport with the given outcomes, such as those of a provider, whose replies have no code."""
 

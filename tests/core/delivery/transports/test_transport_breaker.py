@@ -109,3 +109,35 @@ def test_a_failure_between_successful_probes_starts_the_count_again(clock):
     breaker.record_success()
     assert breaker.is_tripped
     assert breaker.is_recovering
+
+
+@pytest.fixture
+def recovering(clock):
+    """A breaker that has opened, and one probe has succeeded."""
+    breaker = TransportBreaker("smtp", clock=clock)
+    fail(breaker, UNREACHABLE, *"abcde")
+    clock.now = 30.0
+    with breaker.call():
+        breaker.record_success()
+    return breaker
+
+
+def test_messages_beside_the_probes_close_it_after_two_minutes(clock, recovering):
+    for second in range(31, 121):
+        assert recovering.is_open
+        clock.now = float(second)
+        recovering.record_success()
+    assert not recovering.is_tripped
+
+
+def test_one_that_recovers_opens_again_after_as_many_failures_as_at_first(clock, recovering):
+    clock.now = 31.0
+    fail(recovering, UNREACHABLE, *"abcd")
+    assert recovering.is_recovering
+    fail(recovering, UNREACHABLE, "e")
+    assert recovering.is_tripped
+    assert not recovering.is_recovering
+    clock.now += 59.0
+    assert recovering.is_open
+    clock.now += 1.0
+    assert not recovering.is_open
