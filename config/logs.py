@@ -16,8 +16,19 @@ SECRETS = re.compile(
 CUT = "[cut]"
 
 
+# The names of a line that `data` must not have.
+FIXED_FIELDS = frozenset({"time", "level", "logger", "message", "requestId", "exception"})
+
+
+class ExceptionFilter(logging.Filter):
+    """Drops records without an exception: Django logs each response from 500 on, such as an intended 501 or 503."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return bool(record.exc_info)
+
+
 class JsonFormatter(logging.Formatter):
-    """Formats time, level, logger, message, request id and the `extra={"data": {…}}` of the call."""
+    """Formats FIXED_FIELDS and the `extra={"data": {…}}` of the call."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

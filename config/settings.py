@@ -351,12 +351,16 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
-    "filters": {"repeats": {"()": "core.lib.outage_log.RepeatFilter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "filters": {
+        "repeats": {"()": "core.lib.outage_log.RepeatFilter"},
+        "outages": {"()": "core.lib.worker.database_outage.OutageFilter"},
+        "exceptions": {"()": "config.logs.ExceptionFilter"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["outages"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         # The access log of core.api.request_ids contains the same information, without addresses.
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["exceptions"]},
         "django.server": {"level": "ERROR"},
         # Warnings of aiosmtpd contain unknown commands, such as the password that a client sends after a refused AUTH.
         "mail.log": {"level": "ERROR"},

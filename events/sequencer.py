@@ -12,9 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, close_old_connections, transaction
+from django.db import close_old_connections, transaction
 
-from core.lib.sql import run
+from core.lib.sql import is_outage, run
+from core.lib.worker.database_outage import database_outage
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.shutdown import is_stopping, wait_for_stop
 from events.models import FeedHead, FeedProgress
@@ -133,12 +134,13 @@ def _run(*readers: Callable[[], None]) -> None:
 def _perform(step: Callable[[], None]) -> None:
     try:
         step()
-    except (OperationalError, InterfaceError) as error:
-        # A lost connection: the next step opens another one.
-        log.warning("the sequencer waits for the database", extra={"data": {"error": type(error).__name__}})
     # The thread must survive any error: without it readers get no new events.
-    except Exception:
-        log.exception("the sequencer failed")
+    except Exception as error:
+        if is_outage(error):
+            # The next step opens another connection.
+            database_outage.record_failure(error)
+        else:
+            log.exception("the sequencer failed")
 
 
 @transaction.atomic

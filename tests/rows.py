@@ -10,6 +10,7 @@ import pytest
 from django.core.cache import cache as django_cache
 from django.db import connection, transaction
 
+from core.lib.worker.database_outage import database_outage
 from core.request_log.recording import recorder as request_recorder
 from core.workspaces.api import authentication
 from domains.services import sending_domain_cache
@@ -19,6 +20,7 @@ from streams.services import streams_cache
 
 KEPT_IN_MEMORY = (
     authentication.cache, sending_domain_cache, streams_cache, stats_cache, django_cache, request_recorder, recorder,
+    database_outage,
 )  # fmt: skip
 MAX_ROW_LENGTH = 200
 Test = Callable[..., None]

@@ -12,10 +12,9 @@ from functools import partial
 from django.db import Error
 
 from core.counters import counters
-from core.lib.outage_log import OutageLog
+from core.lib.worker.database_outage import database_outage
 
 log = logging.getLogger("postrider.counters")
-outage = OutageLog(log, down="counts cannot be saved; they are kept", up="counts are saved again")
 
 Labels = tuple[str, ...]
 # Runs a step in a thread with a database connection.
@@ -36,12 +35,14 @@ class ProcessCounts:
     async def save(self, run: RunStep) -> None:
         """Add the counts to the counters of the service; while the database does not respond, keep them."""
         counts = dict(+self._unsaved)
+        if not counts:
+            return
         try:
             await run(partial(self._add, counts))
         except Error as error:
-            outage.record_failure(error)
+            log.warning("counts cannot be saved; they are kept", exc_info=error)
         else:
-            outage.record_success()
+            database_outage.record_success()
             self._unsaved.subtract(counts)
 
     def clear(self) -> None:

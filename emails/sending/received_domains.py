@@ -39,8 +39,8 @@ class ReceivedDomains:
         active = ReceivingDomain.objects.filter(status=ReceivingDomain.ReceivingStatus.ACTIVE)
         try:
             names = {*active.values_list("name", flat=True), settings.RECEIVING_DOMAIN}
-        except Error:
-            log.warning("the receiving domains could not be read")
+        except Error as error:
+            log.warning("the receiving domains could not be read", exc_info=error)
             return self._names
         finally:
             # Rarely used: a connection of its own would stay open for each process.

@@ -24,7 +24,7 @@ from core.lib.mail.smtp_limiter import ConnectionLimiter
 from core.lib.mail.smtp_limits import SessionLimits
 from core.lib.mail.smtp_server import TOO_LARGE
 from core.lib.network.tls_certificate import Certificate
-from core.lib.outage_log import OutageLog
+from core.lib.worker.database_outage import database_outage
 from interfaces.inbound.processing import process_reports
 from interfaces.inbound.report_recipients import ACCEPTED, STORED, report_reply, role_account_reply, store_report
 from interfaces.inbound.reports.mime import MAX_BYTES
@@ -51,9 +51,6 @@ from receiving.arrival import replies
 from receiving.arrival.routing import Decision, decide_recipient
 
 log = logging.getLogger("postrider.inbound")
-database_outage = OutageLog(
-    log, down="the database is unavailable", up="the database is available again", level=logging.ERROR
-)
 
 ONE_RECIPIENT_ONLY = "452 4.5.3 One recipient per message"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
@@ -252,8 +249,8 @@ def _reply_to_errors(act: Callable[[], str]) -> str:
     close_old_connections()
     try:
         reply = act()
-    except Error as error:
-        database_outage.record_failure(error, has_traceback=True)
+    except Error:
+        log.exception("a message could not be stored")
         connection.close()
         return STORAGE_FAILED
     if reply.startswith("250 2.6.0"):
@@ -266,6 +263,6 @@ def _process() -> None:
     try:
         process_reports()
     # The rows stay on the queue; the periodic task tries again.
-    except Error as error:
-        database_outage.record_failure(error, has_traceback=True)
+    except Error:
+        log.exception("reports could not be processed")
         connection.close()

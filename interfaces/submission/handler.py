@@ -10,6 +10,7 @@ from typing import TypeVar
 from django.db import close_old_connections
 
 from core.api.errors import Problem, RateLimitExceeded
+from core.lib.worker.database_outage import database_outage
 from core.workspaces.api.throttling import record_failure
 from core.workspaces.errors import InsufficientScope, NetworkNotAllowed, Unauthenticated
 from emails.accept.rules.fields import MAX_RECIPIENTS
@@ -21,7 +22,6 @@ from interfaces.submission.replies import (
     TOO_MANY_FAILURES,
     TOO_MANY_RECIPIENTS,
     TOO_MANY_SESSIONS,
-    database_outage,
     one_line,
     reply_to_error,
 )

@@ -6,7 +6,7 @@ from django.db import InterfaceError, OperationalError
 
 from core.api.errors import Problem, RateLimitExceeded
 from core.api.exception_handler import to_problem
-from core.lib.outage_log import OutageLog
+from core.lib.worker.database_outage import database_outage
 from core.workspaces.errors import (
     DomainNotAllowed,
     InsufficientScope,
@@ -23,9 +23,6 @@ from interfaces.submission.errors import Refused
 from suppressions.errors import RecipientSuppressed
 
 log = logging.getLogger("postrider.submission")
-database_outage = OutageLog(
-    log, down="the database is unavailable", up="the database is available again", level=logging.ERROR
-)
 
 SENDER_OK = "250 2.1.0 OK"
 RECIPIENT_OK = "250 2.1.5 OK"

@@ -12,6 +12,7 @@ from django.db import Error, connection
 
 from core.lib.ids import from_uuid
 from core.lib.sql import run
+from core.lib.worker.database_outage import database_outage
 from domains.tracking_hosts import RETIREMENT
 
 RENEW_SECONDS = 30.0
@@ -71,10 +72,11 @@ class TrackingHosts:
         try:
             self.read()
         except Error as error:
-            log.warning("tracking hosts could not be read", extra={"data": {"error": type(error).__name__}})
+            log.warning("tracking hosts could not be read", exc_info=error)
             return False
         finally:
             connection.close()
+        database_outage.record_success()
         return True
 
 

@@ -16,6 +16,7 @@ from django.db import Error, InterfaceError, OperationalError, connection
 
 from core.lib.sql import is_conflict, is_outage
 from core.lib.worker import wakeup
+from core.lib.worker.database_outage import database_outage
 from core.lib.worker.event_loop import submit_all
 from core.lib.worker.leases import RENEW_EVERY_SECONDS, Lease, boot_seconds
 from core.lib.worker.shutdown import grace_seconds_left, is_stopping
@@ -144,12 +145,12 @@ class QueueProcessor(Generic[J, R]):
 
     def _wait_for_database(self, error: Exception) -> None:
         """Wait before the next step. Nothing is claimed meanwhile; results and unused claims stay in memory."""
-        data = {"queue": self.work.kind, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
         if is_conflict(error):
             # PostgreSQL has waited for the locks: the next step begins at once, with the same connection.
+            data = {"queue": self.work.kind, "error": f"{type(error).__name__}: {error}".partition("\n")[0]}
             log.warning("a transaction is repeated", extra={"data": data})
             return
-        log.warning("the database does not respond", extra={"data": data})
+        database_outage.record_failure(error)
         connection.close()
         time.sleep(DATABASE_RETRY_SECONDS)
 
@@ -158,8 +159,8 @@ class QueueProcessor(Generic[J, R]):
         self.work.unused.add(self._in_flight)
         try:
             self.work.unused.give_back()
-        except (OperationalError, InterfaceError):
-            log.warning("claims could not be given back", extra={"data": {"queue": self.work.kind}})
+        except (OperationalError, InterfaceError) as error:
+            log.warning("claims could not be given back", exc_info=error, extra={"data": {"queue": self.work.kind}})
 
     def _has_work(self) -> bool:
         is_busy = bool(self._in_flight or self._unrecorded or self.work.unused)
@@ -200,6 +201,7 @@ class QueueProcessor(Generic[J, R]):
         # Read before the statement, so that the lease never seems younger than it is.
         claimed_at = boot_seconds()
         result = self.work.claim(free)
+        database_outage.record_success()
         self._has_waiting = result.has_waiting
         if result.jobs:
             self._start(result.jobs, claimed_at)

@@ -16,6 +16,8 @@ from typing import Generic, TypeVar
 
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
+from core.lib.worker.database_outage import database_outage
+
 T = TypeVar("T")
 
 RETRY_SECONDS = 2.0
@@ -72,9 +74,9 @@ class WriteBuffer(Generic[T]):
                     self._write(batch)
                 except (OperationalError, InterfaceError) as error:
                     self._rows.extendleft(reversed(batch))
-                    data = {"count": len(self._rows), "error": type(error).__name__}
-                    self._log.warning("%s wait for the database", self._name, extra={"data": data})
+                    database_outage.record_failure(error)
                     return False
+                database_outage.record_success()
         return True
 
     def clear(self) -> None:

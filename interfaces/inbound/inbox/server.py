@@ -13,6 +13,7 @@ from django.db import Error, close_old_connections, connection
 
 from core.lib.ids import is_id, new_uuid, to_uuid
 from core.lib.sql import run_prepared
+from core.lib.worker.database_outage import database_outage
 from interfaces.inbound.inbox.reading import read_headers
 
 log = logging.getLogger("postrider.inbox")
@@ -98,6 +99,7 @@ def store_mail(source: bytes, envelope_from: str, recipients: list[str]) -> str:
         log.exception("a message could not be stored")
         connection.close()
         return STORAGE_FAILED
+    database_outage.record_success()
     return STORED
 
 

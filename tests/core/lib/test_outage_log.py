@@ -38,7 +38,7 @@ def test_a_long_outage_is_logged_rarely_with_the_number_of_failures(outage, capl
 
 def test_redis_that_does_not_respond_is_one_line(caplog, monkeypatch):
     monkeypatch.setattr(redis_client, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(redis_client.outage, "_failures", 0)
+    monkeypatch.setattr(redis_client, "outage", OutageLog(redis_client.log, down="down", up="up"))
     for _ in range(5):
         assert redis_client.ask_redis(URL, lambda client: client.ping()) is None
     assert len(caplog.records) == 1

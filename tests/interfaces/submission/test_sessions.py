@@ -451,10 +451,10 @@ class TestErrors:
             replies = [port.submit() for _ in range(3)]
         assert replies == [(451, "4.3.0 The database is unavailable; try again")] * 3
         assert port.submit()[0] == 250
-        records = [record for record in caplog.records if record.name == "postrider.submission"]
+        records = [record for record in caplog.records if record.name == "postrider.database"]
         assert [(record.getMessage(), bool(record.exc_info)) for record in records] == [
-            ("the database is unavailable", True),
-            ("the database is available again", False),
+            ("the database does not respond", True),
+            ("the database responds again", False),
         ]
         assert records[-1].data == {"failures": 3}
 
