@@ -24,6 +24,7 @@ from config.start.routes import refuse_unknown_routes
 from console.system_mail.sending import system_mail_processor
 from core.lib.forking import Program, return_large_blocks
 from core.lib.worker import shutdown
+from core.lib.worker.event_loop import close_network
 from core.lib.worker.processor import QueueProcessor
 from core.lib.worker.timer import start_timer
 from domains.check_queue.processor import domain_checks_processor
@@ -140,3 +141,4 @@ def finish(**_: Any) -> None:
     shutdown.stop()
     for processor in queue_processors():
         processor.join()
+    close_network()

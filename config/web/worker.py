@@ -206,7 +206,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
     def run(self) -> None:
         self.addresses = {listener: listener.getsockname() for listener in self.sockets}
         super().run()
-        slow_clients().wait(self.cfg.graceful_timeout)
+        slow_clients().stop(self.cfg.graceful_timeout)
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         """Dispatch events until the timeout, not only the first ones.

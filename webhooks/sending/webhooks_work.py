@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 
 from core.lib.keyring import UnknownKey
 from core.lib.network.resolver import Resolver
+from core.lib.worker.event_loop import close_at_stop
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Cursor
 from core.lib.worker.leases import Lease
@@ -211,4 +212,5 @@ def webhooks_processor() -> QueueProcessor[PostJob, AttemptResult]:
     """Return the queue processor for webhook deliveries in this process."""
     resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=DNS_SECONDS)
     poster = Poster(target_rules(), resolver=resolver)
+    close_at_stop(poster.close)
     return QueueProcessor(WebhookQueueWork(poster, sessions=settings.WEBHOOK_CONNECTIONS))

@@ -130,11 +130,19 @@ class SlowClients:
             return self.open[kind, share]
         return sum(number for (name, _), number in list(self.open.items()) if name == kind)
 
-    def wait(self, seconds: float) -> None:
-        """Wait until responses that end are sent: before the process exits."""
+    def stop(self, seconds: float) -> None:
+        """Wait until responses that end are sent, and end the others: before the process exits."""
         deadline = time.monotonic() + seconds
         while self.count(REST) + self.count(FILE) and time.monotonic() < deadline:
             time.sleep(0.02)
+        asyncio.run_coroutine_threadsafe(self._end_all(), self.loop).result(STALLED_SECONDS)
+
+    async def _end_all(self) -> None:
+        # At the exit, the next query of a response would be an error: the executor takes no more.
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def query(self, function: Callable[..., R], *arguments: Any) -> R:
         """Run a function that reads from the database, one at a time."""

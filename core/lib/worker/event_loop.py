@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,6 +15,8 @@ T = TypeVar("T")
 # A single thread: any number of long computations take at most half of the loop's processor time.
 _computations = ThreadPoolExecutor(1, thread_name_prefix="computations")
 _running: set["asyncio.Task[None]"] = set()
+_closed_at_stop: list[Callable[[], Awaitable[None]]] = []
+CLOSE_SECONDS = 5.0
 
 
 def submit_all(coroutines: Sequence[Coroutine[Any, Any, None]]) -> None:
@@ -36,6 +38,21 @@ def network_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="network", daemon=True).start()
     return loop
+
+
+def close_at_stop(close: Callable[[], Awaitable[None]]) -> None:
+    """Call a function in the loop when the process stops, such as one that closes kept connections."""
+    _closed_at_stop.append(close)
+
+
+def close_network() -> None:
+    """Close what the process has kept. Call it when no job is in flight."""
+    asyncio.run_coroutine_threadsafe(_close_kept(), network_loop()).result(CLOSE_SECONDS)
+
+
+async def _close_kept() -> None:
+    for close in _closed_at_stop:
+        await close()
 
 
 async def compute_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

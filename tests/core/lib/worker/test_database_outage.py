@@ -38,7 +38,10 @@ def test_records_of_an_outage_are_one_line_with_the_first_traceback(library, cap
         log_error(library, OperationalError("refused"))
     log_error(library, InterfaceError("closed"))
     assert lines(caplog) == [(*DOWN, True), (*DOWN, True)]
-    assert [record.data["error"] for record in caplog.records] == ["OperationalError: refused", "InterfaceError: closed"]
+    assert [record.data["error"] for record in caplog.records] == [
+        "OperationalError: refused",
+        "InterfaceError: closed",
+    ]
 
 
 def test_causes_are_told_apart(library, caplog):
