@@ -13,7 +13,7 @@ from typing import Any
 
 from celery.signals import celeryd_after_setup, task_prerun, worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
 from config.beat import run_beat
 from config.celery import app
@@ -56,6 +56,7 @@ SWITCH_SECONDS = 0.0002
 
 def worker_programs(*, with_beat: bool = False) -> dict[str, Program]:
     """Load the code that worker processes share; return the programs of WORKER_CONCURRENCY processes by name."""
+    refuse_start_of_workers()
     count = settings.WORKER_CONCURRENCY or multiprocessing.cpu_count()
     # manage.py has run the system checks; in each process again, they would copy shared memory.
     os.environ["CELERY_SKIP_CHECKS"] = "1"
@@ -68,6 +69,17 @@ def worker_programs(*, with_beat: bool = False) -> dict[str, Program]:
     return {
         f"worker{number}": partial(run_worker, number, with_beat=with_beat and number == 0) for number in range(count)
     }
+
+
+def refuse_start_of_workers() -> None:
+    """Exit with a message if workers may not start; a forked process that exited would be started again for ever."""
+    refuse_unsafe_start()
+    refuse_unusable_sources()
+    try:
+        refuse_unknown_routes()
+    finally:
+        # Forked processes must not share it.
+        connection.close()
 
 
 def run_worker(number: int, *, with_beat: bool) -> None:
@@ -94,9 +106,6 @@ def queue_processors() -> list[QueueProcessor[Any, Any]]:
 @celeryd_after_setup.connect
 def start(**_: Any) -> None:
     """Start the timers before the broker connects, so that emails are sent while Redis is down."""
-    refuse_unsafe_start()
-    refuse_unusable_sources()
-    refuse_unknown_routes()
     # Before the threads: messages with attachments are large.
     return_large_blocks()
     sys.setswitchinterval(SWITCH_SECONDS)

@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from config import checks, env
 from config.env import SECRETS
+from config.worker import worker_programs
+from streams.models import Stream
 from tests.rows import each
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -221,6 +225,18 @@ routes: {default: {use: [own, relay]}}
         run = self.start(tmp_path, self.FILE.replace("127.0.0.1", "192.0.2.10"), "-c", ask, **settings)
         assert run.returncode != 0
         assert "own: this machine has none of the sourceAddresses 192.0.2.10" in run.stderr
+
+    def test_workers_that_may_not_start_end_with_an_error(self, tmp_path):
+        run = self.start(tmp_path, self.FILE.replace("127.0.0.1", "192.0.2.10"), "manage.py", "worker")
+        assert (run.returncode, run.stderr.count("this machine has none of the sourceAddresses")) == (1, 1)
+        assert "is restarted" not in run.stderr
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_without_the_route_of_a_stream_do_not_start(alice):
+    Stream.objects.create(workspace=alice.workspace, slug="news", name="News", transport_route="gone")
+    with pytest.raises(SystemExit, match="there is no route 'gone'"):
+        worker_programs()
 
 
 def test_plans_of_a_file_may_be_the_default(tmp_path):
