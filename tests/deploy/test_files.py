@@ -90,8 +90,12 @@ def test_a_service_has_limits_and_is_hardly_exposed(units):
     for service in SERVICES:
         unit = (DEPLOY / "systemd" / service.replace("@1", "@")).read_text()
         assert re.search(r"^MemoryMax=\d+[%M]$", unit, re.MULTILINE), service
-        shown = run("systemd-analyze", "security", "--offline=true", f"--root={units}", "--no-pager", service)
-        assert float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)[1]) <= MOST_EXPOSURE, service
+        assert exposure(units, service) <= MOST_EXPOSURE, service
+
+
+def exposure(units, service):
+    shown = run("systemd-analyze", "security", "--offline=true", f"--root={units}", "--no-pager", service)
+    return float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)[1])
 
 
 def test_a_job_replaces_the_settings_of_processes(units):
@@ -100,6 +104,12 @@ def test_a_job_replaces_the_settings_of_processes(units):
         directory = units / f"etc/systemd/system/postrider-{job}.service.d"
         assert (directory / "process.conf").read_text().count("\nType=oneshot\n") == 1, job
         assert (units / f"etc/systemd/system/postrider-{job}.timer").exists(), job
+
+
+def test_a_job_has_the_sandbox_of_processes(units):
+    assert {job: level for job in JOBS if (level := exposure(units, f"postrider-{job}.service")) > MOST_EXPOSURE} == {}
+    # At the end of a unit, systemd removes the shared memory of its account.
+    assert "\nRemoveIPC=no\n" in (DEPLOY / "systemd/postrider-backup.service.d/process.conf").read_text()
 
 
 def test_the_certificate_of_caddy_is_copied_once_it_exists_and_again_when_it_changes(tmp_path):
