@@ -87,6 +87,7 @@ def post_worker_init(worker: Any) -> None:
     from core.workspaces.api.throttling import is_computing  # noqa: PLC0415
     from interfaces.tracking.hosts import tracking_hosts  # noqa: PLC0415
 
+    latency.begin_at_zero()
     worker.share_of, worker.is_computing = share_of, is_computing
     worker.observe, worker.max_body_bytes = latency.observe, MAX_BODY_BYTES
     tracking_hosts.keep_current()

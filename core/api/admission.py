@@ -37,7 +37,7 @@ class AdmissionMiddleware:
             return self.get_response(request)
         # The other threads were free, or busy for other workspaces.
         problem = errors.too_many_waiting() if getattr(client, "waits_for_share", False) else errors.overloaded()
-        latency.observe("turned-away", status=problem.status, seconds=waited)
+        latency.observe(latency.TURNED_AWAY, status=problem.status, seconds=waited)
         return problem_http_response(problem)
 
 

@@ -30,6 +30,19 @@ _unlogged = Counter(
 )
 
 
+# The operation of requests that the web server rejects, and why the request log lacks some.
+TURNED_AWAY, TURNED_AWAY_STATUSES = "turned-away", ("4xx", "5xx")
+UNLOGGED_REASONS = ("buffer", "share", "end")
+
+
+def begin_at_zero() -> None:
+    """Give the counters that rules and dashboards use a value in this process: a rate lacks the change to the first."""
+    for status in TURNED_AWAY_STATUSES:
+        _seconds.labels(TURNED_AWAY, status)
+    for reason in UNLOGGED_REASONS:
+        _unlogged.labels(reason)
+
+
 def observe(operation: str, *, status: int, seconds: float) -> None:
     """Record the duration of a request. operation: the route name, so that both labels have few values."""
     _seconds.labels(operation, f"{status // 100}xx").observe(seconds)

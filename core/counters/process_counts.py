@@ -6,7 +6,7 @@ attempts (docs/decisions/0045).
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from django.db import Error
@@ -55,9 +55,14 @@ class ProcessCounts:
         )
 
 
-def read_process_counts(kind: str) -> Iterator[tuple[Labels, int]]:
-    """Yield the all-time counts of this installation by their labels."""
-    for key, count in sorted(counters.all_time_counts(counters.SERVICE).items()):
+def read_process_counts(kind: str, *, known: Iterable[Labels]) -> Iterator[tuple[Labels, int]]:
+    """Yield the all-time counts of this installation by their labels.
+
+    known: labels that have a count from the start: the first change of a counter without one is in no rate.
+    """
+    found = dict.fromkeys(known, 0)
+    for key, count in counters.all_time_counts(counters.SERVICE).items():
         own_kind, *labels = key.split(".")
         if own_kind == kind:
-            yield tuple(labels), count
+            found[tuple(labels)] = count
+    yield from sorted(found.items())

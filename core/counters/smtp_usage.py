@@ -15,6 +15,8 @@ KIND = "smtp"
 SESSIONS = "session_seconds"
 BYTES = "byte_seconds"
 REFUSED = "refused"
+SERVERS = ("inbound", "submission")
+SHARES = ("address", "all", "memory", "owner")
 
 
 class SmtpUsage:
@@ -49,6 +51,8 @@ class SmtpUsage:
 
 def read_usage(measure: str) -> Iterator[tuple[Labels, int]]:
     """Yield the all-time counts of a measure by server, and by share if it has them."""
-    for (name, *labels), count in read_process_counts(KIND):
+    known: list[Labels] = [(name, server) for name in (SESSIONS, BYTES) for server in SERVERS]
+    known += [(REFUSED, server, share) for server in SERVERS for share in SHARES]
+    for (name, *labels), count in read_process_counts(KIND, known=known):
         if name == measure:
             yield tuple(labels), count

@@ -70,12 +70,16 @@ def sent_today() -> dict[str, int]:
 
 
 def read_outcome_counts() -> Iterator[OutcomeCount]:
-    """Yield the all-time outcome counts of this installation."""
-    for key, count in sorted(counters.all_time_counts(counters.SERVICE).items()):
+    """Yield the all-time outcome counts of this installation; each transport has one of each status from the start."""
+    names = settings.TRANSPORTS.transports if settings.TRANSPORTS.is_named else (settings.DELIVERY_TRANSPORT,)
+    found = dict.fromkeys(((name, status.value, "") for name in names for status in DeliveryStatus), 0)
+    for key, count in counters.all_time_counts(counters.SERVICE).items():
         kind, _, rest = key.partition(".")
         if kind == PREFIX:
             transport, status, reason = rest.split(".", 2)
-            yield OutcomeCount(transport, status, reason, count)
+            found[transport, status, reason] = count
+    for labels, count in sorted(found.items()):
+        yield OutcomeCount(*labels, count)
 
 
 def queue_depth() -> dict[str, int]:

@@ -33,6 +33,7 @@ END_OF_HEADER = re.compile(rb"\r\n\r\n")
 RECEIVED = re.compile(rb"^received[ \t]*:", re.IGNORECASE | re.MULTILINE)
 # Counts of this process: replies to recipients and messages, by their names.
 KIND = "inbound"
+FAILED = "failed"
 counts = ProcessCounts(KIND)
 REPLY_NAMES = {
     replies.NO_SUCH_ADDRESS: "no_such_address",
@@ -77,13 +78,13 @@ class HourlyMessages:
 
 def read_reply_counts() -> Iterator[tuple[Labels, int]]:
     """Yield the all-time number of replies of this installation by their names."""
-    return read_process_counts(KIND)
+    return read_process_counts(KIND, known=[(name,) for name in ("accepted", "stored", FAILED, *REPLY_NAMES.values())])
 
 
 def count_reply(reply: str) -> str:
     """Count a reply for `/metrics`, and return it."""
     name = "accepted" if reply == replies.ACCEPTED else "stored" if reply.startswith("250") else ""
-    counts.count(name or REPLY_NAMES.get(reply, "failed"))
+    counts.count(name or REPLY_NAMES.get(reply, FAILED))
     return reply
 
 

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from core.counters.process_counts import SAVE_SECONDS, Labels, ProcessCounts, RunStep, read_process_counts
 
 KIND = "submission"
+USUAL_REPLIES = [
+    *(("AUTH", code) for code in ("235", "451", "454", "535")),
+    *((command, code) for command in ("MAIL", "RCPT", "DATA") for code in ("250", "451", "550")),
+]
 # Replies of this process, by command and code.
 replies = ProcessCounts(KIND)
 
@@ -23,4 +27,4 @@ async def keep_saving_replies(run: RunStep) -> None:
 
 def read_reply_counts() -> Iterator[tuple[Labels, int]]:
     """Yield the all-time number of replies of this installation by command and code."""
-    return read_process_counts(KIND)
+    return read_process_counts(KIND, known=USUAL_REPLIES)

@@ -24,3 +24,4 @@ def test_every_process_reports_the_requests_of_all_processes(stack):
         assert metrics["postrider_request_seconds_count", "2xx", "email-send"] == 30
         assert metrics["postrider_queue_recipients", "ready"] == 30
     assert (metrics["postrider_up",], metrics["postrider_redis_up",]) == (1, 1)
+    assert {metrics["postrider_requests_unlogged_total", reason] for reason in ("buffer", "share", "end")} == {0}

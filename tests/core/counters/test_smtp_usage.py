@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -25,9 +26,9 @@ def test_each_measure_has_its_counts(monkeypatch):
     for number in range(43):
         limiter.open(BusySession(), f"192.0.2.{number}")
     async_to_sync(save_once)(SmtpUsage("submission", limiter, read_bytes=lambda: 70_000))
-    assert dict(read_usage(SESSIONS)) == {("submission",): 2}
-    assert dict(read_usage(BYTES)) == {("submission",): 3500}
-    assert dict(read_usage(REFUSED)) == {("submission", "all"): 3}
+    assert dict(read_usage(SESSIONS)) == {("submission",): 2, ("inbound",): 0}
+    assert dict(read_usage(BYTES)) == {("submission",): 3500, ("inbound",): 0}
+    assert +Counter(dict(read_usage(REFUSED))) == {("submission", "all"): 3}
 
 
 async def save_once(usage):

@@ -170,7 +170,7 @@ class TestSending:
         assert hosts["relay"].seen == ["relay"]
         assert Recipient.objects.get().attempts == 1
         assert timeline() == [("deferred", "own", "relay"), ("sent", "relay", None)]
-        counted = {(one.transport, one.status): one.count for one in delivery_health.read_outcome_counts()}
+        counted = {(one.transport, one.status): one.count for one in delivery_health.read_outcome_counts() if one.count}
         assert counted == {("own", "deferred"): 1, ("relay", "sent"): 1}
         assert delivery_health.sent_today() == {"relay": 1}
         fold()

@@ -6,6 +6,7 @@ from core.counters import counters
 from core.counters.process_counts import Labels, read_process_counts
 
 KIND = "provider-sign-in"
+RESULTS = ("ok", "refused", "unavailable")
 
 
 def count_sign_in(result: str) -> None:
@@ -15,4 +16,4 @@ def count_sign_in(result: str) -> None:
 
 def read_sign_in_counts() -> Iterator[tuple[Labels, int]]:
     """Yield the all-time number of sign-ins by result."""
-    return read_process_counts(KIND)
+    return read_process_counts(KIND, known=[(result,) for result in RESULTS])
