@@ -1,7 +1,8 @@
 """Health checks `/healthz`, `/servingz` and `/readyz`. Details are shown only to internal access.
 
-The service is not ready if the database is unavailable, recipients or events are overdue or a transport is paused; in
-embedded mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready (0091).
+The service is not ready if the database is unavailable, sending or a transport is paused, or recipients or events are
+overdue; in embedded mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready
+(0091).
 Redis does not matter: emails are accepted and sent without it.
 
 A load balancer asks `/servingz`, which fails only if this process cannot serve requests (0124).
@@ -19,20 +20,24 @@ from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
 from config.web.probe import describe_arrival
 from config.web.stop import is_stopping
+from core.lib.datetimes import format_datetime
 from core.lib.redis_client import ask_redis
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
-from emails.sending.sending_checks import is_sending_paused
+from emails.sending.sending_checks import paused_since
 from events import sequencer
 from webhooks import publishing
 
 
 def check_sending() -> str | None:
-    """Return a complaint if a recipient is overdue and no worker is sending; a long queue alone is no error."""
+    """Return a complaint if sending is paused, or if a recipient is overdue and no worker is sending.
+
+    A long queue alone is no error.
+    """
+    if since := paused_since():
+        return f"Sending has been paused since {format_datetime(since)}: no email is sent until manage.py release."
     seconds = oldest_due_seconds()
     if seconds <= settings.READY_MAX_DELAY or is_sending():
         return None
-    if is_sending_paused():
-        return f"Sending is paused and a recipient has been due for {seconds:.0f} seconds. Run manage.py release."
     return f"A recipient has been due for {seconds:.0f} seconds and no worker is sending."
 
 

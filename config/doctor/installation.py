@@ -156,7 +156,8 @@ def check_transport(_: DoctorOptions) -> Diagnosis:
 def check_queue(_: DoctorOptions) -> Diagnosis:
     complaint = check_sending()
     if complaint:
-        return failed(complaint, remedy="Start workers, or run manage.py release if manage.py hold paused sending.")
+        remedy = "Start workers, or run manage.py release if sending is paused; after a restore, see docs/backup.md."
+        return failed(complaint, remedy=remedy)
     return ok("No recipient is overdue.")
 
 

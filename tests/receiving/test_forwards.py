@@ -6,6 +6,7 @@ import email.policy
 import re
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError
 from django.db.models import Count
 from django.test import Client
@@ -18,6 +19,7 @@ from core.lib.worker.leases import Lease
 from core.lib.worker.processor import QueueProcessor
 from core.workspaces.models import AuditEntry
 from emails.models import Email
+from events.models import Event
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import delete_delivered_emails, erase_received
@@ -25,9 +27,11 @@ from receiving.forwarding import forwards, targets
 from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail
 from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block, delete_email, delete_route
+from receiving.states import ReceivedStatus
 from tests.conftest import Api, make_domain, make_key
 from tests.core.lib.worker.outages import open_connection
 from tests.emails.api.test_attachments import messages_by_address
+from tests.emails.builders import claim_entries
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
@@ -132,6 +136,18 @@ def test_a_route_cannot_forward_to_this_service_or_from_the_shared_address(key, 
     moved = key.patch(f"/inbound/routes/{created['id']}", {"domain": "shared"})
     assert moved.json()["errors"][0]["code"] == "forward_needs_domain"
     assert key.patch(f"/inbound/routes/{created['id']}", {"forwardTo": []}).json()["forwardTo"] == []
+
+
+def test_while_sending_is_paused_email_is_received_and_its_forward_waits(key, route):
+    """As docs/backup.md says of a restored database."""
+    call_command("hold")
+    received = receive(SOURCE, "support+4711@alice.example")
+    assert received.status == ReceivedStatus.PROCESSED
+    assert Event.objects.filter(kind="received").count() == 1
+    assert Forward.objects.get().error == ""
+    assert claim_entries() == []
+    call_command("release")
+    assert len(claim_entries()) == 1
 
 
 def test_a_forward_is_a_new_email_with_the_message_attached(key, route):

@@ -1,6 +1,7 @@
 """`bin/run`: run the whole service on this machine until Ctrl-C."""
 
 import http.client
+import json
 import os
 import shutil
 import signal
@@ -32,6 +33,8 @@ STOP_SEQUENCE: StopSequence = ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, 
 READY_SECONDS = 90
 # A process that exits this often before the service is ready will not start.
 MAX_START_FAILURES = 2
+# The beginning of the complaint of /readyz while sending is paused (config.health).
+PAUSED = "Sending has been paused"
 
 USAGE = """Usage: [NAME=value …] bin/run
 
@@ -155,11 +158,16 @@ def _wait_until_ready(port: int, supervisor: Supervisor, *, logs: Path) -> None:
 
 
 def _is_ready(port: int) -> bool:
+    """Return whether the service is ready, apart from a pause of sending, which only `bin/manage release` ends."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
+        response = connection.getresponse()
+        if response.status == http.HTTPStatus.OK:
+            return True
+        complaints = json.loads(response.read())["complaints"]
+        return all(complaint.startswith(PAUSED) for complaint in complaints)
+    except (OSError, http.client.HTTPException, ValueError, LookupError):
         return False
     finally:
         connection.close()

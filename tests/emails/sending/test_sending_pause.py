@@ -5,6 +5,8 @@ from django.core.management import call_command
 from django.db.models.functions import Now
 
 from config import health
+from config.doctor.diagnosis import DoctorOptions, Verdict
+from config.doctor.installation import check_queue
 from core.lib.worker.lease_queue import Stage
 from core.workspaces.models import Usage
 from emails.models import Email, QueueEntry, Recipient
@@ -16,6 +18,7 @@ from events.models import Event
 from tests.conftest import later
 from tests.console.dashboard.conftest import signed_in
 from tests.emails.builders import LATER, LONG_AGO, accept, claim_entries, counter_values, deliver, event_kinds, send
+from tools.embedded.run import PAUSED
 
 pytestmark = pytest.mark.django_db
 
@@ -36,13 +39,17 @@ def test_pausing_and_resuming_are_idempotent(api, alice):
     assert not is_sending_paused()
 
 
-def test_readiness_reports_the_pause(api, alice, settings):
-    settings.READY_MAX_DELAY = 10
-    accept(alice.workspace, "ada@example.com")
-    call_command("hold")
+def test_readiness_and_doctor_report_the_pause_at_once():
     assert health.check_sending() is None
-    QueueEntry.objects.update(due_at=LONG_AGO)
-    assert "manage.py release" in (health.check_sending() or "")
+    call_command("hold")
+    complaint = health.check_sending() or ""
+    # bin/run, which starts a paused service, knows the sentence.
+    assert complaint.startswith(f"{PAUSED} since 20")
+    assert "manage.py release" in complaint
+    diagnosis = check_queue(DoctorOptions())
+    assert (diagnosis.verdict, diagnosis.message) == (Verdict.FAILED, complaint)
+    call_command("release")
+    assert health.check_sending() is None
 
 
 def schedule(api, **fields) -> str:
