@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import DatabaseError, connections
 
-from core.api.errors import RateLimitExceeded
+from core.api.errors import TooManyConcurrentRequests
 from core.api.transfers import TransferredResponse
 from core.lib.network.slow_clients import SlowClients, slow_clients, write
 from core.lib.worker.once import once
@@ -73,9 +73,9 @@ class EventStreamResponse(TransferredResponse):
 
 
 def _refuse_excess(workspace_id: str) -> None:
-    """Raise RateLimitExceeded if the process or the workspace has too many event streams."""
+    """Raise TooManyConcurrentRequests if the process or the workspace has too many event streams."""
     if slow_clients().is_full(KIND, workspace_id, at_most=MAX_EVENT_STREAMS, of_share=MAX_EVENT_STREAMS_PER_WORKSPACE):
-        raise RateLimitExceeded("Too many event streams are open.", headers={"Retry-After": "10"})
+        raise TooManyConcurrentRequests("Too many event streams are open.", headers={"Retry-After": "10"})
 
 
 @once

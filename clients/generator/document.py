@@ -14,7 +14,8 @@ JSON = "application/json"
 # Errors that every operation of their kind has: `Raises` does not list them.
 COMMON_ERRORS = {
     "invalid_json", "not_found", "not_acceptable", "length_required", "payload_too_large", "unsupported_media_type",
-    "validation_error", "rate_limit_exceeded", "internal_error", "service_unavailable", "overloaded",
+    "validation_error", "rate_limit_exceeded", "too_many_concurrent_requests",
+    "processor_time_exceeded", "internal_error", "service_unavailable", "overloaded",
     "missing_api_key", "invalid_api_key", "revoked_api_key", "expired_api_key", "insufficient_scope",
     "network_not_allowed", "invalid_idempotency_key", "idempotency_in_progress", "idempotency_key_reuse",
     "workspace_suspended", "workspace_deleted",

@@ -301,6 +301,7 @@ def error_name(problem: Problem) -> str:
 
 def errors_module(document: Document) -> str:
     own = [one for one in document.problems.values() if error_name(one) not in BASE_ERRORS]
+    own.sort(key=lambda one: one.code in names.ERROR_BASES)
     body = [line for problem in own for line in ("", *_error(problem))]
     text = "\n".join(body)
     used = [name for name in ("ApiError", *sorted(BASE_ERRORS)) if f"extends {name} " in text]
@@ -336,10 +337,12 @@ def codes_module(document: Document) -> str:
 
 
 def _error(problem: Problem) -> list[str]:
-    usual = (
-        "ServerError" if problem.status >= 500 else _with_suffix(names.ERROR_CLASSES.get(problem.status, "ApiError"))
-    )
-    head = f"export class {error_name(problem)} extends {usual} {{"
+    if problem.code in names.ERROR_BASES:
+        name = names.ERROR_BASES[problem.code]
+        base = ERRORS.get(name, name)
+    else:
+        base = "ServerError" if problem.status >= 500 else names.ERROR_CLASSES.get(problem.status, "ApiError")
+    head = f"export class {error_name(problem)} extends {_with_suffix(base)} {{"
     lines = comment(problem.text, indent=0)
     if not problem.members:
         return [*lines, f"{head}}}"]

@@ -393,7 +393,11 @@ ERROR_CLASSES = {
     422: "Unprocessable",
 }
 # Base classes of errors that their status does not tell.
-ERROR_BASES = {"domain_not_verified": "DomainNotRegistered"}
+ERROR_BASES = {
+    "domain_not_verified": "DomainNotRegistered",
+    "too_many_concurrent_requests": "RateLimitExceeded",
+    "processor_time_exceeded": "RateLimitExceeded",
+}
 # The items of lists in errors.
 ERROR_ITEMS = {"errors": "FieldError", "recipients": "SuppressedRecipient"}
 

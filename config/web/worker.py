@@ -26,7 +26,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from config.web.arriving import HEAD_BYTES, ArrivingRequest, HeadTooLarge
 from config.web.fair_pool import FairPool
 from config.web.stop import WAITING_FOR_PROXY, stage
-from core.api.errors import RateLimitExceeded, too_many_waiting
+from core.api.errors import too_many_waiting
 from core.lib.network.client_address import is_trusted_proxy
 from core.lib.network.slow_clients import slow_clients
 
@@ -84,7 +84,7 @@ HEAD_TOO_LARGE = Refusal(
 )
 TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", "The request did not arrive in time. Send it again.")
 NO_ROOM = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many large requests are arriving. Try again.")
-TOO_MANY_WAITING = Refusal(HTTPStatus.TOO_MANY_REQUESTS, RateLimitExceeded.code, too_many_waiting().detail)
+TOO_MANY_WAITING = Refusal(HTTPStatus.TOO_MANY_REQUESTS, too_many_waiting().code, too_many_waiting().detail)
 
 
 class ClientSocket(socket.socket):

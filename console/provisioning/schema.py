@@ -27,10 +27,10 @@ from console.provisioning.serializers import (
     UsageSerializer,
     WorkspaceChangesInput,
 )
-from core.api.errors import NotFound, RateLimitExceeded
+from core.api.errors import NotFound
 from core.api.fields import DeletedSerializer
 from core.api.schema import ID, Access, Operation, describe_view, example, response
-from core.workspaces.api.schema import KEY_LIMITS, UNAUTHENTICATED
+from core.workspaces.api.schema import EXCESS, KEY_LIMITS, UNAUTHENTICATED
 from core.workspaces.errors import (
     InsufficientScope,
     NetworkNotAllowed,
@@ -131,7 +131,7 @@ def _access(view: Any, name: str) -> Access:
             *UNAUTHENTICATED,
             NetworkNotAllowed,
             InsufficientScope,
-            RateLimitExceeded,
+            *EXCESS,
             WorkspaceDeleted,
             WorkspaceSuspended,
             *([NotFound] if is_within else []),
@@ -143,7 +143,7 @@ def _access(view: Any, name: str) -> Access:
 
 
 def _configuration_access(view: Any, name: str) -> Access:
-    problems = (*UNAUTHENTICATED, InsufficientScope, NotFound, RateLimitExceeded, WorkspaceSuspended)
+    problems = (*UNAUTHENTICATED, InsufficientScope, NotFound, *EXCESS, WorkspaceSuspended)
     scope = "may read its workspace" if name == "check" else "has the scope `full_access` or `workspace_admin`"
     return Access(f"Requires a management key, or an API key that {scope}.", problems)
 

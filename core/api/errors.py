@@ -193,6 +193,31 @@ class RateLimitExceeded(Problem):
     header_names = ("Retry-After",)
 
 
+class TooManyConcurrentRequests(RateLimitExceeded):
+    """Too many requests of the workspace are being answered, or too many of its downloads and event streams are open.
+
+    Nothing was accepted. Wait for the number of seconds in `Retry-After`, and send fewer requests at a time: the number
+    of requests per second may be as before.
+    """
+
+    code, title = "too_many_concurrent_requests", "Too many concurrent requests"
+    example = "Too many requests of this workspace are waiting. Nothing was accepted; try again with fewer at a time."
+
+
+class ProcessorTimeExceeded(RateLimitExceeded):
+    """The requests of the workspace used more processor time than its share.
+
+    Nothing was accepted. For each 0.05 seconds of processor time, a request counts as five more, after its response.
+    Large batches and templates with long loops do so; wait for the number of seconds in `Retry-After`.
+    """
+
+    code, title = "processor_time_exceeded", "Processor time exceeded"
+    example = (
+        "The last requests used more processor time than the share of this workspace. Nothing was accepted; try again "
+        "in 2 s; see Retry-After."
+    )
+
+
 class InternalError(Problem):
     """An unexpected error occurred on the server.
 
@@ -243,7 +268,6 @@ def overloaded() -> Overloaded:
     return Overloaded(Overloaded.example, headers={"Retry-After": "2"})
 
 
-def too_many_waiting() -> RateLimitExceeded:
+def too_many_waiting() -> TooManyConcurrentRequests:
     """A request waited while others of the same workspace had its share of the threads."""
-    detail = "Too many requests of this workspace are waiting. Nothing was accepted; try again with fewer at a time."
-    return RateLimitExceeded(detail, headers={"Retry-After": "2"})
+    return TooManyConcurrentRequests(TooManyConcurrentRequests.example, headers={"Retry-After": "2"})

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.encoding import force_bytes
 
-from core.api.errors import RateLimitExceeded
+from core.api.errors import TooManyConcurrentRequests
 from core.lib.network.slow_clients import FILE, slow_clients
 
 HEAD_END = b"\r\n\r\n"
@@ -44,14 +44,14 @@ class TransferredResponse(StreamingHttpResponse):
 class FileResponse(TransferredResponse):
     """A file that is made while the client reads it.
 
-    workspace_id: whose share it is. Raises RateLimitExceeded if too many are open.
+    workspace_id: whose share it is. Raises TooManyConcurrentRequests if too many are open.
     """
 
     def __init__(self, request: HttpRequest, lines: Iterable[str], *, workspace_id: str, **options: Any) -> None:
         self.workspace_id, self.lines = workspace_id, map(force_bytes, lines if request.method != "HEAD" else ())
         client = request.META.get("gunicorn.socket") if request.method != "HEAD" else None
         if client and slow_clients().is_full(FILE, workspace_id, at_most=MAX_FILES, of_share=MAX_FILES_PER_WORKSPACE):
-            raise RateLimitExceeded("Too many files are being downloaded.", headers={"Retry-After": "10"})
+            raise TooManyConcurrentRequests("Too many files are being downloaded.", headers={"Retry-After": "10"})
         super().__init__(self.lines, client=client, **options)
         # Without chunks, which HTTP/1.0 does not know, the file ends with the connection.
         self.is_chunked = request.META.get("SERVER_PROTOCOL") != "HTTP/1.0"

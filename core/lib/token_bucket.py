@@ -2,7 +2,8 @@
 
 A bucket is one number: the time at which it is full again (the generic cell rate algorithm). Taking a token moves that
 time by one step; the bucket is empty when it is further ahead than the time that all tokens take to refill.
-See docs/decisions/0014.
+Tokens may be owed for work that is done already. While a bucket owes any, a second number is the time without them: it
+tells whether they, or too many requests, have emptied the bucket. See docs/decisions/0014, 0297.
 """
 
 import threading
@@ -23,15 +24,23 @@ local now = clock[1] * 1000000 + clock[2]
 local step, capacity, owed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local full_at = tonumber(redis.call('GET', KEYS[1]) or now)
 full_at = math.min(math.max(full_at, now), now + 2 * capacity)
+local unowed = redis.call('GET', KEYS[2])
+local unowed_at = math.min(math.max(tonumber(unowed or full_at), now), full_at)
 if owed == 0 and full_at + step - now > capacity then
-  return {0, full_at - now}
+  return {0, full_at - now, unowed_at + step - now > capacity and 0 or 1}
 end
 full_at = math.min(full_at + step * math.max(owed, 1), now + 2 * capacity)
-redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', math.ceil((full_at - now) / 1000))
-return {1, full_at - now}
+local expiry = math.ceil((full_at - now) / 1000)
+redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'PX', expiry)
+if unowed or owed > 0 then
+  if owed == 0 then unowed_at = unowed_at + step end
+  redis.call('SET', KEYS[2], string.format('%.0f', unowed_at), 'PX', expiry)
+end
+return {1, full_at - now, 0}
 """
 SECOND_MICROSECONDS = 1_000_000
 KEY_PREFIX = "postrider:bucket:"
+UNOWED_PREFIX = "postrider:unowed:"
 MAX_MEMORY_BUCKETS = 10_000
 
 
@@ -55,11 +64,15 @@ class RateLimit:
 
 @dataclass(frozen=True)
 class BucketState:
-    """The state of a bucket after a token was requested."""
+    """The state of a bucket after a token was requested.
+
+    is_owing: it has no token, and would have one without those that were owed.
+    """
 
     limit: RateLimit
     is_allowed: bool
     full_in_microseconds: int
+    is_owing: bool = False
 
     @property
     def remaining(self) -> int:
@@ -97,10 +110,11 @@ def owe_tokens(key: str, count: int, *, limit: RateLimit) -> None:
 def _take_in_redis(key: str, limit: RateLimit, client: redis.Redis, *, owed: int = 0) -> BucketState:
     # Called by its hash; the script text is sent only when Redis does not have it yet.
     take = client.register_script(TAKE)
-    is_allowed, full_in_microseconds = take(
-        keys=[f"{KEY_PREFIX}{key}"], args=[limit.step_microseconds, limit.capacity_microseconds, owed]
+    is_allowed, full_in_microseconds, is_owing = take(
+        keys=[f"{KEY_PREFIX}{key}", f"{UNOWED_PREFIX}{key}"],
+        args=[limit.step_microseconds, limit.capacity_microseconds, owed],
     )
-    return BucketState(limit, bool(is_allowed), full_in_microseconds)
+    return BucketState(limit, bool(is_allowed), full_in_microseconds, bool(is_owing))
 
 
 class MemoryBuckets:
@@ -109,23 +123,34 @@ class MemoryBuckets:
     def __init__(self, max_buckets: int = MAX_MEMORY_BUCKETS) -> None:
         self._max_buckets = max_buckets
         self._full_at: dict[str, int] = {}
+        self._unowed_at: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def take(self, key: str, *, limit: RateLimit, owed: int = 0) -> BucketState:
         with self._lock:
             now = time.monotonic_ns() // 1000
             full_at = max(self._full_at.pop(key, now), now)
-            is_allowed = owed > 0 or full_at + limit.step_microseconds - now <= limit.capacity_microseconds
+            unowed_at = min(max(self._unowed_at.pop(key, full_at), now), full_at)
+            last = now + limit.capacity_microseconds - limit.step_microseconds
+            is_allowed = owed > 0 or full_at <= last
             if is_allowed:
                 full_at += limit.step_microseconds * max(owed, 1)
                 full_at = min(full_at, now + 2 * limit.capacity_microseconds)
+                unowed_at += 0 if owed else limit.step_microseconds
             self._full_at[key] = full_at
+            if unowed_at < full_at:
+                self._unowed_at[key] = unowed_at
             if len(self._full_at) > self._max_buckets:
-                del self._full_at[next(iter(self._full_at))]
-            return BucketState(limit, is_allowed, full_at - now)
+                self._forget(next(iter(self._full_at)))
+            return BucketState(limit, is_allowed, full_at - now, is_owing=not is_allowed and unowed_at <= last)
 
     def clear(self) -> None:
         self._full_at.clear()
+        self._unowed_at.clear()
+
+    def _forget(self, key: str) -> None:
+        del self._full_at[key]
+        self._unowed_at.pop(key, None)
 
 
 memory_buckets = MemoryBuckets()

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from core.api.errors import RateLimitExceeded
+from core.api.errors import TooManyConcurrentRequests
 from core.lib.coded_texts import CodedText, escape_controls
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.worker import wakeup
@@ -66,7 +66,7 @@ class CheckClaim:
 def request_check(domain: Domain) -> int | None:
     """Make a domain due now and wake a worker; return the number of the check that answers the request.
 
-    Returns None while an earlier request is being answered. Raises RateLimitExceeded if too many domains of the
+    Returns None while an earlier request is being answered. Raises TooManyConcurrentRequests if too many domains of the
     workspace are being checked.
     """
     with transaction.atomic():
@@ -79,7 +79,7 @@ def request_check(domain: Domain) -> int | None:
         if domain.id in running:
             return None
         if len(running) >= MAX_CHECKS_PER_WORKSPACE:
-            raise RateLimitExceeded(
+            raise TooManyConcurrentRequests(
                 CodedText("domains.too_many_checks", count=len(running)), headers={"Retry-After": "5"}
             )
         requested = Domain.objects.filter(id=domain.id)

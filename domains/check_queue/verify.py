@@ -21,8 +21,8 @@ def verify_domain(domain: Domain) -> None:
     """Have a worker check a domain now; return when the result is recorded, after five seconds at the latest.
 
     Returns at once if a requested check of the domain is already running, or if another request of the workspace or
-    MAX_WAITING of this process wait for theirs. Raises RateLimitExceeded if too many domains of the workspace are being
-    checked, and PlanLimitReached if the plan allows no more verified domains.
+    MAX_WAITING of this process wait for theirs. Raises TooManyConcurrentRequests if too many domains of the workspace
+    are being checked, and PlanLimitReached if the plan allows no more verified domains.
     """
     refuse_verification(domain)
     number = request_check(domain)

@@ -9,7 +9,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.api.errors import InvalidFields, RateLimitExceeded
+from core.api.errors import InvalidFields
 from core.api.schema import Operation, response
 from core.workspaces.api.authentication import key_of
 from core.workspaces.api.schema import keyed_view
@@ -85,7 +85,7 @@ class EventStreamView(WorkspaceView):
         f"do, misses none; `after` is used without the header, and is `{LATEST}` by default. Connections end after an "
         "hour at the latest, or when the key is revoked. A process serves up to 500 streams.",
         response({"type": "string"}, "The events.", examples={"Events": LINES}, media_type="text/event-stream"),
-        problems=[InvalidFields, RateLimitExceeded],
+        problems=[InvalidFields],
         parameters=[
             EventStreamQuery,
             OpenApiParameter(

@@ -15,6 +15,7 @@ from django.utils import timezone
 from core.api.errors import Problem
 from core.lib.ids import to_uuid
 from core.workspaces.api import authentication
+from core.workspaces.api.throttling import owe_processor_time
 from core.workspaces.key_limits import read_limits
 from core.workspaces.models import ApiKey, Usage, Workspace
 from domains.models import Domain, ReceivingDomain, TrackingHost
@@ -348,6 +349,21 @@ def _(caller: Caller):
     return caller.send()
 
 
+@row(429, "too_many_concurrent_requests")
+def _(caller: Caller):
+    client = SimpleNamespace(waited_seconds=1.5, waits_for_share=True)
+    caller.api.client.defaults["gunicorn.socket"] = client
+    return caller.send()
+
+
+@row(429, "processor_time_exceeded")
+def _(caller: Caller):
+    caller.settings.RATE_LIMIT = (1, 10)
+    for _ in range(2):
+        owe_processor_time(caller.workspace, 0.1)
+    return caller.api.get("/me")
+
+
 @row(503, "overloaded")
 def _(caller: Caller):
     caller.api.client.defaults["gunicorn.socket"] = SimpleNamespace(waited_seconds=1.5)
@@ -362,7 +378,9 @@ HEADERS = {
         (409, "configuration_in_progress"),
         (409, "idempotency_in_progress"),
         (409, "reread_too_soon"),
+        (429, "processor_time_exceeded"),
         (429, "rate_limit_exceeded"),
+        (429, "too_many_concurrent_requests"),
         (503, "overloaded"),
         (503, "service_unavailable"),
     },

@@ -298,7 +298,7 @@ def test_a_workspace_can_check_a_limited_number_of_domains_at_once(alice: Accoun
         assert request_check(make_domain(alice.workspace, f"d{number}.example"))
     api = Api(make_key(alice.workspace))
     response = api.post(f"/domains/{make_domain(alice.workspace, 'last.example').id}/verify")
-    assert (response.status_code, response.json()["code"]) == (429, "rate_limit_exceeded")
+    assert (response.status_code, response.json()["code"]) == (429, "too_many_concurrent_requests")
     assert response["Retry-After"] == "5"
     assert request_check(make_domain(bob.workspace, "bobs.example"))
     Domain.objects.update(checking_until=Now())

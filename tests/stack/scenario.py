@@ -52,7 +52,7 @@ EXPIRE_MESSAGES = "UPDATE receiving_message SET due_at = now() - interval '1 s' 
 EXPIRE_FORWARDS = "UPDATE receiving_receivedemail SET forward_due_at = now() WHERE forward_due_at > now() RETURNING 1"
 PARAGRAPH = '<p>MARK for {{name}}: <b>thank you</b> for <a href="https://x.example/MARK">your recent order</a></p>\n'
 # The codes of refusals that a client repeats (docs/decisions/0048): its key is in use, or a web process just started.
-REPEATED = ("idempotency_in_progress", "rate_limit_exceeded")
+REPEATED = ("idempotency_in_progress", "rate_limit_exceeded", "too_many_concurrent_requests", "processor_time_exceeded")
 QUEUE_DEPTH = """
 SELECT (SELECT count(*) FROM emails_pending) + (SELECT count(*) FROM webhooks_pending)
      + (SELECT count(*) FROM inbound_mailreport WHERE processed_at IS NULL)

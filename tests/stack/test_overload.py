@@ -29,7 +29,7 @@ def test_a_workspace_with_too_many_requests_gets_429_and_keeps_accepted_emails(s
         assert not sent.done(), "the overload is over"
     answers = [answer for answer in sent.result() if answer.status != 202]
     assert answers, "one process cannot accept all of these in time"
-    assert {(answer.status, answer.body["code"]) for answer in answers} == {(429, "rate_limit_exceeded")}
+    assert {(answer.status, answer.body["code"]) for answer in answers} == {(429, "too_many_concurrent_requests")}
     accepted = 24 - len(answers)
     assert accepted
     assert stack.query(pending) == [(accepted * 500,)]

@@ -5,12 +5,14 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
-from core.api.errors import RateLimitExceeded
+from core.api.errors import ProcessorTimeExceeded, RateLimitExceeded, TooManyConcurrentRequests
 from core.api.schema import Access, Operation, V, describe_view, http_method, response
 from core.workspaces import errors
 from core.workspaces.api.scopes import Scope, action_scopes
 from core.workspaces.api.serializers import MeSerializer
 
+# Problems of all operations with an API key.
+EXCESS = (RateLimitExceeded, TooManyConcurrentRequests, ProcessorTimeExceeded)
 UNAUTHENTICATED = (errors.MissingApiKey, errors.InvalidApiKey, errors.RevokedApiKey, errors.ExpiredApiKey)
 
 
@@ -22,7 +24,7 @@ def keyed_view(**operations: Operation) -> Callable[[V], V]:
 def _access(view: Any, name: str) -> Access:
     """Return the scopes that a view method accepts, as a sentence, and the problems of its authentication."""
     scopes = action_scopes(view, getattr(view, "action", name), is_reading=http_method(view, name) == "get")
-    problems = (*UNAUTHENTICATED, errors.NetworkNotAllowed, RateLimitExceeded)
+    problems = (*UNAUTHENTICATED, errors.NetworkNotAllowed, *EXCESS)
     if len(scopes) == len(Scope):
         return Access("Accepts an API key with any scope.", problems)
     names = ", ".join(f"`{scope.value}`" for scope in scopes)

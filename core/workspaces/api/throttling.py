@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from core.api.errors import RateLimitExceeded
+from core.api.errors import ProcessorTimeExceeded, RateLimitExceeded
 from core.lib.coded_texts import CodedText
 from core.lib.network.address_guard import Address
 from core.lib.network.client_address import client_network
@@ -86,11 +86,11 @@ def _default_limit() -> RateLimit | None:
 
 
 def refuse_excess(level: BucketState | None) -> None:
-    """Raise RateLimitExceeded if the bucket of take_request was empty."""
+    """Raise RateLimitExceeded or ProcessorTimeExceeded if the bucket of take_request was empty."""
     if level and not level.is_allowed:
         limit, seconds = level.limit, level.retry_after_seconds
         code = "workspaces.key_rate_limited" if isinstance(limit, KeyRateLimit) else "workspaces.rate_limited"
-        raise _rate_limit_exceeded(CodedText(code, count=limit.per_second, burst=limit.burst, seconds=seconds), level)
+        raise _excess(CodedText(code, count=limit.per_second, burst=limit.burst, seconds=seconds), level)
 
 
 def record_failure(address: Address | None) -> None:
@@ -117,12 +117,17 @@ def _take_keyless(bucket: str, *, limit: RateLimit) -> None:
         return
     level = take_token(bucket, limit=limit)
     if not level.is_allowed:
-        raise _rate_limit_exceeded(CodedText("workspaces.too_many_failures", seconds=level.retry_after_seconds), level)
+        raise _excess(CodedText("workspaces.too_many_failures", seconds=level.retry_after_seconds), level)
 
 
 def _network(address: Address | None) -> str:
     return str(client_network(address)) if address else "unknown"
 
 
-def _rate_limit_exceeded(detail: CodedText, level: BucketState) -> RateLimitExceeded:
-    return RateLimitExceeded(detail, headers={"Retry-After": str(level.retry_after_seconds)})
+def _excess(detail: CodedText, level: BucketState) -> RateLimitExceeded:
+    """Return the problem of an empty bucket. detail: that of too many requests."""
+    headers = {"Retry-After": str(level.retry_after_seconds)}
+    if level.is_owing:
+        text = CodedText("workspaces.processor_time_exceeded", seconds=level.retry_after_seconds)
+        return ProcessorTimeExceeded(text, headers=headers)
+    return RateLimitExceeded(detail, headers=headers)

@@ -39,6 +39,8 @@ ERRORS: dict[str, tuple[int, int]] = {
     "not_published": (422, 703),
     "not_found": (404, 404),
     "rate_limit_exceeded": (429, 429),
+    "too_many_concurrent_requests": (429, 429),
+    "processor_time_exceeded": (429, 429),
     "service_unavailable": (503, 100),
     "overloaded": (503, 100),
     "internal_error": (500, 500),

@@ -33,6 +33,8 @@ ERRORS: dict[str, tuple[int, str]] = {
     "attachments_too_large": (422, "invalid_attachment"),
     "too_many_attachments": (422, "invalid_attachment"),
     "rate_limit_exceeded": (429, "rate_limit_exceeded"),
+    "too_many_concurrent_requests": (429, "rate_limit_exceeded"),
+    "processor_time_exceeded": (429, "rate_limit_exceeded"),
     "quota_exceeded": (429, "monthly_quota_exceeded"),
     "internal_error": (500, "application_error"),
 }

@@ -32,7 +32,11 @@ def test_a_request_that_waited_too_long_is_503_with_retry_after(api: Api, wait):
 def test_a_request_that_waited_for_others_of_its_workspace_is_429(api: Api, wait):
     wait(1.001, for_share=True)
     response = api.post("/emails/send", {"to": "ada@example.com"})
-    assert (response.status_code, response.json()["code"], response["Retry-After"]) == (429, "rate_limit_exceeded", "2")
+    assert (response.status_code, response.json()["code"], response["Retry-After"]) == (
+        429,
+        "too_many_concurrent_requests",
+        "2",
+    )
     assert "waiting" in response.json()["detail"]
 
 

@@ -359,6 +359,29 @@ class TestOwedTokens:
         refused = take_token(key, limit=SLOW)
         assert (refused.is_allowed, refused.remaining, refused.retry_after_seconds) == (False, 0, 4)
 
+    def test_a_bucket_says_whether_owed_tokens_have_emptied_it(self, url):
+        key = secrets.token_hex(8)
+        owe_tokens(key, 2, limit=SLOW)
+        assert take_token(key, limit=SLOW).is_allowed
+        refused = take_token(key, limit=SLOW)
+        assert (refused.is_allowed, refused.is_owing) == (False, True)
+
+    def test_a_bucket_that_requests_have_emptied_owes_nothing(self, url):
+        key = secrets.token_hex(8)
+        while take_token(key, limit=SLOW).is_allowed:
+            pass
+        owe_tokens(key, 2, limit=SLOW)
+        refused = take_token(key, limit=SLOW)
+        assert (refused.is_allowed, refused.is_owing) == (False, False)
+
+    def test_the_refusal_for_processor_time_names_no_number_of_requests(self, api: Api, alice, settings):
+        settings.RATE_LIMIT = (1, 10)
+        throttling.owe_processor_time(alice.workspace, 0.1)
+        refused = api.get("/me")
+        assert (refused.status_code, refused.json()["code"]) == (429, "processor_time_exceeded")
+        assert "per second" not in refused.json()["detail"]
+        assert int(refused["Retry-After"]) >= 1
+
     def test_a_request_owes_five_tokens_for_each_twentieth_of_a_second(self, api: Api, settings, monkeypatch):
         settings.RATE_LIMIT = (1, 100)
         used = iter([7.0, 7.11])
