@@ -218,6 +218,15 @@ class ProcessorTimeExceeded(RateLimitExceeded):
     )
 
 
+class ClientClosedRequest(Problem):
+    """The client closed its connection before its batch was accepted. Nobody reads it: it is for the log.
+
+    The status is that of nginx.
+    """
+
+    status, code, title = 499, "client_closed_request", "Client closed request"
+
+
 class InternalError(Problem):
     """An unexpected error occurred on the server.
 

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from core.api.admission import stop_if_client_left
 from core.api.errors import NotFound, Problem
 from core.delivery.message.compose import File
 from core.lib.coded_texts import CodedText
@@ -97,16 +98,21 @@ def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> NewEma
 def check_drafts(
     workspace: Workspace, drafts: Sequence[Draft | Problem], limits: KeyLimits
 ) -> list[NewEmail | Problem]:
-    """Check any number of drafts; return the email or the problem of each."""
+    """Check any number of drafts; return the email or the problem of each. Raises ClientClosedRequest."""
     drafts = complete_drafts(workspace, drafts, limits)
     request = _look_up(workspace, [draft for draft in drafts if isinstance(draft, Draft)], limits)
-    return [draft if isinstance(draft, Problem) else _check(draft, request) for draft in drafts]
+    checked: list[NewEmail | Problem] = []
+    for draft in drafts:
+        if checked:
+            stop_if_client_left()
+        checked.append(draft if isinstance(draft, Problem) else _check(draft, request))
+    return checked
 
 
 def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tuple[list[NewEmail], Warnings]:
     """Check and render an email for each recipient of a draft.
 
-    Raises the errors of check_draft, which name the recipients.
+    Raises the errors of check_draft, which name the recipients, and ClientClosedRequest.
     """
     request = _look_up(workspace, [draft], limits)
     domain, template, stream = request.rows_of(draft)
@@ -117,6 +123,8 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
     emails: list[NewEmail] = []
     warnings: Warnings = []
     for index, recipient in enumerate(draft.recipients):
+        if index:
+            stop_if_client_left()
         place = f"recipients[{index}]"
         rendered = render_compiled(compiled, recipient.template_data, field=place, budget=request.budget)
         for name in rendered.missing:

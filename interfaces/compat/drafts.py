@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from rest_framework import serializers
 
+from core.api.admission import stop_if_client_left
 from core.api.errors import PayloadTooLarge, Problem
 from core.api.exception_handler import to_problem
 from core.api.fields import EntriesField, TextField
@@ -57,12 +58,17 @@ def build_draft(body: NativeBody) -> Draft:
 
 
 def read_drafts(read: Callable[[Any], Draft], items: Iterable[Any]) -> list[Draft | Problem]:
-    """Return the draft of each item of a batch, or its problem. Raises PayloadTooLarge after MAX_READ_SECONDS."""
+    """Return the draft of each item of a batch, or its problem.
+
+    Raises PayloadTooLarge after MAX_READ_SECONDS, and ClientClosedRequest.
+    """
     latest = time.thread_time() + MAX_READ_SECONDS
-    drafts = []
+    drafts: list[Draft | Problem] = []
     for item in items:
         if time.thread_time() > latest:
             raise PayloadTooLarge("Reading these emails takes too long. Send fewer of them in a request.")
+        if drafts:
+            stop_if_client_left()
         drafts.append(_draft_or_problem(read, item))
     return drafts
 

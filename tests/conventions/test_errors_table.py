@@ -1,6 +1,7 @@
 """Every API error (docs/specification.md, Errors) with a request that causes it; add new problems here."""
 
 import base64
+import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from tests.conventions.test_foreign_objects import call, received_by
 from tests.emails.builders import SENT, deliver_all
 from tests.rows import each
 
+SENDER = "hi@alice.example"
 SECRETS = ("hunter2", "10.1.2.3")
 SIMULATED = {"recipient": "a@alice.example", "raw": "Subject: Hi\n\nHi"}
 MEMBERS = {"type", "title", "status", "code", "detail", "requestId"}
@@ -362,6 +364,17 @@ def _(caller: Caller):
     for _ in range(2):
         owe_processor_time(caller.workspace, 0.1)
     return caller.api.get("/me")
+
+
+@row(499, "client_closed_request")
+def _(caller: Caller):
+    caller.template(alias="t")
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with ours:
+        caller.api.client.defaults["gunicorn.socket"] = ours
+        recipients = [{"to": f"r{number}@example.com"} for number in range(2)]
+        return caller.api.post("/emails/batch", {"from": SENDER, "templateId": "t", "recipients": recipients})
 
 
 @row(503, "overloaded")
