@@ -24,9 +24,6 @@ OLD_CLICK = "click"
 # Links of the stream `main`, and of older emails: they unsubscribe from the whole workspace.
 UNSUBSCRIBE = "unsubscribe"
 UNSUBSCRIBE_STREAM = "unsubscribe-stream"
-# In HTML and text: the place of the recipient's unsubscribe link, in at most so many places (docs/decisions/0190).
-UNSUBSCRIBE_PLACEHOLDER = "%unsubscribe_url%"
-MAX_UNSUBSCRIBE_LINKS = 100
 ID_BYTES = 16
 
 

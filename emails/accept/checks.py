@@ -34,7 +34,7 @@ from emails.accept.content_warnings import (
     CONTENT_IGNORED,
     DATA_UNUSED,
     Warnings,
-    html_warnings,
+    content_warnings,
     missing_variable_warnings,
 )
 from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared_fields
@@ -91,7 +91,7 @@ def check_draft(workspace: Workspace, draft: Draft, limits: KeyLimits) -> NewEma
     """
     email = _expect(check_drafts(workspace, [draft], limits)[0])
     assert email.rendered
-    email.warnings.extend(html_warnings(email.rendered.html, has_tracked_links=bool(email.shared.track_clicks)))
+    email.warnings.extend(content_warnings(email.rendered, has_tracked_links=bool(email.shared.track_clicks)))
     return email
 
 
@@ -131,7 +131,7 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
             missing.setdefault(name, []).append(index)
         if not emails:
             # The emails differ little; reading the HTML of all could take seconds.
-            warnings = html_warnings(rendered.html, has_tracked_links=bool(shared.track_clicks))
+            warnings = content_warnings(rendered, has_tracked_links=bool(shared.track_clicks))
         emails.append(bulk_email(draft, index, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
+from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
 from core.delivery.message.html import MAX_TRACKED_LINKS, has_untracked_links
 from core.delivery.message.text import visible_length
+from core.delivery.message.unsubscribe_places import has_link, has_placeholder, read_html, with_plain_places
+from templates_app.services import RenderedContent
 
 
 class ContentWarning(TypedDict):
@@ -46,12 +49,22 @@ LINKS_UNTRACKED = ContentWarning(
     message=f"The HTML has more than {MAX_TRACKED_LINKS} links. The first {MAX_TRACKED_LINKS} are tracked, the "
     "others stay unchanged.",
 )
+PLACEHOLDER_UNUSED = ContentWarning(
+    code="unsubscribe_placeholder_unused",
+    message=f"{UNSUBSCRIBE_PLACEHOLDER} is neither the target of a link nor visible text, so the recipient could not "
+    "follow it. The link is in the footer instead, unless the stream has none. Write "
+    f'<a href="{UNSUBSCRIBE_PLACEHOLDER}">.',
+)
 
 
-def html_warnings(html: str, *, has_tracked_links: bool) -> Warnings:
-    """Return the warnings about rendered HTML."""
-    warnings = [LOW_TEXT_RATIO] if _has_little_text(html) else []
-    return [*warnings, LINKS_UNTRACKED] if has_tracked_links and has_untracked_links(html) else warnings
+def content_warnings(content: RenderedContent, *, has_tracked_links: bool) -> Warnings:
+    """Return the warnings about rendered HTML and text."""
+    conditions = (
+        (LOW_TEXT_RATIO, _has_little_text(content.html)),
+        (LINKS_UNTRACKED, has_tracked_links and has_untracked_links(content.html)),
+        (PLACEHOLDER_UNUSED, _has_unused_placeholder(content)),
+    )
+    return [warning for warning, applies in conditions if applies]
 
 
 def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]) -> Warnings:
@@ -59,6 +72,13 @@ def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]
     if isinstance(missing, tuple):
         return [MISSING | {"variables": list(missing)}] if missing else []
     return [MISSING | {"variable": name, "indexes": indexes} for name, indexes in missing.items()]
+
+
+def _has_unused_placeholder(content: RenderedContent) -> bool:
+    """Return whether a part has the placeholder, and only where a recipient cannot follow the link."""
+    if has_placeholder(content.html) and not read_html(content.html)[1]:
+        return True
+    return has_placeholder(content.text) and not has_link(with_plain_places(content.text))
 
 
 def _has_little_text(html: str) -> bool:

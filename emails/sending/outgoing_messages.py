@@ -5,19 +5,19 @@ from collections.abc import Callable
 from html import escape
 
 from core.delivery.message.compose import LARGE_TEXT, OutgoingMessage
-from core.delivery.message.footer import html_footer, text_footer
+from core.delivery.message.footer import (
+    MAX_UNSUBSCRIBE_LINKS,
+    UNSUBSCRIBE_PLACEHOLDER,
+    html_footer,
+    text_footer,
+)
 from core.delivery.message.html import fill, find_slots
 from core.delivery.message.text import html_to_text
+from core.delivery.message.unsubscribe_places import has_link, read_html, with_plain_places
 from core.lib.email_addresses import Address
 from core.lib.ids import to_uuid
 from domains.signing_identities import SigningIdentity
-from emails.links import (
-    MAX_UNSUBSCRIBE_LINKS,
-    UNSUBSCRIBE_PLACEHOLDER,
-    click_url,
-    open_url,
-    unsubscribe_url,
-)
+from emails.links import click_url, open_url, unsubscribe_url
 from emails.models import Recipient
 from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
@@ -120,23 +120,27 @@ def _personalized_html(job: SendJob, content: RenderedContent) -> str:
     """Return the HTML, if any, with the recipient's links and tracking pixel, and a footer unless it has the link."""
     if not content.html:
         return ""
+    html, is_linked = read_html(content.html)
     filled = fill(
-        find_slots(content.html),
+        find_slots(html),
         link=functools.partial(_click_url, job) if job.track_clicks else None,
         pixel_url=open_url(job.key, base_url=_base_url(job)) if job.track_opens else None,
-        footer="" if UNSUBSCRIBE_PLACEHOLDER in content.html else _footer(job, html_footer),
+        footer="" if is_linked else _footer(job, html_footer),
     )
-    if UNSUBSCRIBE_PLACEHOLDER not in filled:
-        return filled
-    return filled.replace(UNSUBSCRIBE_PLACEHOLDER, escape(_unsubscribe_url(job)), MAX_UNSUBSCRIBE_LINKS)
+    return _linked(job, filled, escape)
 
 
 def _personalized_text(job: SendJob, content: RenderedContent) -> str:
     """Return the text with the unsubscribe link in its places, or in a footer."""
-    text = content.text or html_to_text(content.html)
-    if UNSUBSCRIBE_PLACEHOLDER in text:
-        return text.replace(UNSUBSCRIBE_PLACEHOLDER, _unsubscribe_url(job), MAX_UNSUBSCRIBE_LINKS)
-    return text + _footer(job, text_footer)
+    text = with_plain_places(content.text) or html_to_text(read_html(content.html)[0])
+    return _linked(job, text) + ("" if has_link(text) else _footer(job, text_footer))
+
+
+def _linked(job: SendJob, text: str, spell: Callable[[str], str] = str) -> str:
+    """Return a text with the unsubscribe link in its places. spell: returns the link as the text has it."""
+    if UNSUBSCRIBE_PLACEHOLDER not in text:
+        return text
+    return text.replace(UNSUBSCRIBE_PLACEHOLDER, spell(_unsubscribe_url(job)), MAX_UNSUBSCRIBE_LINKS)
 
 
 def _click_url(job: SendJob, target: str) -> str:

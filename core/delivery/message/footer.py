@@ -2,6 +2,9 @@
 
 from html import escape
 
+# In HTML and text: the place of the recipient's unsubscribe link, in at most so many places (docs/decisions/0190).
+UNSUBSCRIBE_PLACEHOLDER = "%unsubscribe_url%"
+MAX_UNSUBSCRIBE_LINKS = 100
 QUESTION = "No longer want to receive these emails?"
 STREAM_QUESTION = "No longer want to receive “{stream}”?"
 # Mid grey is readable on white (4.6:1) and on black (4.5:1): the dark mode of a mail program inverts the background

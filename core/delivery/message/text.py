@@ -11,6 +11,8 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
+
 # A quoted value may contain ">"; an unclosed quote extends to the end.
 ATTRIBUTES = r"""(?:[^>=]+|=+\s*(?:"[^"]*"?|'[^']*'?)?)*"""
 ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*(?:"([^"]*)"?|'([^']*)'?|([^\s>]*)))?""")
@@ -26,7 +28,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 PARTS_OF_TOKEN = 4
-TARGET = re.compile(r"https?://|mailto:", re.IGNORECASE)
+TARGET = re.compile(rf"https?://|mailto:|{UNSUBSCRIBE_PLACEHOLDER}", re.IGNORECASE)
 # Characters dropped from within a URL (WHATWG URL, section 4.4).
 URL_LINE_ENDS = dict.fromkeys(map(ord, "\t\r\n"))
 # The standard library fails on character references with thousands of digits.
@@ -83,6 +85,7 @@ class _TextExtractor:
         self._handlers = {
             "a": self._begin_link,
             "/a": self._end_link,
+            "area": self._add_area,
             "img": self._add_image,
             "br": self._break_line,
             "li": self._begin_item,
@@ -128,6 +131,11 @@ class _TextExtractor:
         if self._target and self._target not in "".join(self.pieces[self._link_begins :]):
             self.pieces.append(f" ({self._target})")
         self._target = ""
+
+    def _add_area(self, attributes: str) -> None:
+        self._begin_link(attributes)
+        self._add_image(attributes)
+        self._end_link()
 
     def _add_image(self, attributes: str) -> None:
         if text := _attribute(attributes, "alt"):

@@ -22,7 +22,7 @@ from interfaces.compat.drafts import (
 )
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark.names import canonical_names, read_id
-from interfaces.compat.postmark.templates import html_with_links, text_with_links
+from interfaces.compat.postmark.templates import SECTIONS, with_links
 from interfaces.compat.views import MAX_COUNTED, AnyJSONParser
 
 MAX_BATCH = 500
@@ -42,8 +42,8 @@ class PostmarkJSONParser(AnyJSONParser):
 def read_email(value: Any) -> Draft:
     """Return the draft of an email. Raises InvalidFields and ValidationError."""
     body = as_object(value, "Body")
-    content = {"html": html_with_links(body.get("HtmlBody")), "text": text_with_links(body.get("TextBody"))}
-    return build_draft(_fields(body) | content)
+    content = {native: with_links(body.get(name), name) for name, native in SECTIONS.items()}
+    return build_draft(_fields(body) | content | {"subject": content["subject"] or ""})
 
 
 def read_email_with_template(value: Any, *, template_ids: Mapping[str, str]) -> Draft:
@@ -79,7 +79,6 @@ def _fields(body: dict[str, Any]) -> NativeBody:
         "cc": cc,
         "bcc": bcc,
         "replyTo": _addresses(body, "ReplyTo"),
-        "subject": body.get("Subject") or "",
         "tags": [tag] if tag else [],
         "metadata": as_object(body.get("Metadata"), "Metadata") or None,
         "stream": read_id(body["MessageStream"]) if body.get("MessageStream") else None,

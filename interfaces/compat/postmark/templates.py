@@ -10,24 +10,30 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from emails.links import UNSUBSCRIBE_PLACEHOLDER
+from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
+from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
 from interfaces.compat.drafts import as_object, rename_fields, with_html
-from interfaces.compat.errors import endpoint_absent
+from interfaces.compat.errors import endpoint_absent, invalid_field
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.scanner import SECTION_WORDS
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import TemplateContent, preview_draft
 
-# The place of the unsubscribe link, as the value of an attribute or as text.
-# https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
+# The place of the unsubscribe link, as the value of an attribute, where an editor may have put a URL before it, or as
+# text; it may be encoded. https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
+BRACE, END_BRACE = any_spelling("{"), any_spelling("}")
+PLACEHOLDER = rf"(?<!\\){BRACE}{BRACE}{BRACE}?{BLANKS}pm{any_spelling(':')}"
 UNSUBSCRIBE_TAG = re.compile(
-    r"""(?P<attribute>=\s{0,9}["']?\s{0,9})?"""
-    r"""\{\{\{?\s*pm:unsubscribe(?:\s+label="(?P<label>[^"{}]{0,200})")?\s*\}?\}\}"""
+    rf"""(?P<attribute>=\s{{0,9}}["']?[^\s"'<>=]{{0,200}}?)?"""
+    rf"""{PLACEHOLDER}unsubscribe(?P<url>_url)?(?:\s+label="(?P<label>[^"{{}}]{{0,200}})")?"""
+    rf"""{BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"""
 )
+OTHER_PLACEHOLDER = re.compile(PLACEHOLDER + r"(?P<name>[^\s{}]{0,50})")
 # A tag that has another form here: a section, its end, and the value of the scope. A backslash escapes the braces.
 TAG = re.compile(
     r"(?<!\\)\{\{\s*(?P<sign>[#^/])\s*(?P<name>[\w./-]{1,255})\s*\}\}|(?<!\\)(?P<open>\{\{\{?)\s*\.\s*(?=\}\})"
 )
+SUPPORTED_PLACEHOLDERS = "Use {{{ pm:unsubscribe }}} or {{{ pm:unsubscribe_url }}}, in a body."
 LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
 OPENED = {"#": "with", "^": "unless"}
 # https://postmarkapp.com/developer/api/templates-api
@@ -53,7 +59,7 @@ def _translate(text: Any, name: str) -> Any:
         return text
     if LAYOUT_CONTENT.search(text):
         raise endpoint_absent(f"{name}: {{{{{{@content}}}}}} belongs to a layout, and layouts are not available here.")
-    return translate_sections(html_with_links(text) if name == "HtmlBody" else text_with_links(text))
+    return translate_sections(with_links(text, name))
 
 
 def translate_sections(text: str) -> str:
@@ -74,27 +80,32 @@ def translate_sections(text: str) -> str:
     return TAG.sub(translate, text)
 
 
-def html_with_links(html: Any) -> Any:
-    """Return HTML with the places of the unsubscribe link in the form of Postrider; any other value unchanged.
+def with_links(text: Any, name: str) -> Any:
+    """Return a part with the places of the unsubscribe link in the form of Postrider; any other value unchanged.
 
-    In the value of an attribute the placeholder is the link's URL, elsewhere the whole link.
+    In text and in the value of an attribute the placeholder is the link's URL, elsewhere in HTML the whole link.
+    Raises InvalidFields for a placeholder with another meaning.
     """
-    return UNSUBSCRIBE_TAG.sub(_link, html) if isinstance(html, str) else html
-
-
-def text_with_links(text: Any) -> Any:
-    """Return a text with the places of the unsubscribe link in the form of Postrider; any other value unchanged."""
-    return UNSUBSCRIBE_TAG.sub(_url, text) if isinstance(text, str) else text
+    if not isinstance(text, str):
+        return text
+    linked = UNSUBSCRIBE_TAG.sub(WRITERS[name], text) if name in WRITERS else text
+    if other := OTHER_PLACEHOLDER.search(linked):
+        raise invalid_field(name, f"{{{{{{ pm:{other['name']} }}}}}} is not supported here. {SUPPORTED_PLACEHOLDERS}")
+    return linked
 
 
 def _link(tag: re.Match[str]) -> str:
-    if tag["attribute"]:
+    if tag["attribute"] or tag["url"]:
         return _url(tag)
     return f'<a href="{UNSUBSCRIBE_PLACEHOLDER}">{escape(tag["label"] or "Unsubscribe")}</a>'
 
 
 def _url(tag: re.Match[str]) -> str:
     return (tag["attribute"] or "") + UNSUBSCRIBE_PLACEHOLDER
+
+
+# The parts that may have the unsubscribe link.
+WRITERS = {"HtmlBody": _link, "TextBody": _url}
 
 
 def read_template(body: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from rest_framework.request import Request
 
+from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
+from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
 from core.lib.ids import from_any_spelling
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_FILES, MAX_TOTAL_BYTES, too_large
@@ -28,6 +30,12 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 MAX_BATCH = 100
 MAX_TAGS = 75
+# The place of the unsubscribe link, as it is or encoded by an editor.
+# https://resend.com/docs/dashboard/broadcasts/introduction
+BRACE, END_BRACE = any_spelling("{"), any_spelling("}")
+UNSUBSCRIBE_TAG = re.compile(
+    rf"{BRACE}{BRACE}{BRACE}?{BLANKS}RESEND_UNSUBSCRIBE_URL{BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"
+)
 NUMBER = re.compile("[0-9]{1,6}")
 # "in 1 min": the form of natural language in Resend's examples. Other forms are refused.
 DELAY = re.compile(r"in (?P<count>[0-9]{1,6}) ?(?P<unit>sec|second|min|minute|h|hour|day)s?", re.ASCII)
@@ -41,7 +49,8 @@ def read_email(value: Any) -> Draft:
     body = as_object(value, "body")
     files = as_objects(body.get("attachments"), "attachments", at_most=MAX_FILES)
     native: NativeBody = {
-        **{name: body.get(name) for name in ("from", "to", "subject", "html", "text")},
+        **{name: body.get(name) for name in ("from", "to", "subject")},
+        **{name: with_unsubscribe_links(body.get(name)) for name in ("html", "text")},
         "cc": _addresses(body.get("cc")),
         "bcc": _addresses(body.get("bcc")),
         "replyTo": body.get("reply_to"),
@@ -54,6 +63,11 @@ def read_email(value: Any) -> Draft:
     if not native["subject"] and "templateId" not in native:
         raise invalid_field("subject", "Missing `subject` field.", code="required")
     return _with_remote_files(build_draft(native), urls=[file.get("path") for file in files])
+
+
+def with_unsubscribe_links(text: Any) -> Any:
+    """Return a text with the places of the unsubscribe link in the form of Postrider; any other value unchanged."""
+    return UNSUBSCRIBE_TAG.sub(UNSUBSCRIBE_PLACEHOLDER, text) if isinstance(text, str) else text
 
 
 def _with_remote_files(draft: Draft, *, urls: Sequence[Any]) -> Draft:

@@ -7,13 +7,15 @@ from typing import Any
 from core.api.fields import TextField
 from interfaces.compat.drafts import as_objects, rename_fields
 from interfaces.compat.errors import invalid_field
+from interfaces.compat.resend.requests import with_unsubscribe_links
 from templates_app.language.scanner import MAX_TAGS, TagKind, scan
 from templates_app.models import TemplateVersion
 from templates_app.serializers import MAX_SUBJECT_LENGTH, TemplateInput, new_template
 
 # https://resend.com/docs/api-reference/templates/create-template
 FIELDS = {"name": "name", "alias": "alias", "subject": "subject", "html": "htmlContent", "text": "textContent"}
-CONTENT = ("subject", "html", "text")
+LINKED = ("html", "text")
+CONTENT = ("subject", *LINKED)
 MAX_VARIABLES = 50
 MAX_FALLBACK_LENGTH = 2000
 VARIABLE = re.compile("[A-Za-z0-9_]{1,50}")
@@ -64,7 +66,8 @@ def _changes(native: dict[str, Any]) -> dict[str, Any]:
 
 
 def _native(body: dict[str, Any], fallbacks: dict[str, str]) -> dict[str, Any]:
-    filled = {name: _with_fallbacks(body[name], fallbacks) for name in CONTENT if name in body}
+    linked = {name: with_unsubscribe_links(body[name]) for name in LINKED if name in body}
+    filled = {name: _with_fallbacks({**body, **linked}[name], fallbacks) for name in CONTENT if name in body}
     return rename_fields({**body, **filled}, FIELDS)
 
 

@@ -4,19 +4,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from rest_framework.request import Request
 
 from core.api.errors import PayloadTooLarge, Problem
 from core.delivery.message.compose import File, Placement
+from core.delivery.message.footer import MAX_UNSUBSCRIBE_LINKS, UNSUBSCRIBE_PLACEHOLDER
 from core.lib.email_addresses import quote_name
 from core.lib.ids import from_any_spelling
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import CONTENT_TYPE, MAX_FILES
 from emails.accept.rules.fields import MAX_RECIPIENTS
-from emails.links import MAX_UNSUBSCRIBE_LINKS, UNSUBSCRIBE_PLACEHOLDER
 from interfaces.compat.drafts import (
     NativeBody,
     as_list,
@@ -175,9 +177,9 @@ def _with_unsubscribe_tag(body: dict[str, Any], text: Any) -> Any:
     if not isinstance(text, str):
         return text
     linked = with_unsubscribe_links(text)
-    return (
-        linked.replace(tag, UNSUBSCRIBE_PLACEHOLDER, MAX_UNSUBSCRIBE_LINKS) if isinstance(tag, str) and tag else linked
-    )
+    for spelling in dict.fromkeys((tag, escape(tag), quote(tag))) if isinstance(tag, str) and tag else ():
+        linked = linked.replace(spelling, UNSUBSCRIBE_PLACEHOLDER, MAX_UNSUBSCRIBE_LINKS)
+    return linked
 
 
 def _alternative(content_type: str, text: Any) -> File:

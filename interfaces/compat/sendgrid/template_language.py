@@ -8,14 +8,17 @@ See https://www.twilio.com/docs/sendgrid/for-developers/sending-email/using-hand
 import re
 from typing import Any
 
-from emails.links import UNSUBSCRIBE_PLACEHOLDER
+from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
+from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
 from interfaces.compat.errors import invalid_field
 
-# Places of the unsubscribe link, and of the page with all groups.
+# Places of the unsubscribe link, and of the page with all groups, as they are or encoded by an editor.
 # https://www.twilio.com/docs/sendgrid/ui/sending-email/create-and-manage-unsubscribe-groups
+BRACE, END_BRACE = any_spelling("{"), any_spelling("}")
 UNSUBSCRIBE_TAG = re.compile(
-    r"\{\{\{?\s*(?:unsubscribe|unsubscribe_preferences)\s*\}?\}\}"
-    r"|<%\s*(?:asm_group_unsubscribe|asm_preferences|asm_global_unsubscribe)_(?:raw_)?url\s*%>"
+    rf"{BRACE}{BRACE}{BRACE}?{BLANKS}(?:unsubscribe|unsubscribe_preferences){BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"
+    rf"|{any_spelling('<%')}{BLANKS}"
+    rf"(?:asm_group_unsubscribe|asm_preferences|asm_global_unsubscribe)_(?:raw_)?url{BLANKS}{any_spelling('%>')}"
 )
 # A value with a default: `{{insert name "default=Customer"}}`.
 INSERT = re.compile(
