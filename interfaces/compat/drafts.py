@@ -17,8 +17,14 @@ from core.api.fields import EntriesField, TextField
 from core.lib.email_addresses import InvalidAddress, parse_recipient
 from emails.accept.drafts import Draft
 from emails.accept.rules.emails import SendInput
-from emails.accept.rules.fields import MAX_SUBJECT_LENGTH, HeaderField, HeadersField, is_reserved_header
+from emails.accept.rules.fields import (
+    MAX_SUBJECT_LENGTH,
+    HeaderField,
+    HeadersField,
+    is_reserved_header,
+)
 from emails.models import Entrance
+from interfaces.compat.attachments import with_clean_files
 from interfaces.compat.errors import invalid_field
 
 # The largest number of tags of a provider, and the longest name and value of one with a colon between them.
@@ -51,9 +57,9 @@ SEND = CompatSendInput()
 
 
 def build_draft(body: NativeBody) -> Draft:
-    """Validate the fields of an email; None stands for a missing field. Raises ValidationError."""
+    """Validate the fields of an email; None stands for a missing field. Raises ValidationError and InvalidFields."""
     draft: Draft
-    draft, _ = SEND.run_validation({name: value for name, value in body.items() if value is not None})
+    draft, _ = SEND.run_validation({name: value for name, value in with_clean_files(body).items() if value is not None})
     return replace(draft, entrance=Entrance.COMPATIBILITY)
 
 

@@ -130,12 +130,11 @@ def _header(header: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _file(file: dict[str, Any]) -> dict[str, Any]:
-    content_id = file.get("ContentID")
     return {
         "filename": file.get("Name"),
         "content": unfolded_base64(file.get("Content")),
         "contentType": file.get("ContentType"),
-        "contentId": content_id.removeprefix("cid:") if isinstance(content_id, str) and content_id else None,
+        "contentId": file.get("ContentID") or None,
     }
 
 
