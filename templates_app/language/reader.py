@@ -8,10 +8,10 @@ from templates_app.language.names import InvalidName, VariablePath, parse_path
 from templates_app.language.nodes import Literal, Operand
 
 SPACE = re.compile(r"\s*")
-WORD = re.compile(r'[^\s{}|"]*')
+WORD = re.compile(r"""[^\s{}|"']*""")
 NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 BOOLEANS = {"true": True, "false": False}
-STRING_STOP = re.compile(r'["\\]')
+STRING_STOP = {quote: re.compile(rf"[{quote}\\]") for quote in ('"', "'")}
 KNOWN_TAGS = CodedText("templates_app.supported_tags")
 UNCLOSED = {
     "}}": CodedText("templates_app.tag_not_closed"),
@@ -58,9 +58,9 @@ class TagReader:
             raise self.error(str(error)) from error
 
     def read_operand(self) -> Operand:
-        """Read a name, a text in double quotes, a number, true or false."""
-        if self.accept('"'):
-            return Literal(self.read_string_rest())
+        """Read a name, a text in quotes, a number, true or false."""
+        if (text := self.read_string()) is not None:
+            return Literal(text)
         start = self.position
         word = self.read_word()
         if word in BOOLEANS:
@@ -70,15 +70,19 @@ class TagReader:
         self.position = start
         return self.read_path()
 
-    def read_string_rest(self) -> str:
-        r"""Read up to the closing quote; `\"` and `\\` are the only escapes."""
+    def read_string(self) -> str | None:
+        r"""Read a text in double or single quotes, if one comes next; the quote and `\` are the only escapes."""
+        quote = self.peek()
+        if quote not in STRING_STOP:
+            return None
+        self.position += 1
         pieces = []
-        while stop := STRING_STOP.search(self.source, self.position):
+        while stop := STRING_STOP[quote].search(self.source, self.position):
             pieces.append(self.source[self.position : stop.start()])
             self.position = stop.end()
-            if stop[0] == '"':
+            if stop[0] == quote:
                 return "".join(pieces)
-            pieces.append(self._escaped())
+            pieces.append(self._escaped(quote))
         raise syntax_error(self.source, self.offset, CodedText("templates_app.default_not_closed"))
 
     def expect_close(self, message: str) -> None:
@@ -106,9 +110,9 @@ class TagReader:
         self.position = match.end()
         return match[0]
 
-    def _escaped(self) -> str:
+    def _escaped(self, quote: str) -> str:
         character = self.source[self.position : self.position + 1]
-        if character not in ('"', "\\"):
+        if character not in (quote, "\\"):
             raise self.error(CodedText("templates_app.default_backslash"))
         self.position += 1
         return character

@@ -51,6 +51,8 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 MAX_NUMBER = 1e300
 MISSING: Any = object()
+# The number of items of a list and of characters of a text, as in Handlebars.
+LENGTH = "length"
 
 
 class OutputTooLarge(ValueError):
@@ -237,6 +239,8 @@ def _look_up(path: VariablePath, scope: _Scope) -> Any:
 def _child(value: Any, segment: str) -> Any:
     if isinstance(value, dict):
         return value.get(segment, MISSING)
+    if isinstance(value, list | str) and segment == LENGTH:
+        return len(value)
     if isinstance(value, list) and segment.isdigit() and int(segment) < len(value):
         return value[int(segment)]
     return MISSING

@@ -107,9 +107,10 @@ def _read_value(reader: TagReader, kind: TagKind) -> Tag:
 
 
 def _read_default(reader: TagReader) -> str:
-    if not reader.accept('"'):
+    default = reader.read_string()
+    if default is None:
         raise reader.error(CodedText("templates_app.default_not_quoted"))
-    return reader.read_string_rest()
+    return default
 
 
 def _read_comment(reader: TagReader) -> Tag:

@@ -41,6 +41,11 @@ def text_of(source, data=None, mode=RenderMode.HTML):
         ("{{first-name}}{{ชื่อ}}", {"first-name": "A", "ชื่อ": "B"}, "AB"),
         ("[{{a.length}}{{a.items}}{{b.0}}{{c.x}}]", {"a": {}, "b": "text", "c": 1}, "[]"),
         ("[{{__class__}}{{a.__class__}}{{a.upper}}]", {"a": "x"}, "[]"),
+        (
+            "{{a.length}} {{b.length}} {{c.length}} {{d.length}}",
+            {"a": ["x", "y"], "b": "abc", "c": {"length": "own"}, "d": []},
+            "2 3 own 0",
+        ),
         ("[{{items.2}}]", {"items": ["a", "b"]}, "[]"),
         # Values
         ("{{a}} {{b}} {{c}}", {"a": True, "b": False, "c": None}, "true false "),
@@ -55,6 +60,7 @@ def text_of(source, data=None, mode=RenderMode.HTML):
         (r'{{{a|"\"\\ }} {{b}}"}}}', {"b": 1}, r'"\ }} {{b}}'),
         ('{{a|"<b>"}}{{{a|"<b>"}}}', {}, "&lt;b&gt;<b>"),
         ('[{{a|""}}]', {}, "[]"),
+        ("{{a|'b \"c\" \\' \\\\'}}", {}, "b &quot;c&quot; &#x27; \\"),
         # Literals and text that looks like tags
         (r"\{{name}} {{name}}", {"name": "x"}, "{{name}} x"),
         (r"\{{{name}}}", {"name": "x"}, "{{{name}}}"),

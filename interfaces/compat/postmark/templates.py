@@ -15,7 +15,6 @@ from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
 from interfaces.compat.drafts import as_object, rename_fields, with_html
 from interfaces.compat.errors import endpoint_absent, invalid_field
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
-from templates_app.language.scanner import SECTION_WORDS
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import TemplateContent, preview_draft
 
@@ -29,12 +28,16 @@ UNSUBSCRIBE_TAG = re.compile(
     rf"""{BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"""
 )
 OTHER_PLACEHOLDER = re.compile(PLACEHOLDER + r"(?P<name>[^\s{}]{0,50})")
-# A tag that has another form here: a section, its end, and the value of the scope. A backslash escapes the braces.
+# A tag that has another form here: a section, its end, an unescaped value, and the value of the scope. A backslash
+# escapes the braces.
+NAME = r"[\w./-]{1,255}"
 TAG = re.compile(
-    r"(?<!\\)\{\{\s*(?P<sign>[#^/])\s*(?P<name>[\w./-]{1,255})\s*\}\}|(?<!\\)(?P<open>\{\{\{?)\s*\.\s*(?=\}\})"
+    rf"(?<!\\)\{{\{{\s*(?:\#each\s+(?P<items>{NAME})|(?P<sign>[#^/])\s*(?P<name>{NAME})|&\s*(?P<raw>{NAME}))\s*\}}\}}"
+    r"|(?<!\\)(?P<open>\{\{\{?)\s*\.\s*(?=\}\})"
 )
 SUPPORTED_PLACEHOLDERS = "Use {{{ pm:unsubscribe }}} or {{{ pm:unsubscribe_url }}}, in a body."
 LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
+EACH = "each"
 OPENED = {"#": "with", "^": "unless"}
 # https://postmarkapp.com/developer/api/templates-api
 FIELDS = {
@@ -64,20 +67,36 @@ def _translate(text: Any, name: str) -> Any:
 
 def translate_sections(text: str) -> str:
     """Return a text whose sections are those of Postrider. An end without a beginning stays, and does not compile."""
+    # The name of each open section, and its word here.
     open_sections: list[tuple[str, str]] = []
+
+    def begin(name: str, word: str) -> str:
+        open_sections.append((name, word))
+        return f"{{{{#{word} {name}}}}}"
+
+    def end(tag: str, name: str) -> str:
+        is_open = open_sections and open_sections[-1][0] == name
+        return f"{{{{/{open_sections.pop()[1]}}}}}" if is_open else tag
 
     def translate(tag: re.Match[str]) -> str:
         if tag["open"]:
             return f"{tag['open']}this"
-        sign, name = tag["sign"], "this" if tag["name"] == "." else tag["name"]
-        if sign in OPENED:
-            open_sections.append((name, OPENED[sign]))
-            return f"{{{{#{OPENED[sign]} {name}}}}}"
-        if name in SECTION_WORDS or not open_sections or open_sections[-1][0] != name:
-            return tag[0]
-        return f"{{{{/{open_sections.pop()[1]}}}}}"
+        if tag["raw"]:
+            return f"{{{{{{{_path(tag['raw'])}}}}}}}"
+        if tag["items"]:
+            open_sections.append((EACH, EACH))
+            return f"{{{{#each {_path(tag['items'])}}}}}"
+        name = _path(tag["name"])
+        if tag["sign"] in OPENED:
+            # Another section of the same name ends the one before it.
+            return end("", name) + begin(name, OPENED[tag["sign"]])
+        return end(tag[0], name)
 
     return TAG.sub(translate, text)
+
+
+def _path(name: str) -> str:
+    return "this" if name == "." else name
 
 
 def with_links(text: Any, name: str) -> Any:

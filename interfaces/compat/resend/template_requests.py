@@ -21,7 +21,7 @@ MAX_FALLBACK_LENGTH = 2000
 VARIABLE = re.compile("[A-Za-z0-9_]{1,50}")
 VALUES = frozenset({TagKind.VALUE, TagKind.RAW_VALUE})
 # A value with its default, if it has one. A backslash escapes the braces.
-TAG = re.compile(r"""(?<!\\)(\{\{\{?)\s*([\w.-]+)\s*(\|\s*"(?:[^"\\]|\\.)*"\s*)?(?=\}\})""")
+TAG = re.compile(r"""(?<!\\)(\{\{\{?)\s*([\w.-]+)\s*(\|\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*)?(?=\}\})""")
 
 
 class ResendTemplateInput(TemplateInput):

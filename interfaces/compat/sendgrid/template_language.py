@@ -20,17 +20,19 @@ UNSUBSCRIBE_TAG = re.compile(
     rf"|{any_spelling('<%')}{BLANKS}"
     rf"(?:asm_group_unsubscribe|asm_preferences|asm_global_unsubscribe)_(?:raw_)?url{BLANKS}{any_spelling('%>')}"
 )
+NAME = r"[\w./@-]{1,255}"
 # A value with a default: `{{insert name "default=Customer"}}`.
 INSERT = re.compile(
-    r"""(?<!\\)(?P<open>\{\{\{?)\s*insert\s+(?P<name>[\w./@-]{1,255})"""
-    r"""(?:\s+"(?:default=)?(?P<default>[^"\\{}]{0,2000})")?\s*(?=\}\})"""
+    rf"""(?<!\\)(?P<open>\{{\{{\{{?)\s*insert\s+(?P<name>{NAME})"""
+    r"""(?:\s+(?P<quote>["'])(?:default=)?(?P<default>(?:(?!(?P=quote))[^\\{}]){0,2000})(?P=quote))?\s*(?=\}\})"""
 )
+# The length of a list: `{{length items}}`, and `(length items)` in other tags.
+LENGTH = re.compile(rf"(?<!\\)(?P<open>\{{\{{\{{?)\s*length\s+(?P<name>{NAME})\s*(?=\}}\}})")
+TAG = re.compile(r"(?<!\\)\{\{(?!\s*!)[^{}]{0,1000}\}\}")
+NESTED_LENGTH = re.compile(rf"""(?P<text>"[^"]*"|'[^']*')|\(\s*length\s+(?P<name>{NAME})\s*\)""")
 HELPER = re.compile(r"(?<!\\)\{\{\{?\s*#?\s*(?P<name>formatDate|length)\s")
-NESTED = re.compile(r"(?<!\\)\{\{#?(?!\s*!)[^{}\"]{0,500}\(\s*(?P<name>\w{1,50})\s")
-REPLACEMENTS = {
-    "formatDate": "Format the date in your application, and pass it as a text.",
-    "length": "Count the entries in your application, and pass the number.",
-}
+NESTED = re.compile(r"(?<!\\)\{\{#?(?!\s*!)[^{}\"']{0,500}\(\s*(?P<name>\w{1,50})\s")
+REPLACEMENTS = {"formatDate": "Format the date in your application, and pass it as a text."}
 EXPRESSIONS = "Compute the value in your application."
 
 
@@ -38,6 +40,7 @@ def translate(text: Any, *, field: str) -> Any:
     """Return a text of a template in the language of Postrider; any other value unchanged. Raises InvalidFields."""
     if not isinstance(text, str):
         return text
+    text = TAG.sub(_with_lengths, LENGTH.sub(r"\g<open>\g<name>.length", text))
     if helper := HELPER.search(text) or NESTED.search(text):
         line = text.count("\n", 0, helper.start()) + 1
         replacement = REPLACEMENTS.get(helper["name"], EXPRESSIONS)
@@ -51,5 +54,9 @@ def with_unsubscribe_links(text: str) -> str:
 
 
 def _with_default(tag: re.Match[str]) -> str:
-    default = "" if tag["default"] is None else f'|"{tag["default"]}"'
+    default = "" if tag["default"] is None else f"|{tag['quote']}{tag['default']}{tag['quote']}"
     return f"{tag['open']}{tag['name']}{default}"
+
+
+def _with_lengths(tag: re.Match[str]) -> str:
+    return NESTED_LENGTH.sub(lambda found: found["text"] or f"{found['name']}.length", tag[0])
