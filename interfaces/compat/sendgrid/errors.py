@@ -43,6 +43,7 @@ WIRE_NAMES = {"html": "content", "text": "content", "replyTo": "reply_to", "tags
               "templateData": "dynamic_template_data", "htmlContent": "html_content",
               "textContent": "plain_content", "batchId": "batch_id"}  # fmt: skip
 OF_PERSONALIZATION = frozenset({"to", "cc", "bcc"})
+SUBSTITUTIONS = "substitutions"
 
 
 def _status_and_body(problem: ProblemMembers) -> tuple[int, dict[str, Any]]:
@@ -65,6 +66,9 @@ def error_entries(problem: ProblemMembers) -> list[dict[str, Any]]:
 
 def _field(native: str, index: int) -> str:
     """Return SendGrid's path of a field, such as personalizations.0.to.1.email."""
+    if native.startswith(SUBSTITUTIONS):
+        # Names of substitutions have any characters.
+        return f"personalizations.{index}.{native}"
     name, _, rest = native.partition("[")
     position, _, tail = rest.partition("]")
     path = ".".join(part for part in (WIRE_NAMES.get(name, name), position, tail.lstrip(".")) if part)

@@ -31,6 +31,7 @@ from interfaces.compat.drafts import (
     valid_field,
 )
 from interfaces.compat.errors import invalid_field
+from interfaces.compat.sendgrid.message_settings import refuse_settings
 from interfaces.compat.sendgrid.template_language import with_unsubscribe_links
 from interfaces.compat.views import MAX_COUNTED
 
@@ -57,6 +58,7 @@ LINEAR_SEARCH = 30_000
 KEY_UNIT = 16
 MAX_SUBSTITUTED = 20 * 1024 * 1024
 MAX_SUBSTITUTIONS = 10_000
+MAX_SHOWN_KEY = 100
 MAX_LISTED = 500
 # Digits of a Unix timestamp in seconds.
 MAX_DIGITS = 11
@@ -66,6 +68,7 @@ PLACEHOLDER = "-"
 
 def read_emails(body: dict[str, Any], *, stream: str | None = None) -> list[Draft | Problem]:
     """Return the draft of each personalization, or its problem. Raises InvalidFields and ValidationError."""
+    refuse_settings(body)
     personalizations = as_objects(body.get("personalizations"), "personalizations", at_most=MAX_PERSONALIZATIONS)
     if not personalizations:
         raise invalid_field("personalizations", "The personalizations field is required.", code="required")
@@ -165,21 +168,30 @@ def _parts(body: dict[str, Any]) -> dict[str, tuple[str, Any]]:
         kind = content_type.partition(";")[0].strip().lower()
         if kind in found:
             raise invalid_field("content", f"The content has two parts of the type {kind[:100]}.")
-        found[kind] = content_type, _with_unsubscribe_tag(body, part.get("value"))
+        found[kind] = content_type, _with_tags(body, part.get("value"))
     return found
 
 
-def _with_unsubscribe_tag(body: dict[str, Any], text: Any) -> Any:
-    """Return a text with the places of the unsubscribe link: SendGrid's own, and the tag that the request names."""
-    settings = as_object(body.get("tracking_settings"), "tracking_settings")
-    subscription = as_object(settings.get("subscription_tracking"), "subscription_tracking")
-    tag = subscription.get("substitution_tag") if subscription.get("enable") is True else None
+def _with_tags(body: dict[str, Any], text: Any) -> Any:
+    """Return a text with the places of the unsubscribe link: SendGrid's own, and the tag that the request names.
+
+    The tag of the pixel is removed: the pixel is always at the end.
+    """
     if not isinstance(text, str):
         return text
-    linked = with_unsubscribe_links(text)
-    for spelling in dict.fromkeys((tag, escape(tag), quote(tag))) if isinstance(tag, str) and tag else ():
+    if pixel := _substitution_tag(body, "open_tracking"):
+        text = text.replace(pixel, "")
+    linked, tag = with_unsubscribe_links(text), _substitution_tag(body, "subscription_tracking")
+    for spelling in dict.fromkeys((tag, escape(tag), quote(tag, errors="replace"))) if tag else ():
         linked = linked.replace(spelling, UNSUBSCRIBE_PLACEHOLDER, MAX_UNSUBSCRIBE_LINKS)
     return linked
+
+
+def _substitution_tag(body: dict[str, Any], name: str) -> str:
+    """Return the tag of an enabled tracking setting, an empty string without one."""
+    setting = as_object(as_object(body.get("tracking_settings"), "tracking_settings").get(name), name)
+    tag = setting.get("substitution_tag") if setting.get("enable") is True else None
+    return tag if isinstance(tag, str) else ""
 
 
 def _alternative(content_type: str, text: Any) -> File:
@@ -197,8 +209,8 @@ def _alternative(content_type: str, text: Any) -> File:
 def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dict[str, Any]) -> NativeBody:
     headers = {**as_object(body.get("headers"), "headers"), **as_object(personalization.get("headers"), "headers")}
     arguments = (as_object(source.get("custom_args"), "custom_args") for source in (body, personalization))
-    template = shared["templateId"]
-    data = personalization.get("dynamic_template_data") or personalization.get("substitutions")
+    template, substitutions = shared["templateId"], _substitutions(personalization)
+    data = personalization.get("dynamic_template_data") or substitutions
     own_from = personalization.get("from")
     return {
         **shared,
@@ -242,7 +254,13 @@ def _substitutions(personalization: dict[str, Any]) -> dict[str, str]:
     substitutions = as_object(personalization.get("substitutions"), "substitutions")
     if len(substitutions) > MAX_SUBSTITUTIONS:
         raise invalid_field("substitutions", f"At most {MAX_SUBSTITUTIONS:,} are allowed.")
-    return {key: value if isinstance(value, str) else "" for key, value in substitutions.items() if key}
+    for key, value in substitutions.items():
+        if not key:
+            raise invalid_field("substitutions", "The name of a substitution must not be empty.", code="blank")
+        if value is not None and not isinstance(value, str):
+            detail = "The value of a substitution must be a string. Send the text that the email has."
+            raise invalid_field(f"substitutions.{key[:MAX_SHOWN_KEY]}", detail, code="invalid_type")
+    return {key: value or "" for key, value in substitutions.items()}
 
 
 def _addresses(source: Mapping[str, Any], name: str) -> list[Any]:

@@ -123,6 +123,52 @@ class TestSend:
         rows = Email.objects.order_by("subject").values_list("subject", "content__html")
         assert list(rows) == [("Hi ada", "<p>ada</p>"), ("Hi bob", "<p>bob</p>")]
 
+    @each("value", [42, 0, 1.5, True, False, ["a"], {"a": "b"}])
+    @pytest.mark.usefixtures("template")
+    def test_substitutions_that_are_no_text_are_refused(self, sendgrid, value):
+        plain = {"to": [{"email": "ada@example.com"}], "substitutions": {"-a-": "x", "[b]": None}}
+        other = {"to": [{"email": "bob@example.com"}], "substitutions": {"[amount]": value}}
+        for change in ({}, {"template_id": "d-hello", "content": None}):
+            refused = sendgrid.post("/v3/mail/send", mail(personalizations=[plain, other], **change))
+            assert error(refused) == (400, "personalizations.1.substitutions.[amount]")
+        assert not Email.objects.exists()
+
+    def test_null_is_an_empty_text_and_a_name_is_not_empty(self, sendgrid):
+        to = {"to": [{"email": "ada@example.com"}], "substitutions": {"-a-": None}}
+        content = [{"type": "text/plain", "value": "You owe -a- EUR"}]
+        assert sendgrid.post("/v3/mail/send", mail(personalizations=[to], content=content)).status_code == 202
+        assert Email.objects.get().content.text == "You owe  EUR"
+        refused = sendgrid.post("/v3/mail/send", mail(personalizations=[{**to, "substitutions": {"": "x"}}]))
+        assert error(refused) == (400, "personalizations.0.substitutions")
+
+    @each(
+        ("field", "setting"),
+        [
+            ("mail_settings.bypass_list_management", {"enable": True}),
+            ("mail_settings.bypass_bounce_management", {"enable": True}),
+            ("mail_settings.bypass_spam_management", {"enable": True}),
+            ("mail_settings.footer", {"enable": True, "text": "Bye"}),
+            ("mail_settings.bcc", {"enable": True, "email": "a@example.com"}),
+            ("mail_settings.new", {"enable": "true"}),
+            ("tracking_settings.ganalytics", {"enable": True, "utm_source": "a"}),
+        ],
+    )
+    def test_an_enabled_setting_without_an_equivalent_is_refused(self, sendgrid, field, setting):
+        group, name = field.split(".")
+        assert error(sendgrid.post("/v3/mail/send", mail(**{group: {name: setting}}))) == (400, field)
+        assert sendgrid.post("/v3/mail/send", mail(**{group: {name: {"enable": False}}})).status_code == 202
+        assert sendgrid.post("/v3/mail/send", mail(**{group: {name: None}})).status_code == 202
+
+    def test_sections_are_refused(self, sendgrid):
+        assert error(sendgrid.post("/v3/mail/send", mail(sections={":a": "b"}))) == (400, "sections")
+        assert sendgrid.post("/v3/mail/send", mail(sections={})).status_code == 202
+
+    def test_the_tag_of_the_pixel_is_removed(self, sendgrid):
+        tracking = {"open_tracking": {"enable": True, "substitution_tag": "%open-track%"}}
+        content = [{"type": "text/html", "value": "<p>Hi</p>%open-track%"}]
+        assert sendgrid.post("/v3/mail/send", mail(content=content, tracking_settings=tracking)).status_code == 202
+        assert Email.objects.get().content.html == "<p>Hi</p>"
+
     def test_substitutions_are_bounded(self, sendgrid):
         to = {"to": [{"email": "ada@example.com"}], "substitutions": {"a": "b" * 100}}
         content = [{"type": "text/html", "value": "a" * 500_000}]
@@ -187,6 +233,10 @@ class TestErrors:
         response = sendgrid.get("/v3/marketing/contacts")
         assert error(response) == (501, None)
         assert "/docs/migrate/sendgrid." in response.json()["errors"][0]["message"]
+        assert error(sendgrid.call("PATCH", "/v3/mail/send")) == (501, None)
+
+    def test_an_argument_has_a_name(self, sendgrid):
+        assert error(sendgrid.post("/v3/mail/send", mail(custom_args={"": "x"}))) == (400, "custom_args")
 
 
 def test_scopes_are_those_of_the_key(sendgrid, alice):
