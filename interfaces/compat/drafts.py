@@ -21,6 +21,7 @@ from emails.accept.rules.fields import (
     MAX_SUBJECT_LENGTH,
     HeaderField,
     HeadersField,
+    MetadataField,
     is_reserved_header,
 )
 from emails.models import Entrance
@@ -43,6 +44,18 @@ NativeBody = dict[str, Any]
 V = TypeVar("V")
 
 
+class NamedMetadataField(MetadataField):
+    """Metadata whose members have names, which are those of arguments and tags in the events of the dialects."""
+
+    default_error_messages = {"no_name": "The name of a member must not be empty."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        metadata = super().to_internal_value(data)
+        if "" in metadata:
+            self.fail("no_name")
+        return metadata
+
+
 class CompatSendInput(SendInput):
     """The fields of `/v1` with the limits of the dialects."""
 
@@ -50,6 +63,7 @@ class CompatSendInput(SendInput):
     tags = EntriesField(  # type: ignore[assignment]
         child=TextField(max_length=MAX_TAG_LENGTH, allow_blank=True), max_length=MAX_TAGS, required=False
     )
+    metadata = NamedMetadataField(required=False, allow_null=True)
 
 
 # Created once: validation keeps no state in it.

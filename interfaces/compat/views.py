@@ -103,6 +103,10 @@ class DialectViewSet(WorkspaceViewSet[R]):
         page = f"{settings.PUBLIC_URL}/docs/migrate/{self.provider}"
         raise endpoint_absent(f"{request.method} {request.path[:200]} is not available here. See {page}.")
 
+    # Postmark and SendGrid have no error for a method that a path does not have.
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return self.absent(request)
+
     def accept(
         self, read: Callable[[], Sequence[Draft | Problem]], *, all_or_nothing: bool = True, about: str = ""
     ) -> StoredResponse:

@@ -45,6 +45,8 @@ WIRE_NAMES = {"replyTo": "reply_to", "scheduledFor": "scheduled_at", "templateId
               "templateData": "template.variables", "htmlContent": "html", "textContent": "text", "url": "endpoint",
               "active": "status", "openTracking": "open_tracking", "clickTracking": "click_tracking",
               "tracking.subdomain": "tracking_subdomain"}  # fmt: skip
+# An empty text is a missing one.
+MISSING = frozenset({"required", "blank"})
 # An endpoint that Resend has and Postrider has not.
 ABSENT = (501, "application_error")
 
@@ -69,7 +71,7 @@ def error_message(problem: ProblemMembers) -> str:
         return _with_wire_name(problem)
     field, dot, rest = invalid["field"].partition("[")
     name = f"{WIRE_NAMES.get(field, field)}{dot}{rest}"
-    if invalid["code"] == "required":
+    if invalid["code"] in MISSING:
         return f"Missing `{name}` field."
     return f"Invalid `{name}` field. {invalid['detail']}"
 
@@ -84,7 +86,7 @@ def _status_and_name(problem: ProblemMembers) -> tuple[int, str]:
     if is_absent(problem):
         return ABSENT
     invalid = first_field_error(problem)
-    if invalid.get("code") == "required":
+    if invalid.get("code") in MISSING:
         return 422, "missing_required_field"
     for field, name in FIELD_NAMES:
         if invalid.get("field", "").startswith(field):

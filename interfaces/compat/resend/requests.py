@@ -122,7 +122,7 @@ def _named(tags: Any) -> Any:
 
 def _tag(tag: dict[str, Any]) -> Any:
     name, value = tag.get("name"), tag.get("value")
-    if not isinstance(name, str) or not isinstance(value, str):
+    if not isinstance(name, str) or not name or not isinstance(value, str):
         raise invalid_field("tags", "A tag must have a `name` and a `value`.")
     return f"{name}:{value}"
 

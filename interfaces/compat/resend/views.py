@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from core.api.errors import NotFound
 from core.api.parser import MAX_BODY_BYTES
 from core.lib.ids import from_any_spelling, uuid_text
+from core.workspaces.api.viewsets import WorkspaceViewSet
 from emails.listing.attachments import find_attachment, list_attachments
 from emails.models import Email
 from emails.sending.scheduling import cancel_email, reschedule_email
@@ -36,6 +37,8 @@ class ResendViewSet(DialectViewSet[R]):
     time_column: ClassVar[str] = "created_at"
     item: "ClassVar[staticmethod[[Any], resources.Resource]]"
     delete_object: "ClassVar[staticmethod[[Any], object]]"
+    # https://resend.com/docs/api-reference/errors
+    http_method_not_allowed = WorkspaceViewSet.http_method_not_allowed
 
     def list(self, request: Request, **_: Any) -> Response:
         anchors = {name: self._anchor(name) for name in ("after", "before")}

@@ -143,6 +143,18 @@ class TestErrors:
         assert error(absent) == (501, 501)
         assert "/docs/migrate/postmark." in absent.json()["Message"]
 
+    @each(("method", "path"), [("DELETE", "/message-streams/outbound"), ("GET", "/message-streams/outbound/archive"),
+                               ("PUT", "/email"), ("PATCH", "/server")])  # fmt: skip
+    def test_a_method_that_a_path_does_not_have_is_absent(self, postmark, method, path):
+        absent = postmark.call(method, path)
+        assert error(absent) == (501, 501)
+        assert "/docs/migrate/postmark." in absent.json()["Message"]
+
+    def test_a_member_of_metadata_has_a_name(self, postmark):
+        refused = postmark.post("/email", mail(Metadata={"": "x"}))
+        assert error(refused) == (422, 300)
+        assert refused.json()["Message"] == "metadata: The name of a member must not be empty."
+
 
 class TestTestToken:
     """T43."""

@@ -79,6 +79,7 @@ def test_other_keys_have_no_access(alice, admin, scope):
     ("body", "name"),
     [
         ({}, "missing_required_field"),
+        ({"name": ""}, "missing_required_field"),
         ({"name": "x" * 101}, "validation_error"),
         ({"name": "x", "permission": "admin"}, "validation_error"),
     ],
