@@ -22,6 +22,8 @@ OUTCOMES = {
 EVENTS = {name: (f"reached.{name}",) for name in ("delivered", "bounced", "opened", "clicked")}
 # Recipients as the limits of the reputation count them (docs/decisions/0065).
 RATED = {name: (f"rated.{name}",) for name in ("sent", "bounced", "complained")}
+# Recipients that complained, those of the simulator among them.
+COMPLAINED = {"complained": ("rated.complained", "simulated.complained")}
 
 WORKSPACE_COUNTS = """
     SELECT day, key, count AS n FROM analytics_tallyday
@@ -48,7 +50,7 @@ COUNTS_OF_SLICES = """
 """
 _SUMS = ", ".join(
     f"coalesce(sum(n) FILTER (WHERE key = ANY('{{{{{','.join(keys)}}}}}')), 0)::bigint"
-    for group in (OUTCOMES, EVENTS, RATED)
+    for group in (OUTCOMES, EVENTS, RATED, COMPLAINED)
     for keys in group.values()
 )
 BY_DAY = f"""
@@ -64,12 +66,13 @@ COMPARED_KEYS = [*sorted(TOTAL_KEYS), *(key for keys in EVENTS.values() for key 
 
 @dataclass(frozen=True)
 class DayOutcomes:
-    """The emails of a UTC day: outcomes by OUTCOMES, reached by EVENTS, and recipients by RATED."""
+    """The emails of a UTC day: outcomes by OUTCOMES, reached by EVENTS; recipients by RATED, and all that complained."""
 
     day: date
     outcomes: dict[str, int]
     reached: dict[str, int]
     rated: dict[str, int]
+    complained: int
 
     @property
     def total(self) -> int:
@@ -110,4 +113,4 @@ def compare_slices(
 def _day_outcomes(day: date, counts: list[int]) -> DayOutcomes:
     numbers = iter(counts)
     outcomes, reached, rated = ({name: next(numbers) for name in group} for group in (OUTCOMES, EVENTS, RATED))
-    return DayOutcomes(day, outcomes, reached, rated)
+    return DayOutcomes(day, outcomes, reached, rated, next(numbers))

@@ -21,6 +21,7 @@ KEYS = {
     "reached.opened": "opened",
     "reached.clicked": "clicked",
     "rated.complained": "complained",
+    "simulated.complained": "complained",
 }
 # Rows without a slice are those of the whole workspace.
 READ = f"""

@@ -1,7 +1,8 @@
 """Reputation counters of a workspace: sent, bounced and complained recipients (docs/decisions/0065).
 
 Each recipient counts in the hour in which its message was sent, even if the bounce or complaint arrives days later.
-Simulator recipients are not counted: their bounces are not real, and their deliveries would hide real bounces.
+Simulator recipients are not counted: their bounces are not real, and their deliveries would hide real bounces. Their
+complaints have a counter of their own, since statistics show them like all other simulated events.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,10 @@ from django.conf import settings
 from core.counters import counters
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
+from core.delivery.transports.simulator import is_simulated
+
+# Complaints of the simulator's recipients.
+SIMULATED_COMPLAINED = "simulated.complained"
 
 
 class ReputationCounter(StrEnum):
@@ -49,6 +54,8 @@ def is_address_refusal(reason: str) -> bool:
 def reputation_change(
     counter: ReputationCounter, *, workspace_id: str, address: str, sent_at: datetime, slices: tuple[UUID, ...]
 ) -> Iterator[counters.CounterChange]:
-    """Yield an increment of the counter, unless the address belongs to the simulator."""
-    if not address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}"):
+    """Yield an increment of the counter; if the address belongs to the simulator, only for a complaint."""
+    if not is_simulated(address, domain=settings.SIMULATOR_DOMAIN):
         yield counters.CounterKey(workspace_id, sent_at, counter.value, slices), 1
+    elif counter is ReputationCounter.COMPLAINED:
+        yield counters.CounterKey(workspace_id, sent_at, SIMULATED_COMPLAINED, slices), 1

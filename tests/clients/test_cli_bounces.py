@@ -10,7 +10,7 @@ pytestmark = pytest.mark.stack
 
 
 def test_the_causes_of_a_stream_are_printed_as_json_and_as_two_tables(cli, client):
-    stream, to = f"s-{uuid4().hex[:8]}", "bounced@simulator.test"
+    stream, to = f"s-{uuid4().hex[:8]}", "bounced@simulator.example"
     client.streams.create(id=stream, name="News")
     email = client.emails.send(from_="hello@demo.example", to=to, subject="Hi", text="Hi", stream=stream)
     wait_for(lambda: client.emails.get(email.id).status == "bounced", seconds=60, what="the bounce")
@@ -19,4 +19,4 @@ def test_the_causes_of_a_stream_are_printed_as_json_and_as_two_tables(cli, clien
     assert cli.run("bounces", "--stream", stream, "--until", "2026-01-01").json["recipients"] == 0
     assert cli.run("bounces", "--event", "opened").code == 2
     shown = cli.screen("bounces", "--stream", stream).text
-    assert all(text in shown for text in ("unknown_user", "100.0%", "simulator.test")), shown
+    assert all(text in shown for text in ("unknown_user", "100.0%", "simulator.example")), shown

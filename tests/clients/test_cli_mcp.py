@@ -142,7 +142,7 @@ def is_marked(*replies: str) -> bool:
 
 
 def test_a_bounce_and_the_causes_of_bounces_are_explained(server, client):
-    email_id = send_email(client, to="bounced@simulator.test")
+    email_id = send_email(client, to="bounced@simulator.example")
     wait_for(lambda: client.emails.get(email_id).status == "bounced", seconds=60, what="the bounce")
     explained = call(server, "explain_bounce", {"email_id": email_id})
     (recipient,) = explained["recipients"]

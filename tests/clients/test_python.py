@@ -301,7 +301,7 @@ def test_analytics_and_the_queue_count_sent_emails(client):
 
 
 def test_causes_of_bounces_have_reasons_and_hosts(client):
-    email = client.emails.send(**new_email(to="bounced@simulator.test"))
+    email = client.emails.send(**new_email(to="bounced@simulator.example"))
     wait_for(lambda: client.emails.get(email.id).status == "bounced", seconds=60, what="the bounce")
     causes = client.analytics.bounces(from_=datetime.now(UTC) - timedelta(days=1), to=datetime.now(UTC))
     reason = next(one for one in causes.reasons if one.reason == "unknown_user")
@@ -309,7 +309,7 @@ def test_causes_of_bounces_have_reasons_and_hosts(client):
     assert 0 < reason.share <= 1
     assert (reason.sample.code, reason.sample.enhanced_code) == (550, "5.1.1")
     assert reason.docs_url.endswith("/docs/guides/bounce-causes#invalid-addresses")
-    assert "simulator.test" in {host.name for host in causes.hosts}
+    assert "simulator.example" in {host.name for host in causes.hosts}
     assert client.analytics.bounces(event="failed", to="2026-01-01").reasons == []
 
 

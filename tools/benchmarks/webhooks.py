@@ -172,7 +172,7 @@ def measure_delays(stack: Stack) -> None:
         hook = {"url": receiver.url("/hook"), "events": ["sent"]}
         assert stack.call("POST", "/webhooks", hook).status == HTTPStatus.CREATED
         for number in range(DELAYED):
-            stack.send(to=f"delivered+{number}@simulator.test")
+            stack.send(to=f"delivered+{number}@simulator.example")
             time.sleep(random.uniform(0.1, 0.5))
         wait_for(lambda: len(receiver.received) >= DELAYED, seconds=60, what="all webhooks")
         delays = sorted(_delay_seconds(request) for request in receiver.received)

@@ -12,7 +12,7 @@ const { queued, rejected } = await postrider.emails.batch({
   from: process.env.FROM,
   templateId: template.id,
   recipients: ["Ada", "Grace"].map((name) => ({
-    to: `delivered+${name}@simulator.test`,
+    to: `delivered+${name}@simulator.example`,
     templateData: { name },
   })),
   tags: ["welcome"],

@@ -6,7 +6,7 @@ const postrider = new Postrider();
 try {
   const { id } = await postrider.emails.send({
     from: process.env.FROM,
-    to: "delivered+example@simulator.test",
+    to: "delivered+example@simulator.example",
     subject: "Your invoice",
     html: "<p>Thank you! The invoice is attached.</p>",
     attachments: [{ filename: "invoice.txt", content: Buffer.from("1042: 42.00 EUR\n") }],

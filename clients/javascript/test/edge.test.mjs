@@ -14,7 +14,7 @@ import { Postrider, verifyWebhook } from "postrider";
 async function answer() {
   const client = new Postrider(KEY, { baseUrl: BASE });
   const content = new TextEncoder().encode("hello");
-  const fields = { from: "hello@demo.example", to: "delivered@simulator.test", subject: "Hi", text: "Hi" };
+  const fields = { from: "hello@demo.example", to: "delivered@simulator.example", subject: "Hi", text: "Hi" };
   const { status } = await client.emails.send({ ...fields, attachments: [{ filename: "a.txt", content }] });
   const { event } = await verifyWebhook(VECTOR.body, VECTOR.signature, VECTOR.secret);
   return Response.json({ status, event, process: typeof process, buffer: typeof Buffer });

@@ -16,13 +16,13 @@ test("analytics count sent emails, in total and by day", async () => {
 });
 
 test("causes of bounces have reasons and hosts", async () => {
-  const { id } = await postrider.emails.send(newEmail({ to: "bounced@simulator.test" }));
+  const { id } = await postrider.emails.send(newEmail({ to: "bounced@simulator.example" }));
   await until(async () => (await postrider.emails.get(id)).status === "bounced", "the bounce");
   const { event, reasons, hosts } = await postrider.analytics.bounces({ from: new Date(Date.now() - 86_400_000) });
   assert.equal(event, "bounced");
   const reason = reasons.find((one) => one.reason === "unknown_user");
   assert.ok(reason.share > 0 && reason.sample.code === 550);
-  assert.ok(hosts.some((one) => one.name === "simulator.test"));
+  assert.ok(hosts.some((one) => one.name === "simulator.example"));
   assert.deepEqual((await postrider.analytics.bounces({ event: "failed", to: "2026-01-01" })).reasons, []);
 });
 

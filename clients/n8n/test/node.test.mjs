@@ -91,7 +91,7 @@ test("a batch sends to the recipients of all items and returns a result for each
 test("a batch of more than 500 is sent in parts", async () => {
   const template = await templateOf();
   const parameters = { resource: "email", operation: "sendBatch", from: FROM, to: "={{ $json.to }}", templateId: template.id, templateData: "{}", options: {} };
-  const items = Array.from({ length: 501 }, (_, index) => ({ json: { to: `delivered+${index}@simulator.test` } }));
+  const items = Array.from({ length: 501 }, (_, index) => ({ json: { to: `delivered+${index}@simulator.example` } }));
   const results = await execute(parameters, { items });
   assert.equal(new Set(results.map(({ json }) => json.id)).size, 501);
 });

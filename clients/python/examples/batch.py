@@ -12,7 +12,7 @@ with Postrider() as client:
         from_=os.environ["FROM"],
         template_id=template.id,
         recipients=[
-            BatchRecipient(f"delivered+{name}@simulator.test", template_data={"name": name})
+            BatchRecipient(f"delivered+{name}@simulator.example", template_data={"name": name})
             for name in ("Ada", "Grace")
         ],
         tags=["welcome"],

@@ -8,7 +8,7 @@ with Postrider() as client:
     try:
         accepted = client.emails.send(
             from_=os.environ["FROM"],
-            to="delivered+example@simulator.test",
+            to="delivered+example@simulator.example",
             subject="Your invoice",
             html="<p>Thank you! The invoice is attached.</p>",
             attachments=[Attachment("invoice.txt", b"1042: 42.00 EUR\n")],

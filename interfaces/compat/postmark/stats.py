@@ -25,7 +25,7 @@ def _reached(event: str) -> Count:
 
 
 SENT: Count = attrgetter("total")
-COMPLAINED: Count = lambda day: day.rated["complained"]  # noqa: E731
+COMPLAINED: Count = attrgetter("complained")
 BOUNCED, OPENED, CLICKED = map(_reached, ("bounced", "opened", "clicked"))
 # https://postmarkapp.com/developer/api/stats-api
 OVERVIEW: dict[str, Count] = {

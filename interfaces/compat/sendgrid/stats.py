@@ -50,7 +50,7 @@ def day_resource(day: DayOutcomes) -> Resource:
         "unique_opens": reached["opened"],
         "clicks": reached["clicked"],
         "unique_clicks": reached["clicked"],
-        "spam_reports": day.rated["complained"],
+        "spam_reports": day.complained,
         **NOT_COUNTED,
     }
     return {"date": day.day.isoformat(), "stats": [{"metrics": metrics}]}

@@ -84,7 +84,7 @@ for (const call of [client.getMessageOpensForSingleMessage, client.getMessageCli
 assert.equal((await client.getMessageStreams()).MessageStreams[0].ID, "outbound");
 assert.equal((await client.getMessageStream("outbound")).MessageStreamType, "Transactional");
 
-const address = `bounced+${run}@simulator.test`;
+const address = `bounced+${run}@simulator.example`;
 const bouncing = await client.sendEmail(simple(address));
 const bounce = await until(async () => (await client.getBounces({ messageID: bouncing.MessageID })).Bounces[0]);
 assert.deepEqual([bounce.Type, bounce.Email, bounce.Inactive], ["HardBounce", address, true]);

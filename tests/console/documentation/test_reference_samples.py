@@ -363,5 +363,5 @@ def test_the_samples_of_a_stream_show_new_events(operation, runner, tmp_path):
 
 def show_an_event(stack: Stack, outputs: list[Path]) -> bool:
     """Send an email, until each of the streams that are being opened shows an event."""
-    stack.send(to="delivered@simulator.test")
+    stack.send(to="delivered@simulator.example")
     return all("emailId" in output.read_text() for output in outputs)

@@ -143,9 +143,9 @@ def test_each_example_of_the_template_language_is_right():
 def simulated() -> list[tuple[str, str, str]]:
     text = (directory() / "guides" / "simulator.md").read_text(encoding="utf-8")
     lines = re.findall(
-        r"^\| (?:`(\w+@simulator\.test)`|every other address.*?) \| (.+) \| `(\w+)` \|$", text, re.MULTILINE
+        r"^\| (?:`(\w+@simulator\.example)`|every other address.*?) \| (.+) \| `(\w+)` \|$", text, re.MULTILINE
     )
-    return [(address or "nobody@simulator.test", events, status) for address, events, status in lines]
+    return [(address or "nobody@simulator.example", events, status) for address, events, status in lines]
 
 
 @pytest.mark.full

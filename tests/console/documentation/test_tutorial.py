@@ -56,7 +56,7 @@ def test_the_tutorial_runs_in_one_thread(shop, tmp_path):
 
     events = [line.split("\t") for line in (tmp_path / "events.txt").read_text().splitlines()]
     assert {name for name, *_ in events} == {"delivered", "bounced", "opened", "clicked", "replied"}
-    assert ["bounced", "bounced+tutorial@simulator.test", "Welcome"] in events
+    assert ["bounced", "bounced+tutorial@simulator.example", "Welcome"] in events
     assert ["delivered", "ada@example.com", "Your tea arrives today"] in events
     for text in (
         '"subject": "Your order 1042"', '"code": "recipient_suppressed"', '"reason": "bounce"',

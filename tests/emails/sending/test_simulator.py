@@ -1,9 +1,11 @@
 """Simulated recipients, from the API to the last event."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
+from analytics.outcomes import read_outcomes
 from core.lib.worker.leases import Lease, boot_seconds
 from core.lib.worker.stages import Stage
 from emails.models import QueueEntry, Recipient
@@ -15,6 +17,10 @@ from tests.emails.builders import send
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
+
+
+def today_utc():
+    return datetime.now(UTC).date()
 
 
 @pytest.fixture
@@ -49,6 +55,17 @@ def test_a_simulated_recipient_has_the_outcome_of_its_name(api: Api, run, name, 
     assert (found["status"], event_types) == (status, events)
     is_suppressed = bool(label) and name in {"bounced", "complained", "unsubscribed"}
     assert Suppression.objects.exists() is is_suppressed
+
+
+def test_a_simulated_complaint_counts_in_statistics_and_not_in_rates(api: Api, run, alice):
+    for name in ("complained", "delivered"):
+        send(api, to=f"{name}@simulator.example")
+    send(api, to="suppressed@resend.dev")
+    run()
+    (today,) = read_outcomes(alice.workspace, first=today_utc(), last=today_utc())
+    assert (today.complained, today.rated) == (1, {"sent": 0, "bounced": 0, "complained": 0})
+    assert today.outcomes["failed"] == 1
+    assert api.get("/streams/main").json()["counts"]["complained"] == 1
 
 
 def test_the_deferred_recipient_accepts_the_third_attempt(api: Api, run):

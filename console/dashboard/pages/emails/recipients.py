@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dashboard.texts.reasons import explain_reason
+from core.delivery.transports.simulator import is_simulated
 from core.lib.email_addresses import normalize_address
 from emails.models import Email, Recipient
 from emails.sending.outgoing_messages import message_id
@@ -134,5 +135,6 @@ def _recipient_row(recipient: Recipient, email: Email, suppression_id: str, else
 
 def _is_in_inbox(recipient: Recipient, email: Email) -> bool:
     """Return whether the inbox has a recipient's message. The simulator keeps none."""
-    is_simulated = email.is_test or recipient.address.lower().endswith(f"@{settings.SIMULATOR_DOMAIN}")
-    return settings.DELIVERY_TRANSPORT == "inbox" and recipient.delivered_at is not None and not is_simulated
+    if email.is_test or is_simulated(recipient.address, domain=settings.SIMULATOR_DOMAIN):
+        return False
+    return settings.DELIVERY_TRANSPORT == "inbox" and recipient.delivered_at is not None

@@ -1,20 +1,24 @@
 """Simulated recipients."""
 
 import pytest
+from email_validator import validate_email
 
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from core.delivery.transports.interface import LeaseCheck, LeaseLost
 from core.delivery.transports.relay import inbox_transport
-from core.delivery.transports.simulator import SimulatorTransport
+from core.delivery.transports.simulator import SimulatorTransport, is_simulated
+from interfaces.compat.postmark.webhook_format import event_bounce_type
 from tests.core.delivery.relaying import awaited, relay, run
 from tests.core.delivery.scripted import ScriptedServer, StubLease, outgoing_message
 from tests.rows import each
 
+DOMAIN = "simulator.example"
 
-def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None) -> DeliveryOutcome:
-    simulator = SimulatorTransport(inbox_transport(port=1, ehlo_name="localhost"), domain="simulator.test")
-    message = outgoing_message(recipient=f"{local}@Simulator.TEST", attempt=attempt)
+
+def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None, host: str = DOMAIN) -> DeliveryOutcome:
+    simulator = SimulatorTransport(inbox_transport(port=1, ehlo_name="localhost"), domain=DOMAIN)
+    message = outgoing_message(recipient=f"{local}@{host.title()}", attempt=attempt)
     return run(simulator.deliver(message, lease=lease or StubLease()))
 
 
@@ -30,6 +34,7 @@ def test_the_local_part_decides_the_outcome(local, status, simulated_events, lab
     outcome = simulate(local + label)
     assert (outcome.status, outcome.simulated_events) == (status, simulated_events)
     assert simulate(local + label) == outcome, "the outcome must not vary"
+    assert simulate(local + label, host="simulator.test") == outcome, "the earlier default keeps working"
 
 
 def test_a_deferred_recipient_accepts_the_third_attempt():
@@ -58,7 +63,54 @@ def test_a_lost_lease_stops_a_simulated_delivery():
 @awaited
 async def test_other_domains_get_real_mail():
     async with ScriptedServer() as server:
-        simulator = SimulatorTransport(relay(server), domain="simulator.test")
-        for address in ("delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example"):
+        simulator = SimulatorTransport(relay(server), domain=DOMAIN)
+        addresses = (
+            "delivered@example.com", "delivered@sub.simulator.test", "x@simulator.test.example", "delivered@example",
+            "onboarding@resend.dev", "delivered@sub.resend.dev", "delivered@notresend.dev", "a@postmarkapp.com",
+            "a@sendgrid.net",
+        )  # fmt: skip
+        for address in addresses:
+            assert not is_simulated(address, domain=DOMAIN)
             await simulator.deliver(outgoing_message(recipient=address), lease=StubLease())
-        assert len(server.messages) == 3
+        assert len(server.messages) == len(addresses)
+
+
+POSTMARK = "bounce-testing.postmarkapp.com"
+
+
+@each(("address", "status", "reason"), [
+    ("delivered@resend.dev", DeliveryStatus.DELIVERED, ""),
+    ("Bounced+x@resend.dev", DeliveryStatus.BOUNCED, "unknown_user"),
+    ("complained@resend.dev", DeliveryStatus.DELIVERED, ""),
+    ("suppressed@resend.dev", DeliveryStatus.FAILED, "recipient_suppressed"),
+    (f"HardBounce@{POSTMARK}", DeliveryStatus.BOUNCED, "unknown_user"),
+    (f"Hard_Bounce@{POSTMARK}", DeliveryStatus.BOUNCED, "unknown_user"),
+    (f"anything@{POSTMARK}", DeliveryStatus.BOUNCED, "unknown_user"),
+    (f"SoftBounce@{POSTMARK}", DeliveryStatus.BOUNCED, "mailbox_full"),
+    (f"spam_notification@{POSTMARK}", DeliveryStatus.BOUNCED, "spam"),
+    (f"transient@{POSTMARK}", DeliveryStatus.DEFERRED, "greylisted"),
+    ("test@blackhole.postmarkapp.com", DeliveryStatus.DELIVERED, ""),
+    ("anyone@sink.sendgrid.net", DeliveryStatus.DELIVERED, ""),
+])  # fmt: skip
+def test_the_test_addresses_of_other_services(address, status, reason):
+    local, _, host = address.partition("@")
+    outcome = simulate(local, host=host)
+    assert is_simulated(address, domain=DOMAIN)
+    assert (outcome.status, outcome.reason) == (status, reason)
+
+
+def test_validators_of_addresses_accept_the_default_domain(settings):
+    assert settings.SIMULATOR_DOMAIN == DOMAIN
+    address = f"bounced+1@{DOMAIN}"
+    assert validate_email(address, check_deliverability=False).normalized == address
+
+
+@each(
+    ("name", "type_"),
+    [("HardBounce", "HardBounce"), ("SoftBounce", "SoftBounce"), ("Blocked", "Blocked"), ("DnsError", "DnsError"),
+     ("SpamNotification", "SpamNotification"), ("VirusNotification", "VirusNotification"),
+     ("BadEmailAddress", "BadEmailAddress"), ("ManuallyDeactivated", "ManuallyDeactivated"),
+     ("DMARCPolicy", "Blocked")],
+)  # fmt: skip
+def test_a_test_bounce_has_its_type_in_postmarks_format(name, type_):
+    assert event_bounce_type("bounced", simulate(name, host=POSTMARK).reason)[0] == type_
