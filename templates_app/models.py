@@ -49,6 +49,9 @@ class Template(models.Model):
     )
     # JSON text, written by people and possibly invalid: only for the previews of the dashboard.
     sample_data = models.TextField(default="", db_default="")
+    # Defaults of emails in a dialect, as addresses separated by commas (docs/decisions/0291).
+    sender = models.TextField(default="", db_default="")
+    reply_to = models.TextField(default="", db_default="")
     version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False, help_text="The time of the last change.")

@@ -166,6 +166,8 @@ def create_template(
     alias: str | None,
     strict_variables: bool,
     sample_data: str = "",
+    sender: str = "",
+    reply_to: str = "",
 ) -> Template:
     """Create a template. Raises TemplateSyntaxInvalid, AliasTaken, and PlanLimitReached at 1,000 templates."""
     compile_content(content)
@@ -180,6 +182,8 @@ def create_template(
         alias=alias,
         strict_variables=strict_variables,
         sample_data=sample_data,
+        sender=sender,
+        reply_to=reply_to,
         version=version,
     )
     _save(template, force_insert=True)
@@ -197,6 +201,8 @@ def duplicate_template(template: Template, *, name: str) -> Template:
         alias=None,
         strict_variables=template.strict_variables,
         sample_data=template.sample_data,
+        sender=template.sender,
+        reply_to=template.reply_to,
     )
 
 
@@ -218,7 +224,7 @@ def lock_template(template: Template) -> Template:
 
 @transaction.atomic
 def update_template(template: Template, *, changes: Mapping[str, Any]) -> Template:
-    """Update name, alias, strict_variables, sample_data or content. Accepted emails keep the old version.
+    """Update the fields of a template, or its content. Accepted emails keep the old version.
 
     Raises TemplateSyntaxInvalid, AliasTaken.
     """
@@ -230,7 +236,7 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
         _retire(locked.version_id)
         locked.version = _new_version(new, template=locked)
         _detach_old_versions(locked)
-    for name in ("name", "alias", "strict_variables", "sample_data"):
+    for name in ("name", "alias", "strict_variables", "sample_data", "sender", "reply_to"):
         setattr(locked, name, changes.get(name, getattr(locked, name)))
     locked.updated_at = Now()
     _save(locked)

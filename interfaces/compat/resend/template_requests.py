@@ -1,21 +1,30 @@
-"""Templates in requests of Resend's API: fields, and fallback values of variables."""
+"""Templates in requests of Resend's API: fields, fallback values of variables, and defaults of emails."""
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from core.api.fields import TextField
-from interfaces.compat.drafts import as_objects, rename_fields
+from core.lib.email_addresses import split_address_list
+from core.lib.ids import from_any_spelling
+from core.workspaces.key_limits import NO_LIMITS
+from core.workspaces.models import Workspace
+from interfaces.compat.drafts import as_objects, rename_fields, valid_field
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.resend.requests import with_unsubscribe_links
 from templates_app.language.scanner import MAX_TAGS, TagKind, scan
-from templates_app.models import TemplateVersion
+from templates_app.models import Template, TemplateVersion
 from templates_app.serializers import MAX_SUBJECT_LENGTH, TemplateInput, new_template
+from templates_app.services import find_templates
 
 # https://resend.com/docs/api-reference/templates/create-template
 FIELDS = {"name": "name", "alias": "alias", "subject": "subject", "html": "htmlContent", "text": "textContent"}
 LINKED = ("html", "text")
 CONTENT = ("subject", *LINKED)
+# The addresses that emails have by default; their own come first.
+# https://resend.com/docs/dashboard/templates/introduction
+ADDRESSES = {"from": "sender", "reply_to": "reply_to"}
 MAX_VARIABLES = 50
 MAX_FALLBACK_LENGTH = 2000
 VARIABLE = re.compile("[A-Za-z0-9_]{1,50}")
@@ -35,7 +44,7 @@ def read_template(body: dict[str, Any]) -> dict[str, Any]:
     fallbacks = _read_fallbacks(body)
     values = ResendTemplateInput().run_validation({"subject": "", **_native(body, fallbacks)})
     # Resend requires a value for each declared variable without a fallback value.
-    return {**new_template(values), "strict_variables": bool(body.get("variables"))}
+    return {**new_template(values), **_addresses(body), "strict_variables": bool(body.get("variables"))}
 
 
 def read_changes(body: dict[str, Any], *, version: TemplateVersion) -> dict[str, Any]:
@@ -48,16 +57,51 @@ def read_changes(body: dict[str, Any], *, version: TemplateVersion) -> dict[str,
     changed = {name: value for name, value in body.items() if value is not None}
     changes = _native(changed, {**kept, **given})
     if body.get("variables") is None:
-        return _changes(changes)
+        return {**_changes(changes), **_addresses(body)}
     unchanged = {name: getattr(version, name) for name in CONTENT if name not in changed}
     stored = {FIELDS[name]: _with_new_fallbacks(source, given) for name, source in unchanged.items() if source}
-    return {**_changes(stored | changes), "strict_variables": bool(body["variables"])}
+    return {**_changes(stored | changes), **_addresses(body), "strict_variables": bool(body["variables"])}
 
 
 def read_variables(version: TemplateVersion) -> dict[str, str | None]:
     """Return the default of each variable of a template, None for those without one."""
     pieces = (piece for source in (version.subject, version.html, version.text) for piece in scan(source))
     return {str(piece.path): piece.default for piece in pieces if not isinstance(piece, str) and piece.kind in VALUES}
+
+
+def _addresses(body: dict[str, Any]) -> dict[str, str]:
+    """Return the default addresses that a request sets; an empty text removes one. Raises ValidationError."""
+    found = {}
+    if (sender := body.get("from")) is not None:
+        found["sender"] = str(valid_field("from", sender)) if sender else ""
+    if (reply_to := body.get("reply_to")) is not None:
+        found["reply_to"] = ", ".join(map(str, valid_field("replyTo", reply_to))) if reply_to else ""
+    return found
+
+
+def with_template_defaults(workspace: Workspace, items: Sequence[Any]) -> list[Any]:
+    """Return emails with the addresses that they lack and their templates have, in one query for all of them."""
+    references = [_reference(item) for item in items]
+    templates = find_templates(workspace, [name for name in references if name], NO_LIMITS)
+    return [_with_defaults(item, templates.get(reference)) for item, reference in zip(items, references, strict=True)]
+
+
+def _reference(item: Any) -> str | None:
+    """Return the template of an email that lacks an address, None for any other value."""
+    template = item.get("template") if isinstance(item, dict) else None
+    reference = template.get("id") if isinstance(template, dict) else None
+    if not isinstance(reference, str) or not reference or all(item.get(name) for name in ADDRESSES):
+        return None
+    return from_any_spelling(reference, prefix="tpl_")
+
+
+def _with_defaults(item: Any, template: Any) -> Any:
+    if not isinstance(template, Template):
+        return item
+    defaults = {name: getattr(template, attribute) for name, attribute in ADDRESSES.items()}
+    if defaults["reply_to"]:
+        defaults["reply_to"] = split_address_list(defaults["reply_to"])
+    return {**item, **{name: value for name, value in defaults.items() if value and not item.get(name)}}
 
 
 def _changes(native: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.lib.datetimes import format_datetime
+from core.lib.email_addresses import split_address_list
 from core.lib.ids import from_any_spelling, to_uuid, uuid_text
 from interfaces.compat.resend.resources import Resource
 from interfaces.compat.resend.template_requests import read_changes, read_template, read_variables
@@ -50,8 +51,8 @@ def template_resource(template: Template) -> Resource:
         **item,
         "current_version_id": uuid_text(version.id, prefix="tplv_"),
         "has_unpublished_versions": False,
-        "from": None,
-        "reply_to": None,
+        "from": template.sender or None,
+        "reply_to": split_address_list(template.reply_to) or None,
         "subject": version.subject or None,
         "html": version.html,
         "text": version.text or None,
@@ -109,4 +110,6 @@ def _copy(template: Template) -> dict[str, Any]:
         "content": version_content(template.version),
         "alias": None,
         "strict_variables": template.strict_variables,
+        "sender": template.sender,
+        "reply_to": template.reply_to,
     }

@@ -18,6 +18,7 @@ from interfaces.compat.errors import invalid_field
 from interfaces.compat.resend import requests, resources
 from interfaces.compat.resend.attachment_pages import attachment_page
 from interfaces.compat.resend.errors import render_error
+from interfaces.compat.resend.template_requests import with_template_defaults
 from interfaces.compat.resend.topic_ids import TopicReader, email_topic
 from interfaces.compat.views import DialectViewSet, R, cursor_page
 
@@ -75,7 +76,7 @@ class ResendEmailViewSet(ResendViewSet[Email]):
 
     def send(self, request: Request) -> Response:
         read = TopicReader(self.workspace).reader(requests.read_email)
-        stored = self.accept(lambda: [read(request.data)])
+        stored = self.accept(lambda: [read(one) for one in with_template_defaults(self.workspace, [request.data])])
         return Response(resources.sent_id(stored), headers=stored.headers)
 
     def batch(self, request: Request) -> Response:
@@ -86,7 +87,8 @@ class ResendEmailViewSet(ResendViewSet[Email]):
     def _batch_drafts(self) -> list[Any]:
         if not 1 <= len(self.items) <= requests.MAX_BATCH:
             raise invalid_field("emails", f"A batch must have 1 to {requests.MAX_BATCH} emails.")
-        return read_drafts(TopicReader(self.workspace).reader(requests.read_batch_item), self.items)
+        items = with_template_defaults(self.workspace, self.items)
+        return read_drafts(TopicReader(self.workspace).reader(requests.read_batch_item), items)
 
     def retrieve(self, request: Request, pk: str) -> Response:
         email = self.find(pk)

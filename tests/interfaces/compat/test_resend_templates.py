@@ -43,6 +43,40 @@ def test_a_template_is_created_and_read_by_id_and_by_alias(resend):
     assert resend.get(f"/templates/{Template.objects.get().id}").json() == template
 
 
+def test_the_addresses_of_a_template_are_defaults_of_its_emails(resend):
+    replies = ["a@alice.example", '"B, C" <b@alice.example>']
+    given = create(resend, alias="order", subject="S", **{"from": "Shop <shop@alice.example>"}, reply_to=replies)
+    found = resend.get("/templates/order").json()
+    assert (found["from"], found["reply_to"]) == ("Shop <shop@alice.example>", replies)
+    copy = resend.post("/templates/order/duplicate").json()["id"]
+    email = {"to": "ada@example.com", "template": {"id": given, "variables": {"NAME": "x", "PRODUCT": "x", "PRICE": 1}}}
+    other = {"from": "hi@alice.example", "reply_to": "c@alice.example"}
+    for body, sender, reply_to in (
+        (email, found["from"], replies),
+        ({**email, "template": {"id": copy}}, found["from"], replies),
+        ({**email, "from": other["from"]}, other["from"], replies),
+        ({**email, **other}, other["from"], [other["reply_to"]]),
+    ):
+        for sent in (resend.post("/emails", body).json(), resend.post("/emails/batch", [body]).json()["data"][0]):
+            stored = resend.get(f"/emails/{sent['id']}").json()
+            assert (stored["from"], stored["reply_to"]) == (sender, reply_to)
+
+
+def test_an_address_of_a_template_is_changed_and_removed(resend):
+    given = create(resend, subject="S", **{"from": "shop@alice.example"}, reply_to="a@alice.example")
+    resend.call("PATCH", f"/templates/{given}", {"from": "b@alice.example", "name": "Other"})
+    assert resend.get(f"/templates/{given}").json()["reply_to"] == ["a@alice.example"]
+    resend.call("PATCH", f"/templates/{given}", {"from": "", "reply_to": [], "variables": []})
+    found = resend.get(f"/templates/{given}").json()
+    assert (found["from"], found["reply_to"]) == (None, None)
+    missing = resend.post("/emails", {"to": "ada@example.com", "template": {"id": given}})
+    assert error(missing) == (422, "missing_required_field")
+    assert error(resend.post("/templates", {"name": "T", "html": "x", "from": "nobody"})) == (
+        422,
+        "invalid_from_address",
+    )
+
+
 def test_fallback_values_are_defaults_and_other_variables_are_required(resend):
     given = create(resend, subject="{{{NAME}}}: {{PRODUCT}} for {{{PRICE}}}", variables=VARIABLES)
     variables = {"NAME": "Ada", "PRICE": 7}
