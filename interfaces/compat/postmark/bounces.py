@@ -1,12 +1,16 @@
 """Postmark's API: bounces. A bounce is an event of the timeline with the number that its webhook has."""
 
+from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.bounces import read_causes
 from core.api.errors import NotFound
 from core.lib.model_fields import IdNumber
 from core.workspaces.models import Workspace
@@ -19,6 +23,7 @@ from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark import filters, requests, resources
 from interfaces.compat.postmark.errors import BOUNCE_QUERY
 from interfaces.compat.postmark.views import PostmarkViewSet
+from interfaces.compat.postmark.webhook_format import event_bounce_type
 from interfaces.compat.views import bounded_count
 from streams.models import MAIN
 from suppressions.models import Suppression
@@ -27,6 +32,18 @@ from suppressions.services import Sending, delete_suppressions, find_suppressed,
 # The events that a webhook in Postmark's format describes as a bounce or a spam complaint.
 # https://postmarkapp.com/developer/webhooks/bounce-webhook
 BOUNCE_EVENTS = (EventKind.BOUNCED, EventKind.FAILED, EventKind.DEFERRED, EventKind.COMPLAINED)
+EPOCH = datetime.fromtimestamp(0, UTC)
+# https://postmarkapp.com/developer/api/bounce-api#delivery-stats
+TYPE_LABELS = {
+    "HardBounce": "Hard bounce",
+    "SoftBounce": "Soft bounce",
+    "Blocked": "ISP block",
+    "SpamNotification": "Spam notification",
+    "VirusNotification": "Virus notification",
+    "DnsError": "DNS error",
+    "BadEmailAddress": "Invalid email address",
+    "ManuallyDeactivated": "Manually deactivated",
+}
 # The newest bounced emails, whose tags are listed.
 MAX_TAGGED = 1000
 
@@ -67,7 +84,12 @@ class PostmarkBounceViewSet(PostmarkViewSet[Email]):
 
     def delivery_stats(self, request: Request) -> Response:
         inactive = bounded_count(Suppression.objects.filter(workspace=self.workspace))
-        return Response({"InactiveMails": inactive, "Bounces": [{"Name": "All", "Count": self._count()}]})
+        return Response(
+            {
+                "InactiveMails": inactive,
+                "Bounces": [{"Name": "All", "Count": self._count()}, *_count_by_type(self.workspace)],
+            }
+        )
 
     def _bounced(self) -> QuerySet[Email]:
         return self.get_queryset().filter(status=EmailStatus.BOUNCED)
@@ -100,3 +122,12 @@ def _resources(workspace: Workspace, events: Iterable[Event]) -> list[resources.
 
 def _sending(workspace: Workspace, event: Event) -> Sending:
     return workspace.id, event.payload.get("to", ""), event.email.stream if event.email else MAIN
+
+
+def _count_by_type(workspace: Workspace) -> list[resources.Resource]:
+    """Return the recipients of the newest bounces by type, most frequent first."""
+    causes = read_causes(workspace, event=EventKind.BOUNCED, start=EPOCH, end=timezone.now())
+    counts: Counter[str] = Counter()
+    for cause in causes.reasons:
+        counts[event_bounce_type(EventKind.BOUNCED, cause.reason)[0]] += cause.recipients
+    return [{"Type": type_, "Name": TYPE_LABELS[type_], "Count": count} for type_, count in counts.most_common()]

@@ -14,6 +14,11 @@ OUTBOUND, INBOUND = "outbound", "inbound"
 INBOUND_CODE = "inbound_stream"
 # Members whose own members are the customer's data.
 DATA = frozenset({"Metadata", "TemplateModel", "TestRenderModel"})
+# Members of the server that no other request has. https://postmarkapp.com/developer/api/server-api
+SERVER = (
+    "ApiTokens", "BounceHookUrl", "ClickHookUrl", "Color", "DeliveryHookUrl", "DeliveryType", "EnableSmtpApiErrorHooks",
+    "InboundAddress", "InboundHash", "IncludeBounceContentInHook", "OpenHookUrl", "ServerLink", "SmtpApiActivated",
+)  # fmt: skip
 NAMES = {
     name.lower(): name
     for name in (
@@ -23,7 +28,8 @@ NAMES = {
         "LayoutTemplate", "MessageStream", "MessageStreamType", "Messages", "Name", "Open", "Password",
         "PostFirstOpenOnly", "RawEmailEnabled", "ReplyTo", "Rule", "SpamComplaint", "Subject", "SubscriptionChange",
         "SubscriptionManagementConfiguration", "Suppressions", "Tag", "TemplateAlias", "TemplateId", "TemplateType",
-        "TextBody", "To", "TrackLinks", "TrackOpens", "Triggers", "UnsubscribeHandlingType", "Url", "Username", "Value",
+        "TextBody", "To", "TrackLinks",
+        *SERVER, "TrackOpens", "Triggers", "UnsubscribeHandlingType", "Url", "Username", "Value",
     )
 }  # fmt: skip
 

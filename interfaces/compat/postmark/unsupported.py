@@ -20,9 +20,11 @@ NOTES = {
     "GET /bounces/tags": "of the newest 1,000 bounced emails",
     "GET /bounces/:id": "also deferrals and spam complaints, by the number of their webhook",
     "GET /bounces/:id/dump": "the reply of the mail host: the source is not stored",
-    "GET /deliveryStats": "one count of all bounced emails; `InactiveMails` counts to 10,000",
+    "GET /deliveryStats": "all bounced emails, and the recipients of the newest 10,000 bounces by type; "
+    "`InactiveMails` counts to 10,000",
     "GET /server": "the name of the workspace, and what is received; other settings have their defaults",
-    "PUT /server": "`InboundHookUrl`, `InboundDomain`, `RawEmailEnabled` and `InboundSpamThreshold`",
+    "PUT /server": "`InboundHookUrl`, `InboundDomain`, `RawEmailEnabled` and `InboundSpamThreshold`; "
+    "`Name` with a key of the scope `workspace_admin`",
     "GET /messages/outbound/:id/details": "without the source",
     "GET /messages/outbound/opens/:id": "the first open of each recipient, without its program and place",
     "GET /messages/outbound/clicks/:id": "the first click on each link, without its program and place",

@@ -390,7 +390,7 @@ DIFFERENCES: dict[str, set[tuple[str, str, str]]] = {
         ("GET /emails/:email", ".topic_id", "extra"),
         # In Resend's library for Node.
         ("GET /emails/receiving", ".data[].received_for", "extra"),
-        *(("GET /emails/receiving/:received", f".{name}", "extra") for name in ("received_for", "raw")),
+        *(("GET /emails/receiving/:received", f".{name}", "extra") for name in ("received_for", "raw", "html_format")),
         # The sender belongs to the email.
         ("GET /templates/:template", ".from", "null"),
     },

@@ -4,11 +4,14 @@ import json
 
 import pytest
 
+from core.delivery.bounces.reasons import FailureReason
 from core.lib.ids import id_number
 from emails.feedback.reports import ReportedEvent, record_reports
 from emails.models import Recipient
 from events.kinds import EventKind
 from events.models import Event
+from interfaces.compat.postmark.bounces import TYPE_LABELS
+from interfaces.compat.postmark.webhook_format import event_bounce_type
 from suppressions.models import Suppression
 from tests.interfaces.compat.test_postmark import error, mail
 from tests.rows import each
@@ -40,8 +43,14 @@ def test_bounces_are_listed_and_counted(postmark, bounced):
     assert (bounce["Type"], bounce["TypeCode"], bounce["Email"]) == ("HardBounce", 1, "ada@example.com")
     assert (bounce["Details"], bounce["Tag"], bounce["Inactive"]) == ("550 no such user", "welcome", True)
     stats = postmark.get("/deliverystats").json()
-    assert stats == {"InactiveMails": 1, "Bounces": [{"Name": "All", "Count": 1}]}
+    by_type = [{"Name": "All", "Count": 1}, {"Type": "HardBounce", "Name": "Hard bounce", "Count": 1}]
+    assert stats == {"InactiveMails": 1, "Bounces": by_type}
     assert postmark.get("/bounces/tags").json() == ["welcome"]
+
+
+@each("reason", [*FailureReason, "recipient_suppressed", "of_a_later_version"])
+def test_each_type_of_bounce_has_a_name_in_the_statistics(reason):
+    assert TYPE_LABELS[event_bounce_type("bounced", reason)[0]]
 
 
 @each(

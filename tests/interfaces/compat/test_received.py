@@ -19,6 +19,8 @@ from tests.receiving.builders import arrive, make_route, receive, receive_for
 from tests.receiving.test_webhook_formats import BYTES, SOURCE, TO
 from tests.rows import each
 from webhooks.models import Webhook, WebhookDelivery
+from webhooks.serializers import WebhookInput
+from webhooks.services import create_webhook
 
 pytestmark = pytest.mark.django_db
 
@@ -64,8 +66,10 @@ def test_resend_reads_a_received_email(resend, route):
     logo, paper = read["attachments"]
     image = base64.b64encode(BYTES[::-1]).decode()
     assert read["html"].strip() == f'<p>Grüße</p><img src="data:image/png;base64,{image}">'
-    as_sent = resend.get(f"/emails/receiving/{shown(email)}?html_format=cid").json()["html"]
-    assert as_sent.strip() == '<p>Grüße</p><img src="cid:logo@example.com">'
+    assert read["html_format"] == "data_uri"
+    as_sent = resend.get(f"/emails/receiving/{shown(email)}?html_format=cid").json()
+    assert as_sent["html"].strip() == '<p>Grüße</p><img src="cid:logo@example.com">'
+    assert as_sent["html_format"] == "cid"
     assert error(resend.get(f"/emails/receiving/{shown(email)}?html_format=x")) == (422, "validation_error")
     assert download(read["raw"]["download_url"]).endswith(SOURCE)
     path = f"/emails/receiving/{shown(email)}/attachments"
@@ -242,6 +246,56 @@ def test_a_setting_that_cannot_be_changed_is_refused(postmark, alice, body):
     assert not InboundRoute.objects.exists()
     current = postmark.get("/server").json()
     assert postmark.call("PUT", "/server", {"Name": current["Name"], "Color": current["Color"]}).status_code == 200
+
+
+@each("is_named", [True, False])
+def test_an_endpoint_of_another_route_is_left_alone(postmark, alice, is_named):
+    """is_named: whether the route names the endpoint; otherwise it posts to all that subscribe."""
+    other, _ = create_webhook(alice.workspace, **hook_values("https://other.example.com/"))
+    make_route(alice.workspace, match="billing", webhook_ids=[other.id] if is_named else [])
+    assert postmark.get("/server").json()["InboundHookUrl"] == ""
+    for url in (HOOK, f"{HOOK}/2", ""):
+        changed = postmark.call("PUT", "/server", {"InboundHookUrl": url})
+        assert changed.json()["InboundHookUrl"] == url
+        assert Webhook.objects.get(id=other.id).url == "https://other.example.com/"
+        assert Webhook.objects.count() == (2 if url else 1)
+
+
+def test_an_endpoint_that_another_route_shares_is_replaced_and_not_deleted(postmark, alice):
+    postmark.call("PUT", "/server", {"InboundHookUrl": HOOK})
+    hook = Webhook.objects.get()
+    make_route(alice.workspace, match="billing", webhook_ids=[hook.id])
+    assert postmark.call("PUT", "/server", {"InboundHookUrl": f"{HOOK}/2"}).json()["InboundHookUrl"] == f"{HOOK}/2"
+    assert {*Webhook.objects.values_list("url", flat=True)} == {HOOK, f"{HOOK}/2"}
+    assert postmark.call("PUT", "/server", {"InboundHookUrl": ""}).json()["InboundHookUrl"] == ""
+    assert Webhook.objects.get() == hook
+
+
+def test_without_a_shared_domain_the_hook_needs_an_inbound_domain(postmark, settings):
+    settings.RECEIVING_DOMAIN = ""
+    refused = postmark.call("PUT", "/server", {"InboundHookUrl": HOOK})
+    assert (refused.status_code, refused.json()["Message"].partition(":")[0]) == (422, "InboundHookUrl")
+    assert not Webhook.objects.exists()
+    both = {"InboundHookUrl": HOOK, "InboundDomain": "alice.example"}
+    assert postmark.call("PUT", "/server", both).json()["InboundHookUrl"] == HOOK
+    assert InboundRoute.objects.get().webhook_ids == [Webhook.objects.get().id]
+
+
+def test_an_administrators_key_renames_the_server(postmark, alice):
+    refused = postmark.call("PUT", "/server", {"Name": "Shop", "color": "Blue"})
+    assert refused.status_code == 422
+    assert "workspace_admin" in refused.json()["Message"]
+    admin = Dialect("postmark", make_key(alice.workspace, "workspace_admin"))
+    assert (
+        admin.call("PUT", "/server", {"name": "Shop", "color": "Blue", "smtpApiActivated": False}).json()["Name"]
+        == "Shop"
+    )
+    assert admin.call("PUT", "/server", {"Name": ""}).status_code == 422
+    assert postmark.get("/server").json()["Name"] == "Shop"
+
+
+def hook_values(url: str) -> dict:
+    return WebhookInput().run_validation({"url": url, "events": ["received"], "format": "postmark"})
 
 
 PARSE = "/v3/user/webhooks/parse/settings"

@@ -10,8 +10,12 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.workspaces.models import Workspace
+from core.api.fields import NameField
+from core.workspaces.api.authentication import key_of
+from core.workspaces.models import ApiKey, Workspace
+from core.workspaces.services import rename_workspace
 from interfaces.compat.catch_all import ALL, RECEIVED, find_catch_all, receive_domain, save_catch_all
+from interfaces.compat.drafts import validate_field
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark.resources import Resource, server_resource
 from interfaces.compat.postmark.views import PostmarkViewSet
@@ -24,7 +28,8 @@ from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
 NAME = "Inbound"
-CHANGEABLE = ("InboundHookUrl", "InboundDomain", "RawEmailEnabled", "InboundSpamThreshold")
+CHANGEABLE = ("Name", "InboundHookUrl", "InboundDomain", "RawEmailEnabled", "InboundSpamThreshold")
+NO_ADDRESS = "Set InboundDomain as well: this service gives servers no address of their own."
 MAX_THRESHOLD = 30
 
 
@@ -51,14 +56,27 @@ class PostmarkServerViewSet(PostmarkViewSet[InboundRoute]):
                 raise invalid_field(name, f"This cannot be changed here. Use some of {', '.join(CHANGEABLE)}.")
 
     def _change(self) -> None:
-        values = _read_values(self.body)
+        values, hook = _read_values(self.body), find_hook(self.workspace)
+        self._rename()
+        domains = self._domains()
         if "InboundHookUrl" in self.body:
-            webhook = _save_hook(self.workspace, self.body["InboundHookUrl"])
-            values["webhook_ids"] = [webhook.id] if webhook else []
-        elif webhook := find_hook(self.workspace):
-            values["webhook_ids"] = [webhook.id]
-        for domain in self._domains():
+            if self.body["InboundHookUrl"] and not domains:
+                raise invalid_field("InboundHookUrl", NO_ADDRESS)
+            hook = _save_hook(self.workspace, self.body["InboundHookUrl"], hook=hook)
+            values["webhook_ids"] = [hook.id] if hook else []
+        elif hook:
+            values["webhook_ids"] = [hook.id]
+        for domain in domains:
             save_catch_all(self.workspace, domain, name=NAME, values=values)
+
+    def _rename(self) -> None:
+        name = self.body.get("Name", self.workspace.name)
+        if name == self.workspace.name:
+            return
+        if key_of(self.request).scope != ApiKey.Scope.WORKSPACE_ADMIN:
+            raise invalid_field("Name", "Only a key with the scope workspace_admin can rename the workspace.")
+        rename_workspace(self.workspace, name=validate_field(NameField(), name, name="Name"))
+        self.workspace.refresh_from_db(fields=["name"])
 
     def _domains(self) -> list[str]:
         """Return the domains whose routes the request changes. Raises InvalidFields."""
@@ -72,9 +90,23 @@ class PostmarkServerViewSet(PostmarkViewSet[InboundRoute]):
 
 
 def find_hook(workspace: Workspace) -> Webhook | None:
-    """Return the endpoint of received emails: the oldest one of this format that gets nothing else."""
-    hooks = Webhook.objects.filter(workspace=workspace, format=FORMAT.name, events=[RECEIVED])
+    """Return the endpoint of the server's routes: the only one of a route, for received emails in this format."""
+    ids = [route.webhook_ids[0] for route in _routes(workspace) if len(route.webhook_ids) == 1]
+    hooks = Webhook.objects.filter(workspace=workspace, format=FORMAT.name, events=[RECEIVED], id__in=ids)
     return hooks.order_by("created_at", "id").first()
+
+
+def _routes(workspace: Workspace) -> list[InboundRoute]:
+    """Return the routes of the server: those of the workspace's own address and of the inbound domain."""
+    routes = (find_catch_all(workspace, SHARED), find_domain_route(workspace))
+    return [route for route in routes if route]
+
+
+def _is_shared(hook: Webhook) -> bool:
+    """Return whether routes other than those of the server have the endpoint, too."""
+    own = [route.id for route in _routes(hook.workspace)]
+    routes = InboundRoute.objects.filter(workspace=hook.workspace_id, webhook_ids__contains=[hook.id])
+    return routes.exclude(id__in=own).exists()
 
 
 def find_domain_route(workspace: Workspace) -> InboundRoute | None:
@@ -112,9 +144,13 @@ def _read_values(body: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _save_hook(workspace: Workspace, url: Any) -> Webhook | None:
-    """Create, change or delete the endpoint of received emails. User and password of the URL become a header."""
-    hook = find_hook(workspace)
+def _save_hook(workspace: Workspace, url: Any, *, hook: Webhook | None) -> Webhook | None:
+    """Create, change or delete the endpoint of the server's routes. User and password of the URL become a header.
+
+    hook: the present one, which stays as it is if other routes have it.
+    """
+    if hook and _is_shared(hook):
+        hook = None
     if not url:
         if hook:
             delete_webhook(hook)

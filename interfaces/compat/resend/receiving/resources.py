@@ -35,6 +35,7 @@ def received_resource(email: ReceivedEmail, *, has_images: bool) -> Received:
         "object": "email",
         **_item(resource),
         "html": html or None,
+        "html_format": "data_uri" if has_images else "cid",
         "text": resource["text"] or None,
         "headers": _headers(resource),
         "raw": {"download_url": resource["raw"]["url"], "expires_at": resource["raw"]["urlExpiresAt"]},
