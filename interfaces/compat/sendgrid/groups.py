@@ -3,7 +3,7 @@
 See docs/decisions/0180.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -27,6 +27,9 @@ from suppressions.services import delete_suppressions, suppress_addresses
 # Digits of Stream.number.
 MAX_DIGITS = 5
 FIELDS = {"name": "name", "description": "description"}
+# The preference page shows default groups unless an email names others. A new group is always shown, so that emails can
+# name it in groups_to_display. https://www.twilio.com/docs/sendgrid/for-developers/sending-email/suppressions
+CHANGEABLE = {**FIELDS, "is_default": "public"}
 # In a query for several groups.
 MAX_QUERIED = 25
 
@@ -58,7 +61,8 @@ class SendGridGroupViewSet(SendGridViewSet[Stream]):
         return Response(counted_group(find_group(self.get_queryset(), number)))
 
     def partial_update(self, request: Request, number: str) -> Response:
-        group = change_stream(self.workspace, find_group(self.get_queryset(), number), _read(self.body))
+        fields = _read(self.body, CHANGEABLE)
+        group = change_stream(self.workspace, find_group(self.get_queryset(), number), fields)
         return Response(group_resource(group), status=status.HTTP_201_CREATED)
 
     def destroy(self, request: Request, number: str) -> Response:
@@ -121,7 +125,7 @@ class SendGridGroupSuppressionViewSet(SendGridViewSet[Suppression]):
 
 
 def group_resource(group: Stream) -> Resource:
-    return {"id": group.number, "name": group.name, "description": group.description, "is_default": False}
+    return {"id": group.number, "name": group.name, "description": group.description, "is_default": group.public}
 
 
 def counted_group(group: Stream) -> Resource:
@@ -139,11 +143,12 @@ def suppression_resource(suppression: Suppression, group: Stream) -> Resource:
     }
 
 
-def _read(body: dict[str, Any]) -> dict[str, Any]:
+def _read(body: dict[str, Any], names: Mapping[str, str] = FIELDS) -> dict[str, Any]:
     """Return the fields of `/v1` that a request sets. Raises InvalidFields."""
-    if body.get("is_default"):
-        raise invalid_field("is_default", "The default is the stream main, which is not a group.")
-    return rename_fields(body, FIELDS)
+    is_default = body.get("is_default")
+    if is_default is not None and not isinstance(is_default, bool):
+        raise invalid_field("is_default", "This must be true or false.", code="invalid_type")
+    return rename_fields(body, names)
 
 
 def _is_number(text: str) -> bool:

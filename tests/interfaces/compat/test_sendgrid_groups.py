@@ -35,7 +35,7 @@ class TestGroups:
     def test_a_group_is_a_public_bulk_stream(self, sendgrid, news, key):
         stream = Api(key).get("/streams/news").json()
         assert (stream["kind"], stream["public"], stream["description"]) == ("bulk", True, "Once a week")
-        group = {"id": news, **NEWS, "is_default": False, "unsubscribes": 0, "last_email_sent_at": None}
+        group = {"id": news, **NEWS, "is_default": True, "unsubscribes": 0, "last_email_sent_at": None}
         assert sendgrid.get(GROUPS).json() == [group]
         assert sendgrid.get(f"{GROUPS}/{news}").json() == group
 
@@ -50,6 +50,9 @@ class TestGroups:
     def test_a_group_is_changed_and_archived(self, sendgrid, news):
         changed = sendgrid.call("PATCH", f"{GROUPS}/{news}", {"name": "Monthly"})
         assert (changed.status_code, changed.json()["name"]) == (201, "Monthly")
+        for is_default in (False, True):
+            changed = sendgrid.call("PATCH", f"{GROUPS}/{news}", {"is_default": is_default}).json()
+            assert (changed["is_default"], Stream.objects.get().public) == (is_default, is_default)
         assert sendgrid.call("DELETE", f"{GROUPS}/{news}").status_code == 204
         assert Stream.objects.get().archived_at
         assert sendgrid.get(GROUPS).json() == []
@@ -60,7 +63,7 @@ class TestGroups:
 
     @each(
         ("change", "field"),
-        [({"name": None}, "name"), ({"name": "n" * 101}, "name"), ({"is_default": True}, "is_default")],
+        [({"name": None}, "name"), ({"name": "n" * 101}, "name"), ({"is_default": "yes"}, "is_default")],
     )
     def test_an_invalid_group_is_refused(self, sendgrid, change, field):
         assert error(sendgrid.post(GROUPS, NEWS | change)) == (400, field)
