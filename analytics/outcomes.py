@@ -66,7 +66,7 @@ COMPARED_KEYS = [*sorted(TOTAL_KEYS), *(key for keys in EVENTS.values() for key 
 
 @dataclass(frozen=True)
 class DayOutcomes:
-    """The emails of a UTC day: outcomes by OUTCOMES, reached by EVENTS; recipients by RATED, and all that complained."""
+    """The emails of a UTC day: outcomes by OUTCOMES, reached by EVENTS; recipients by RATED, and complaints."""
 
     day: date
     outcomes: dict[str, int]

@@ -24,6 +24,11 @@ from streams.models import MAIN, NORMAL_RANK
 from templates_app.models import Template, TemplateVersion
 
 
+def message_id(recipient_id: str, *, domain: str) -> str:
+    """Return the Message-ID: unique per recipient, and the same on every attempt."""
+    return f"<{recipient_id}@{domain}>"
+
+
 class Acceptance(models.Model):
     """A used idempotency key with its stored response; never deleted."""
 
@@ -225,10 +230,16 @@ class Email(models.Model):
     def __str__(self) -> str:
         return self.subject
 
-    def event_fields(self, status: str | None) -> dict[str, Any]:
-        """Return the members of an event's data that describe the email. status: at the time of the event."""
+    def event_fields(self, status: str | None, *, recipient_id: str | None) -> dict[str, Any]:
+        """Return the members of an event's data that describe the email.
+
+        status: at the time of the event.
+        recipient_id: the recipient that the event is about, if it is about one.
+        """
+        message = {"messageId": message_id(recipient_id, domain=self.from_domain)} if recipient_id else {}
         return {
             "emailId": self.id,
+            **message,
             "to": self.addressees,
             "from": self.sender,
             "subject": self.subject,

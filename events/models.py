@@ -62,7 +62,8 @@ class Event(models.Model):
     def data(self) -> dict[str, Any]:
         """The event's data in the feed and in webhooks: its email, then its payload."""
         email: Any = self.email
-        return {**(email.event_fields(self.status) if email else {}), **self.shown_payload}
+        about = email.event_fields(self.status, recipient_id=self.recipient_id) if email else {}
+        return {**about, **self.shown_payload}
 
     @property
     def shown_payload(self) -> dict[str, Any]:

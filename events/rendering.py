@@ -11,7 +11,7 @@ from events.models import Event
 from events.subjects import UNKNOWN, SubjectDescription, describe_subjects
 
 # The columns of an email that Email.event_fields reads.
-EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test", "stream")
+EMAIL_FIELDS = ("workspace_id", "sender", "to", "subject", "tags", "metadata", "is_test", "stream", "from_domain")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def render_events(
     events = Event.objects.filter(number__in=numbers).select_related("email")
     if kinds:
         events = events.filter(kind__in=kinds)
-    columns = ("number", "id", "workspace_id", "kind", "payload", "status", "created_at", "email_id")
+    columns = ("number", "id", "workspace_id", "kind", "payload", "status", "created_at", "email_id", "recipient_id")
     rows = list(events.only(*columns, *(f"email__{name}" for name in EMAIL_FIELDS)))
     subjects = describe_subjects(rows, is_whole=is_whole)
     return {event.number: _render(event, subjects.get(event.number, UNKNOWN)) for event in rows}

@@ -10,6 +10,7 @@ from webhooks.models import Webhook
 
 EMAIL = {
     "emailId": "0Uf7m2kQ9VxHc3NwZrTb4L",
+    "messageId": "<0Uf7m2kQ9VxHc3NwZrTb4M@demo.example>",
     "to": "ada@example.com",
     "from": "Demo <hello@demo.example>",
     "subject": "A test of your webhook",

@@ -18,7 +18,7 @@ from core.lib.email_addresses import Address
 from core.lib.ids import to_uuid
 from domains.signing_identities import SigningIdentity
 from emails.links import click_url, open_url, unsubscribe_url
-from emails.models import Recipient
+from emails.models import Recipient, message_id
 from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.queue import EmailClaim
@@ -53,11 +53,6 @@ def rebuild_message(recipient: Recipient) -> bytes:
     )
     (job,) = load_jobs([claim], memory_bytes=MEMORY_BYTES)
     return _message(job, job.identity or UNSIGNED).to_bytes()
-
-
-def message_id(recipient_id: str, *, domain: str) -> str:
-    """Return the Message-ID: unique per recipient, and the same on every attempt."""
-    return f"<{recipient_id}@{domain}>"
 
 
 def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:

@@ -39,6 +39,7 @@ def test_events_have_the_members_of_a_webhook_body(api: Api):
     email_id = send(api, tags=["a"], metadata={"order": 7})
     deliver_all(BOUNCED)
     (queued, bounced), _ = read_all(api)
+    assert "messageId" not in queued["data"]
     event = Event.objects.get(kind="bounced")
     assert (queued["event"], queued["type"]) == ("queued", "email.queued")
     assert bounced == {
@@ -49,6 +50,7 @@ def test_events_have_the_members_of_a_webhook_body(api: Api):
         "cursor": bounced["cursor"],
         "data": {
             "emailId": email_id,
+            "messageId": f"<{event.recipient_id}@alice.example>",
             "to": "ada@example.com",
             "from": "Alice <hi@alice.example>",
             "subject": "Hello",

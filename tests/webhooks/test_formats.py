@@ -125,8 +125,20 @@ def test_details_of_resends_events_have_the_members_that_its_clients_declare():
     assert resend_data("clicked")["click"] == {
         "link": "https://example.com/", "timestamp": "2026-11-21T06:20:00.412Z", "ipAddress": "", "userAgent": "",
     }  # fmt: skip
+    assert resend_data("delivered", messageId="<a@alice.example>")["message_id"] == "<a@alice.example>"
     added = resend_data("unsubscribed")
     assert (added["email"], added["origin"], added["source_id"]) == ("ada@example.com", "manual", ANYMAIL_ID)
+
+
+def test_events_in_sendgrids_format_have_its_members():
+    reader = {"ip": "", "useragent": ""}
+    members = {"opened": reader, "clicked": {**reader, "url_offset": {"index": 0, "type": "html"}}}
+    for kind in ("sent", "deferred", "delivered", "bounced", *members):
+        (payload,) = json.loads(posted(kind, "sendgrid", new_secret(), messageId="<a@alice.example>")[0])
+        assert payload["smtp-id"] == "<a@alice.example>"
+        assert payload.items() >= members.get(kind, {}).items()
+    (earlier,) = json.loads(posted("delivered", "sendgrid", new_secret())[0])
+    assert "smtp-id" not in earlier, "a body of an earlier version"
 
 
 def test_opens_and_clicks_in_postmarks_format_have_its_members():

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email
+from emails.sending.outgoing_messages import rebuild_message
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
@@ -93,6 +94,7 @@ def test_a_click_has_the_url_of_the_link(api: Api, alice, receiver):
     record_events([NewEvent(EventKind.CLICKED, email.id, recipient.id, recipient.address, details)])
     data = bodies()["clicked"]["data"]
     assert (data["url"], data["machine"], data["to"]) == ("https://example.com/?a=1&b=ü", False, "ada@example.com")
+    assert f"Message-ID: {data['messageId']}\r\n".encode() in rebuild_message(recipient)
 
 
 def test_an_event_of_the_whole_email_names_all_its_addressees(api: Api, alice, receiver):

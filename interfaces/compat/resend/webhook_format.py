@@ -56,6 +56,7 @@ def _payload(event: EventBody) -> dict[str, Any]:
             "from": data["from"],
             "to": [data["to"]],
             "subject": data["subject"],
+            **({"message_id": data["messageId"]} if data.get("messageId") else {}),
             "tags": dict(tag.partition(":")[::2] for tag in data["tags"]),
             **_details(event, is_suppressed=is_suppressed),
         },

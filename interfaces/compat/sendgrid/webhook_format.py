@@ -28,6 +28,9 @@ EVENTS = {
     "unsubscribed": "unsubscribe",
     "complained": "spamreport",
 }
+# The address and program of a recipient, and the place of a link, are not recorded (docs/decisions/0291).
+UNKNOWN_READER = {"ip": "", "useragent": ""}
+FIRST_LINK = {"index": 0, "type": "html"}
 # Posted as by the inbound parse webhook.
 RECEIVED = "received"
 KEY_PURPOSE = b"postrider sendgrid event webhook"
@@ -46,6 +49,7 @@ def _payload(event: EventBody) -> list[dict[str, Any]]:
             "event": EVENTS[kind],
             "sg_event_id": event["id"],
             "sg_message_id": uuid_text(data["emailId"]),
+            **({"smtp-id": data["messageId"]} if data.get("messageId") else {}),
             "category": data["tags"],
             **_details(kind, data),
         }
@@ -84,7 +88,9 @@ def _details(kind: str, data: dict[str, Any]) -> dict[str, Any]:
         return {"reason": "Bounced Address" if data.get("reason") == "recipient_suppressed" else reason}
     if kind in {"delivered", "deferred"}:
         return {"response": reason or ""}
-    return {"url": data.get("url")} if kind == "clicked" else {}
+    if kind == "clicked":
+        return {**UNKNOWN_READER, "url": data.get("url"), "url_offset": FIRST_LINK}
+    return UNKNOWN_READER if kind == "opened" else {}
 
 
 FORMAT = WebhookFormat(

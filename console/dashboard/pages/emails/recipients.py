@@ -11,8 +11,7 @@ from django.utils.translation import gettext_lazy
 from console.dashboard.texts.reasons import explain_reason
 from core.delivery.transports.simulator import is_simulated
 from core.lib.email_addresses import normalize_address
-from emails.models import Email, Recipient
-from emails.sending.outgoing_messages import message_id
+from emails.models import Email, Recipient, message_id
 from emails.states import EmailStatus
 from streams.models import MAIN, Stream
 from suppressions.models import Suppression, suppression_key
