@@ -106,6 +106,8 @@ class InboundRoute(models.Model):
     spam_above = models.FloatField(
         null=True, blank=True, help_text="The lowest spam score with which a message is blocked; null for none."
     )
+    # Whether bodies have the score of the spam filter, in a format whose settings can switch it off.
+    spam_report = models.BooleanField(default=True, db_default=True, editable=False)
     replies_only = models.BooleanField(
         default=False, help_text="Whether a message is blocked unless it answers an email of the workspace."
     )

@@ -9,7 +9,10 @@ from django.test import Client
 
 from core.lib.ids import uuid_text
 from core.workspaces.key_limits import read_limits
+from core.workspaces.models import Workspace
 from domains.receiving.services import active_cache
+from interfaces.compat.sendgrid.receiving.format import form_fields
+from receiving.inlining import load_inlined
 from receiving.models import InboundRoute, ReceivedEmail, SenderBlock
 from tests.conftest import make_domain, make_key
 from tests.events.feed import publish_committed
@@ -291,7 +294,7 @@ def test_an_administrators_key_renames_the_server(postmark, alice):
         == "Shop"
     )
     assert admin.call("PUT", "/server", {"Name": ""}).status_code == 422
-    assert postmark.get("/server").json()["Name"] == "Shop"
+    assert Workspace.objects.get(id=alice.workspace.id).name == "Shop"
 
 
 def hook_values(url: str) -> dict:
@@ -299,6 +302,20 @@ def hook_values(url: str) -> dict:
 
 
 PARSE = "/v3/user/webhooks/parse/settings"
+
+
+def test_a_parse_setting_switches_the_spam_score_off(sendgrid, settings):
+    settings.RSPAMD_URL = "http://127.0.0.1:9"
+    setting = {"hostname": "alice.example", "url": HOOK, "spam_check": False, "send_raw": False}
+    assert sendgrid.post(PARSE, setting).json() == setting
+    email = receive(SOURCE, TO)
+    email.message.spam = {"score": 4.5, "action": "add header", "symbols": ["BAYES_SPAM"]}
+    email.message.save(update_fields=["spam"])
+    for spam_check in (False, True):
+        changed = sendgrid.call("PATCH", f"{PARSE}/alice.example", {"spam_check": spam_check}).json()
+        assert changed == {**setting, "spam_check": spam_check}
+        fields = form_fields(load_inlined({"id": email.id}))
+        assert ("spam_score" in fields, "spam_report" in fields) == (spam_check, spam_check)
 
 
 def test_a_parse_setting_of_sendgrid_is_a_route_with_an_endpoint(sendgrid, alice, settings):

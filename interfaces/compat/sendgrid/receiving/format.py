@@ -10,6 +10,7 @@ from typing import Any
 from events.kinds import EventBody
 from interfaces.compat.multipart import content_type, form_body
 from receiving.inlining import InlinedEmail, load_inlined, mailbox_list, measure_email
+from receiving.models import InboundRoute
 from webhooks.formats import LargeBody, RequestBody
 
 UTF_8 = "UTF-8"
@@ -44,9 +45,14 @@ def _verdicts(resource: Mapping[str, Any]) -> dict[str, str]:
     if found:
         signatures = ", ".join(f"@{entry['domain']} : {entry['result']}" for entry in found["dkim"])
         verdicts = {"dkim": f"{{{signatures}}}" if signatures else "none", "SPF": found["spf"]["result"]}
-    if spam:
+    if spam and _has_spam_report(resource["routeId"]):
         verdicts |= {"spam_score": str(spam["score"]), "spam_report": ", ".join(spam["symbols"])}
     return verdicts
+
+
+def _has_spam_report(route_id: str | None) -> bool:
+    """Return whether the setting of a route asks for the spam score; True without a route."""
+    return not InboundRoute.objects.filter(id=route_id, spam_report=False).exists()
 
 
 def _file_fields(email: InlinedEmail) -> dict[str, str]:

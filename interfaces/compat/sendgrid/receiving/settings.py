@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from core.api.errors import NotFound
 from interfaces.compat.catch_all import ALL, RECEIVED, find_catch_all, receive_domain, save_catch_all
+from interfaces.compat.drafts import rename_fields
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.sendgrid.resources import Resource
 from interfaces.compat.sendgrid.stats import read_days
@@ -26,6 +27,7 @@ from webhooks.serializers import WebhookChanges, WebhookInput
 from webhooks.services import create_webhook, delete_webhook, lock_webhooks, update_webhook
 
 NAME = "Inbound parse"
+FIELDS = {"send_raw": "include_raw", "spam_check": "spam_report"}
 NO_SPAM_FILTER = "This installation has no spam filter. Leave spam_check out."
 
 
@@ -93,16 +95,16 @@ def parse_resource(route: InboundRoute, webhook: Webhook) -> Resource:
     return {
         "url": webhook.url,
         "hostname": route.domain,
-        "spam_check": bool(settings.RSPAMD_URL),
+        "spam_check": bool(settings.RSPAMD_URL) and route.spam_report,
         "send_raw": route.include_raw,
     }
 
 
 def _read(body: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a route that a request sets. Raises InvalidFields."""
-    for name in ("send_raw", "spam_check"):
+    for name in FIELDS:
         if not isinstance(body.get(name, False), bool):
             raise invalid_field(name, "This must be true or false.")
     if body.get("spam_check") and not settings.RSPAMD_URL:
         raise invalid_field("spam_check", NO_SPAM_FILTER)
-    return {"include_raw": body["send_raw"]} if "send_raw" in body else {}
+    return rename_fields(body, FIELDS)
