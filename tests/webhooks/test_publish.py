@@ -50,6 +50,7 @@ def test_a_bounce_has_the_email_and_the_payload_of_the_timeline(api: Api, alice,
         "createdAt": event.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "data": {
             "emailId": email_id,
+            "messageId": f"<{event.recipient_id}@alice.example>",
             "to": "ada@example.com",
             "from": "Alice <hi@alice.example>",
             "subject": "Grüße ✉",

@@ -77,7 +77,8 @@ NOTES = {
     "PATCH /v3/user/webhooks/event/settings/signed/:id": "events are always signed",
     "POST /v3/user/webhooks/event/test": "posts to the URL of the settings only",
     "GET /v3/user/webhooks/parse/settings": "the routes `*` with one endpoint of the format `sendgrid`",
-    "POST /v3/user/webhooks/parse/settings": "`spam_check` needs a spam filter of the operator, and is on by default where there is one",
+    "POST /v3/user/webhooks/parse/settings": "`spam_check` needs a spam filter of the operator, "
+    "and is on by default where there is one",
     "GET /v3/user/webhooks/parse/stats": "by day; of all routes",
     "GET /v3/stats": "by day; each email counts once; `blocks`, `deferred`, `unsubscribes` and drops are 0",
 }
