@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from core.api.errors import Member, Problem, field_path
-from core.workspaces.models import ApiKey
 
 
 class Unauthenticated(Problem):
@@ -65,7 +64,9 @@ class InsufficientScope(Problem):
     status, code, title = 403, "insufficient_scope", "Insufficient scope"
     example = "This request requires an API key with scope full_access."
     added_members: ClassVar = {
-        "requiredScope": Member("A scope that allows the operation.", ApiKey.Scope.FULL_ACCESS),
+        "requiredScope": Member(
+            "A scope that allows the operation, or `management` for a management key.", "full_access"
+        ),
     }
 
 

@@ -36,7 +36,7 @@ MAX_ADDRESS = 320
 MAX_RAW_BYTES = 5 * 1024 * 1024
 
 # PATTERN of receiving.arrival.patterns in the syntax of ECMAScript, with at most MAX_STARS stars.
-LITERALS = r"[^\u0000-\u0020\"(),:;<>@\[\\\]\u007f*]*"
+LITERALS = r"""[^\u0000-\u0020"(),:;<>@\[\\\]\u007f*]*"""
 GLOB_SCHEMA: dict[str, Any] = {
     "type": "string",
     "pattern": rf"^{LITERALS}(\*{LITERALS}){{0,{MAX_STARS}}}$",

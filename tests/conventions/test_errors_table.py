@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from core.api.errors import Problem
+from core.api.errors import Problem, documented_problems
 from core.lib.ids import to_uuid
 from core.workspaces.api import authentication
 from core.workspaces.api.throttling import owe_processor_time
@@ -26,12 +26,14 @@ from receiving.states import NOT_READ
 from streams.models import Stream
 from tests.conftest import Account, Api, mail, make_account, make_key
 from tests.conventions.test_foreign_objects import call, received_by
+from tests.core.api.test_openapi import schema_errors
 from tests.emails.builders import SENT, deliver_all
 from tests.rows import each
 
 SENDER = "hi@alice.example"
 SECRETS = ("hunter2", "10.1.2.3")
 SIMULATED = {"recipient": "a@alice.example", "raw": "Subject: Hi\n\nHi"}
+CLASSES = {code: problem.__name__ for code, problem in documented_problems().items()}
 MEMBERS = {"type", "title", "status", "code", "detail", "requestId"}
 
 
@@ -438,6 +440,8 @@ def check_row(caller: Caller, status: int, code: str) -> None:
     assert body.keys() == MEMBERS | members
     assert body["type"].endswith(f"/docs/errors#{code}")
     assert body["requestId"] == response["X-Request-Id"]
+    if code in CLASSES:
+        assert schema_errors({"$ref": f"#/components/schemas/{CLASSES[code]}Problem"}, body) == []
     assert body["title"]
     assert body["detail"]
     assert not any(secret in body["detail"] for secret in SECRETS)

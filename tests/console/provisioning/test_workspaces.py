@@ -14,6 +14,7 @@ from core.workspaces.api import authentication, throttling
 from core.workspaces.members import invite_member, sign_up_invited
 from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace
 from tests.conftest import Api, code_of, field_codes, mail, make_domain, make_key
+from tests.core.api.test_openapi import schema_errors
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
@@ -220,6 +221,7 @@ class TestAccess:
         ]
         assert {code_of(one) for one in refused} == {(403, "insufficient_scope")}
         assert {one.json()["requiredScope"] for one in refused} == {"management"}
+        assert schema_errors({"$ref": "#/components/schemas/InsufficientScopeProblem"}, refused[0].json()) == []
         assert Workspace.objects.get(id=alice.workspace.id).name == "Renamed"
 
     def test_a_management_key_works_below_admin_only(self, platform: Api):
