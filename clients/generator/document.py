@@ -157,16 +157,16 @@ class Document:
             if status >= "400"
         ]
         names = [reference_of(one) for schema in schemas for one in schema.get("oneOf", [schema])]
-        return {self.schemas[name or ""]["allOf"][1]["properties"]["code"]["const"] for name in names}
+        return {self.schemas[name or ""]["properties"]["code"]["const"] for name in names}
 
     def _problems(self) -> "list[Problem]":
+        common = self.schemas["Problem"]["properties"]
         problems = []
         for name, schema in self.schemas.items():
-            if "allOf" in schema:
-                members = {field.name: field for field in _members(schema["allOf"][1])}
-                code, status = members.pop("code").schema["const"], members.pop("status").schema["const"]
-                text, kind = _plain(schema["description"]), name[: -len("Problem")]
-                problems.append(Problem(kind, code, status, text, tuple(members.values())))
+            if name.endswith("Problem") and name != "Problem":
+                code, status = (schema["properties"][member]["const"] for member in ("code", "status"))
+                members = tuple(field for field in _members(schema) if field.name not in common)
+                problems.append(Problem(name[: -len("Problem")], code, status, _plain(schema["description"]), members))
         return problems
 
 

@@ -74,16 +74,8 @@ class SchemaReader:
         )
 
     def resolve(self, schema: Schema) -> Schema:
-        """Follow references, and merge the parts of `allOf`."""
-        if "$ref" in schema:
-            return self.resolve(self.components[schema["$ref"].rpartition("/")[2]])
-        if "allOf" not in schema:
-            return schema
-        merged: dict[str, Any] = {"properties": {}, "required": []}
-        for part in map(self.resolve, schema["allOf"]):
-            properties = {**merged["properties"], **part.get("properties", {})}
-            merged = {**merged, **part, "properties": properties}
-        return {**merged, **{name: value for name, value in schema.items() if name != "allOf"}}
+        """Follow references."""
+        return self.resolve(self.components[schema["$ref"].rpartition("/")[2]]) if "$ref" in schema else schema
 
     def type_of(self, schema: Schema) -> str:
         whole = self.resolve(schema)

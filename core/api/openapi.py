@@ -245,24 +245,27 @@ def _problem_schemas() -> dict[str, Schema]:
         "properties": common,
         "required": list(common),
     }
-    return {"Problem": base, **{_name(problem): _problem_schema(problem) for problem in documented_problems().values()}}
+    return {
+        "Problem": base,
+        **{_name(problem): _problem_schema(problem, common) for problem in documented_problems().values()},
+    }
 
 
-def _problem_schema(problem: type[Problem]) -> Schema:
+def _problem_schema(problem: type[Problem], common: Schema) -> Schema:
+    """Return the schema of one code, with all of its members: generators do not merge a text and a constant."""
     fixed = {
-        "code": {"const": problem.code, "description": "The machine-readable code of the error."},
-        "status": {"const": problem.status, "description": "The HTTP status code."},
+        "status": {**common["status"], "const": problem.status},
+        "code": {**common["code"], "const": problem.code},
     }
     added = {name: _schema_of(member) for name, member in problem.added_members.items()}
-    members = {"type": "object", "properties": {**fixed, **added}}
     required = [name for name, member in problem.added_members.items() if not member.is_optional]
-    if required:
-        members["required"] = required
     meaning = " ".join(inspect.cleandoc(problem.__doc__ or "").partition("\n\n")[0].split())
     return {
         "title": problem.title,
+        "type": "object",
         "description": meaning,
-        "allOf": [{"$ref": "#/components/schemas/Problem"}, members],
+        "properties": {**common, **fixed, **added},
+        "required": [*common, *required],
     }
 
 

@@ -19,6 +19,7 @@ from tests.config.test_start import start
 from tests.rows import each
 
 DOCUMENT = json.loads(openapi_document())
+SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [
     (path, method, operation) for path, methods in DOCUMENT["paths"].items() for method, operation in methods.items()
 ]
@@ -102,9 +103,9 @@ def test_it_follows_the_openapi_3_1_schema():
     validate_schema(DOCUMENT)
 
 
-@each("name", DOCUMENT["components"]["schemas"])
+@each("name", SCHEMAS)
 def test_each_schema_is_a_json_schema(name):
-    Draft202012Validator.check_schema(DOCUMENT["components"]["schemas"][name])
+    Draft202012Validator.check_schema(SCHEMAS[name])
 
 
 def test_it_lists_exactly_the_existing_paths_and_methods():
@@ -155,11 +156,19 @@ def test_each_example_follows_its_schema(operation):
             assert schema_errors(schema, value) == [], (media_type, value)
 
 
+def test_problems_have_the_common_members():
+    problems = {name: schema for name, schema in SCHEMAS.items() if name.endswith("Problem")}
+    common = problems["Problem"]
+    for schema in problems.values():
+        assert common["properties"].keys() <= schema["properties"].keys()
+        assert set(common["required"]) <= set(schema["required"])
+
+
 def test_inputs_allow_no_unknown_fields():
     inputs = {name for _, _, operation in OPERATIONS for name in bodies_of(operation)}
     assert {"SendInput", "BatchInput", "TemplateInput"} <= inputs
     for name in inputs:
-        assert DOCUMENT["components"]["schemas"][name]["additionalProperties"] is False
+        assert SCHEMAS[name]["additionalProperties"] is False
 
 
 def bodies_of(operation: dict[str, Any]) -> list[str]:
