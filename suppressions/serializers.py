@@ -70,7 +70,11 @@ class SuppressionInput(StrictSerializer):
 refine_schema(
     SuppressionInput,
     properties={"emails": {"minItems": 1, "maxItems": MAX_ADDRESSES}},
-    oneOf=[{"title": "One", "required": ["email"]}, {"title": "Many", "required": ["emails"]}],
+    **{
+        "if": {"required": ["email"]},
+        "then": {"not": {"required": ["emails"]}},
+        "else": {"required": ["emails"]},
+    },
 )
 
 

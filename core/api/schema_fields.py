@@ -1,6 +1,9 @@
 """OpenAPI schemas of serializers, where drf-spectacular cannot derive them.
 
-refine_schema(SendInput, properties={"attachments": {"maxItems": 10}}, anyOf=[…])
+refine_schema(SendInput, properties={"attachments": {"maxItems": 10}}, **one_given("html", "text"))
+
+Members that are required together are described with `if`: generators of clients read `anyOf` and `oneOf` beside
+properties as a choice between types, and lose the properties (docs/decisions/0299).
 """
 
 from collections.abc import Mapping
@@ -33,6 +36,16 @@ def refine_schema(serializer: type[BaseSerializer[Any]], properties: Mapping[str
 
     members = {"target_class": serializer, "priority": 1, "map_serializer": map_serializer}
     type(f"{serializer.__name__}Extension", (OpenApiSerializerExtension,), members)
+
+
+def given(name: str) -> Schema:
+    """Return a schema that requires a text that is not empty."""
+    return {"required": [name], "properties": {name: {"type": "string", "minLength": 1}}}
+
+
+def one_given(name: str, *others: str) -> Schema:
+    """Return a schema that requires at least one of several texts."""
+    return {"if": given(name), "else": one_given(*others)} if others else given(name)
 
 
 class StrictSerializerExtension(OpenApiSerializerExtension):

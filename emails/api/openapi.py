@@ -3,7 +3,7 @@
 from drf_spectacular.utils import OpenApiParameter
 
 from core.api.schema import Operation, response
-from core.api.schema_fields import refine_schema
+from core.api.schema_fields import given, one_given, refine_schema
 from core.workspaces.api.schema import keyed_view
 from core.workspaces.errors import (
     DomainNotAllowed,
@@ -85,7 +85,6 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     "one request per workspace; every repeat receives the response of the first.",
 )
 TEXT = {"type": "string"}
-SOME_TEXT = {"not": {"type": "null"}, "minLength": 1}
 
 refine_schema(
     FileInput,
@@ -104,23 +103,15 @@ refine_schema(
 refine_schema(
     SendInput,
     properties={"attachments": {"maxItems": MAX_FILES}},
-    anyOf=[
-        {
-            "title": f"With {name}",
-            "required": ["to", name, "subject"],
-            "properties": {name: SOME_TEXT, "subject": SOME_TEXT},
-        }
-        for name in ("html", "text")
-    ]
-    + [{"title": "With a template", "required": ["to", "templateId"], "properties": {"templateId": SOME_TEXT}}]
-    + [
-        {
-            "title": f"An answer with {name}",
-            "required": ["inReplyToId", name],
-            "properties": {"inReplyToId": SOME_TEXT, name: SOME_TEXT},
-        }
-        for name in ("html", "text", "templateId")
-    ],
+    **{
+        "if": given("inReplyToId"),
+        "then": one_given("templateId", "html", "text"),
+        "else": {
+            "required": ["to"],
+            "if": given("templateId"),
+            "else": {**given("subject"), **one_given("html", "text")},
+        },
+    },
 )
 refine_schema(BatchInput, properties={"recipients": {"maxItems": MAX_BATCH}})
 refine_schema(

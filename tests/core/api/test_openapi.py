@@ -1,5 +1,6 @@
 """The OpenAPI document: complete, valid, and consistent with the code that generates it."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 from core.api.errors import MethodNotAllowed, all_problems, documented_problems
 from core.api.openapi import openapi_document
 from core.workspaces.api.scopes import Scope, allowed_scopes
+from emails.accept.rules.emails import SendInput
+from suppressions.serializers import SuppressionInput
 from tests.config.test_start import start
 from tests.rows import each
 
@@ -24,6 +27,7 @@ OPERATIONS = [
     (path, method, operation) for path, methods in DOCUMENT["paths"].items() for method, operation in methods.items()
 ]
 EACH_OPERATION = each("operation", [operation for *_, operation in OPERATIONS])
+NOT_GIVEN = object()
 PROJECT = (
     "core.",
     "emails.",
@@ -162,6 +166,28 @@ def test_problems_have_the_common_members():
     for schema in problems.values():
         assert common["properties"].keys() <= schema["properties"].keys()
         assert set(common["required"]) <= set(schema["required"])
+
+
+@each("blank", [None, ""])
+@each(
+    ("serializer", "always", "texts", "lists"),
+    [
+        (SendInput, {"from": "a@b.example"}, ["subject", "html", "text", "templateId", "inReplyToId"], ["to"]),
+        (SuppressionInput, {}, ["email"], ["emails"]),
+    ],
+)
+def test_the_schema_requires_the_fields_that_the_service_requires(serializer, always, texts, lists, blank):
+    schema = {**SCHEMAS[serializer.__name__], "components": DOCUMENT["components"]}
+    matches = Draft202012Validator(schema).is_valid
+    values = {name: [NOT_GIVEN, blank, "ada@example.com"] for name in texts}
+    values |= {name: [NOT_GIVEN, [] if blank == "" else None, ["ada@example.com"]] for name in lists}
+    accepted = 0
+    for chosen in itertools.product(*values.values()):
+        body = always | {name: value for name, value in zip(values, chosen, strict=True) if value is not NOT_GIVEN}
+        is_valid = serializer(data=body).is_valid()
+        assert matches(body) == is_valid, body
+        accepted += is_valid
+    assert accepted
 
 
 def test_inputs_allow_no_unknown_fields():
