@@ -244,7 +244,7 @@ class Types:
         if referred := reference_of(schema):
             return self.input(referred) if is_input else self.answer(referred)
         if "anyOf" in schema:
-            kinds = [self.kind(one, is_input=is_input) for one in schema["anyOf"] if one != {"const": ""}]
+            kinds = [self.kind(one, is_input=is_input) for one in schema["anyOf"] if one.get("const") != ""]
             return " | ".join(dict.fromkeys(" | ".join(kinds).split(" | ")))
         if "enum" in schema:
             return self._enumeration(schema["enum"])

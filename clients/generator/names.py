@@ -345,7 +345,6 @@ BY_HAND = {"getOpenApi", "getMe", "listEvents", "streamEvents"}
 ANSWERS = {
     "Attachment": "KeptFile",
     "Block": "SenderBlock",
-    "Configuration": "CheckedConfiguration",
     "Day": "DailyVolume",
     "DryRun": "Checked",
     "Event": "TimelineEvent",

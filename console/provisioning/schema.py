@@ -9,8 +9,8 @@ from console.provisioning.leases import ConfigurationInProgress
 from console.provisioning.serializers import (
     ApiKeyInput,
     AuditEntrySerializer,
+    CheckedConfigurationSerializer,
     ConfigurationInput,
-    ConfigurationSerializer,
     InvitationInput,
     InvitationSerializer,
     LeaseInput,
@@ -335,7 +335,7 @@ configuration = describe_view(
         "Checks the description of a workspace as `postrider apply` reads it, and changes nothing. The error "
         "lists every invalid field, including syntax errors of templates. Existing objects, limits and the addresses "
         "of webhook hosts are not checked.",
-        response(ConfigurationSerializer, "The configuration is valid.", CHECKED),
+        response(CheckedConfigurationSerializer, "The configuration is valid.", CHECKED),
         body=ConfigurationInput,
         bodies={"A workspace": CONFIGURATION},
     ),

@@ -278,7 +278,7 @@ class LeaseSerializer(serializers.Serializer[Any]):
     )
 
 
-class ConfigurationSerializer(serializers.Serializer[Any]):
+class CheckedConfigurationSerializer(serializers.Serializer[Any]):
     """The response to a valid configuration."""
 
     domainNames = TextListField(help_text="The names of the domains in lower case and ASCII, as responses have them.")

@@ -28,8 +28,8 @@ from console.provisioning.models import ManagementKey
 from console.provisioning.serializers import (
     ApiKeyInput,
     AuditEntrySerializer,
+    CheckedConfigurationSerializer,
     ConfigurationInput,
-    ConfigurationSerializer,
     InvitationInput,
     InvitationSerializer,
     LeaseInput,
@@ -250,7 +250,7 @@ class ConfigurationViewSet(ManagementViewSet[Workspace]):
     def check(self, request: Request) -> Response:
         values = self.valid(ConfigurationInput)
         names = {name: [one[field] for one in values.get(section, ())] for name, section, field in STORED_NAMES}
-        return Response(ConfigurationSerializer(names).data)
+        return Response(CheckedConfigurationSerializer(names).data)
 
     @action(detail=False, methods=["post"])
     def lease(self, request: Request) -> Response:

@@ -125,9 +125,7 @@ class ApiSchema(AutoSchema):
         meta.pop("readOnly", None)
         if field.field_name in COMMON_TEXTS:
             meta.setdefault("description", COMMON_TEXTS[field.field_name])
-        if direction == "response":
-            meta.pop("default", None)
-        elif isinstance(field, serializers.CharField) and not field.allow_blank:
+        if direction == "request" and isinstance(field, serializers.CharField) and not field.allow_blank:
             meta["minLength"] = 1
         return meta
 
@@ -168,6 +166,10 @@ def complete_document(result: Schema, generator: Any, request: Any, public: bool
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
     result["info"]["description"] = INTRODUCTION.read_text().replace("{base_url}", settings.PUBLIC_URL)
     components = result["components"]
+    for schema in components["schemas"].values():
+        for member in schema.get("properties", {}).values():
+            # openapi-typescript requires members that have a default.
+            member.pop("default", None)
     components["headers"] = {
         name: {"description": text, "schema": schema} for name, (text, schema) in RESPONSE_HEADERS.items()
     }
@@ -280,7 +282,7 @@ def _schema_of(example: Any) -> Schema:
     if isinstance(example, list):
         return {"type": "array", "items": _schema_of(example[0])}
     if isinstance(example, Enum):
-        return {"enum": [member.value for member in type(example)]}
+        return {"type": "string", "enum": [member.value for member in type(example)]}
     if isinstance(example, int):
         return {"type": "integer"}
     return {"type": "string", "format": "date-time"} if parse_datetime(example) else {"type": "string"}

@@ -36,12 +36,12 @@ class NamesField(serializers.CharField):
         return names
 
 
-@extend_schema_field({"enum": EmailStatus.values})
+@extend_schema_field({"type": "string", "enum": EmailStatus.values})
 class StatusesField(NamesField):
     known = EmailStatus.values
 
 
-@extend_schema_field({"enum": EventKind.values})
+@extend_schema_field({"type": "string", "enum": EventKind.values})
 class EventsField(NamesField):
     known = EventKind.values
 

@@ -28,6 +28,8 @@ OPERATIONS = [
 ]
 EACH_OPERATION = each("operation", [operation for *_, operation in OPERATIONS])
 NOT_GIVEN = object()
+# Invalid in regular expressions of ECMAScript with the flag u, such as \".
+UNKNOWN_ESCAPE = re.compile(r"(?<!\\)(\\\\)*\\[^\\^$.*+?()[\]{}|/dDsSwWbBnrtfvxu0-]")
 PROJECT = (
     "core.",
     "emails.",
@@ -166,6 +168,28 @@ def test_problems_have_the_common_members():
     for schema in problems.values():
         assert common["properties"].keys() <= schema["properties"].keys()
         assert set(common["required"]) <= set(schema["required"])
+
+
+def objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects within a JSON value, at any depth."""
+    if isinstance(value, dict):
+        yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects_in(child)
+
+
+@each("name", SCHEMAS)
+def test_generators_of_clients_understand_each_schema(name):
+    for schema in objects_in(SCHEMAS[name]):
+        assert "allOf" not in schema
+        if isinstance(schema.get("enum", schema.get("const")), str | list):
+            assert "type" in schema
+        if isinstance(schema.get("pattern"), str):
+            assert UNKNOWN_ESCAPE.search(schema["pattern"]) is None
+    whole = SCHEMAS[name]
+    if members := whole.get("properties"):
+        assert not {"anyOf", "oneOf"} & whole.keys()
+        assert not [member for member, schema in members.items() if "default" in schema]
 
 
 @each("blank", [None, ""])
