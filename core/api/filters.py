@@ -19,8 +19,17 @@ from core.api.pagination import page_errors
 Parameter = serializers.Field[Any, Any, Any, Any]
 
 
+class RepeatedInput(forms.TextInput):
+    """Reads a list of names, separated by commas or, as most HTTP libraries send lists, in several parameters."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> str | None:
+        return ",".join(data.getlist(name)) if name in data else None
+
+
 class FieldFilter(Filter):
     """One query parameter. A serializer field validates its value; an empty value does not filter."""
+
+    widget = forms.TextInput
 
     def __init__(self, parameter: Parameter, field_name: str | None = None, **options: Any) -> None:
         super().__init__(field_name, **options)
@@ -28,14 +37,14 @@ class FieldFilter(Filter):
 
     @property
     def field(self) -> "ParameterField":
-        return ParameterField(self.parameter)
+        return ParameterField(self.parameter, widget=self.widget)
 
 
 class ParameterField(forms.Field):
     """A form field that validates with a serializer field; a missing value is None."""
 
-    def __init__(self, parameter: Parameter) -> None:
-        super().__init__(required=False)
+    def __init__(self, parameter: Parameter, *, widget: type[forms.Widget]) -> None:
+        super().__init__(required=False, widget=widget)
         self.parameter = parameter
 
     def clean(self, value: Any) -> Any:

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.api.fields import DateTimeBoundField, OptionField
-from core.api.filters import FieldFilter, RangeForm
+from core.api.filters import FieldFilter, RangeForm, RepeatedInput
 from core.api.suggestions import MAX_NAME_LENGTH, suggest_event
 from core.lib.email_addresses import normalize_search
 from emails.listing.search import filter_by_id, filter_by_text
@@ -56,6 +56,8 @@ class InclusiveEndField(DateTimeBoundField):
 
 class StatusFilter(BaseInFilter, FieldFilter):
     """The lookup `in`, with the parameter described as a list."""
+
+    widget = RepeatedInput
 
 
 class EventFilter(StatusFilter):
@@ -119,7 +121,9 @@ class EmailFilters(FilterSet):
     """Query parameters of the list and the export."""
 
     status = StatusFilter(
-        StatusesField(allow_blank=True, help_text="One status, or several separated by commas."),
+        StatusesField(
+            allow_blank=True, help_text="One status, or several: separated by commas, or in repeated parameters."
+        ),
     )
     event = EventFilter(
         EventsField(

@@ -181,6 +181,12 @@ class TestStatus:
         assert set(list_ids(api, status="sent, opened,cancelled,sent")) == found
         assert set(list_ids(api, status=",".join(EmailStatus.values))) == set(one_of_each.values())
 
+    def test_a_repeated_parameter_finds_any_of_them(self, api: Api, one_of_each):
+        found = {one_of_each[state] for state in ("sent", "opened", "cancelled")}
+        assert set(list_ids(api, status=["sent,opened", "cancelled"])) == found
+        assert field_codes(api.get("/emails", {"status": ["unknown", "sent"]})) == {"status": "unknown"}
+        assert set(list_ids(api, event=["queued", "complained"])) == set(one_of_each.values())
+
     @each("status", ["unknown", "QUEUED", "queued,", ",", "queued;sent", "queued,unknown", "%"])
     def test_an_unknown_status_is_422(self, api: Api, status):
         assert field_codes(api.get("/emails", {"status": status})) == {"status": "unknown"}
