@@ -26,9 +26,10 @@ PAGES = sorted(
     for path in (directory() / folder).glob("*.md")
 )
 # Not programs: output, commands that install something, data, and markup for an email.
-NOT_RUN = {"text", "json", "html", "yaml"}
-# tests/clients/test_cli_apply_guide.py runs these samples: they need files and a management key.
-RUN_ELSEWHERE = {"guides/configuration"}
+NOT_RUN = {"text", "json", "html", "yaml", "typescript"}
+# Samples that need files, a management key or a generator, with their tests: test_cli_apply_guide.py and
+# sdks/test_generated_clients.py of tests/clients.
+RUN_ELSEWHERE = {"guides/configuration", "guides/generated-clients"}
 SETTINGS = "EMAIL_BACKEND"
 
 

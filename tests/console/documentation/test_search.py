@@ -42,6 +42,7 @@ QUERIES = {
     "specification": "rate limit",
     "install-debian troubleshooting guides/email-delivery": "reverse dns",
     "guides/testing": "test in CI",
+    "guides/generated-clients": "generate a client; openapi generator",
     "troubleshooting install-debian": "exim",
     "install-kubernetes": "k8s; kuberntes",
     "install-compose": "docker",
