@@ -178,7 +178,7 @@ class TestMetrics:
         [
             ("get", "/compat/resend/emails", "2xx", "resend-email-list"),
             ("post", "/compat/sendgrid/v3/mail/send", "4xx", "sendgrid-mail-send"),
-            ("put", "/compat/sendgrid/v3/mail/send", "4xx", "sendgrid-mail-other"),
+            ("put", "/compat/sendgrid/v3/mail/send", "5xx", "sendgrid-mail-other"),
         ],
     )
     def test_requests_to_compatibility_endpoints_are_timed_too(self, api, method, path, status, operation):

@@ -52,11 +52,14 @@ class TestLanguage:
         assert "E-Mails" in shown_text(page)
 
     def test_error_pages_elsewhere_have_the_language_of_the_browser(self, client):
-        for path in ("/nowhere", "/docs/nowhere"):
-            german, english = (client.get(path, headers={"Accept-Language": header}) for header in ("de", "fr"))
-            assert [language_of_page(page) for page in (german, english)] == ["de", "en"], path
-            assert "Seite nicht gefunden" in german.text
-            assert "Accept-Language" in german.headers["Vary"]
+        german, english = (client.get("/nowhere", headers={"Accept-Language": header}) for header in ("de", "fr"))
+        assert [language_of_page(page) for page in (german, english)] == ["de", "en"]
+        assert "Seite nicht gefunden" in german.text
+        assert "Accept-Language" in german.headers["Vary"]
+
+    def test_the_documentation_is_english(self, client):
+        page = client.get("/docs/nowhere", headers={"Accept-Language": "de"})
+        assert (page.status_code, language_of_page(page)) == (404, "en")
 
     def test_the_menu_saves_the_language_and_returns_to_the_page(self, client, owner, alice):
         assert owner.post(PREFERENCES, {"language": "xx"}).status_code == 200

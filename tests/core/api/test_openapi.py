@@ -13,7 +13,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator, FormatChecker
 
-from core.api.errors import MethodNotAllowed, all_problems, documented_problems
+from core.api.errors import ClientClosedRequest, MethodNotAllowed, all_problems, documented_problems
 from core.api.openapi import openapi_document
 from core.workspaces.api.scopes import Scope, allowed_scopes
 from emails.accept.rules.emails import SendInput
@@ -283,7 +283,8 @@ def test_documented_scopes_match_the_views():
 
 def test_every_problem_is_described_and_listed_by_an_operation():
     codes = {problem.code for problem in all_problems() if problem.__module__.startswith(PROJECT)}
-    assert codes == set(documented_problems())
+    # Nobody reads the error of a client that has left.
+    assert codes - {ClientClosedRequest.code} == set(documented_problems())
     listed = {
         code
         for _, _, operation in OPERATIONS
@@ -291,4 +292,4 @@ def test_every_problem_is_described_and_listed_by_an_operation():
         for code in response["content"].get("application/problem+json", {}).get("examples", ())
     }
     # 405 belongs to paths, for methods that they do not support.
-    assert codes - listed == {MethodNotAllowed.code}
+    assert codes - listed == {MethodNotAllowed.code, ClientClosedRequest.code}
