@@ -22,6 +22,8 @@ VALIDATOR_OPTIONS: Any = {
     "allow_smtputf8": True,
     "strict": True,
     "test_environment": True,
+    # Quotes that a local part does not need are removed; one that needs them is refused below.
+    "allow_quoted_local": True,
 }
 # The specials of RFC 5322: a display name with one of them is quoted.
 SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
@@ -33,8 +35,9 @@ LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 PLAIN = re.compile(
     rf"(?=[^@]{{1,64}}@)(?P<local>{ATOM}(?:\.{ATOM})*)@(?P<domain>(?:{LABEL}\.)+(?P<tld>[A-Za-z]{{2,63}}))"
 )
-# The text between commas, except for commas within quotes. Every character matches in one way only: linear time.
-ITEM = re.compile(r'(?:[^",\\]|\\(?:.|\Z)|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))+', re.DOTALL)
+QUOTED_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# The text between separators, except for those within quotes. Every character matches in one way only: linear time.
+ITEM = re.compile(r'(?:[^",;\\]|\\(?:.|\Z)|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))+', re.DOTALL)
 # Common mistakes.
 SEVERAL = re.compile(r"@[^@,;]*[,;][^@]*@")
 UNBRACKETED = re.compile(r"(?P<name>[^<>@]*[^<>@\s])\s*(?:\s|<)(?P<spec>[^\s<>@\"]+@[^\s<>@\"]+)")
@@ -49,7 +52,6 @@ VALIDATOR_ERRORS = {
     "The part after the @-sign is not valid. It is not within a valid top-level domain.": "lib.domain_not_top_level",
     "The part after the @-sign contains invalid characters": "lib.domain_characters",
     "The email address contains invalid characters before the @-sign": "lib.local_part_characters",
-    "Quoting the part before the @-sign is not allowed here.": "lib.local_part_quoted",
 }
 SPECIAL_TLDS = frozenset(name.rpartition(".")[2] for name in SPECIAL_USE_DOMAIN_NAMES)
 
@@ -89,14 +91,14 @@ def parse_recipient(text: str) -> Address:
         raise InvalidAddress(CodedText("lib.address_too_long", limit=MAX_LENGTH))
     if FORBIDDEN.search(text):
         raise InvalidAddress(CodedText("lib.address_controls"))
-    name, spec = _split(text.strip())
+    name, spec = split_name(text.strip())
     return Address(name=unicodedata.normalize("NFC", name), spec=_spec(spec))
 
 
 @functools.lru_cache(maxsize=1024)
 def read_stored_address(text: str) -> Address:
     """Return an address from the text that it was stored as, str(Address), without checking it again."""
-    return Address(*_split(text))
+    return Address(*split_name(text))
 
 
 def normalize_address(address: str) -> str:
@@ -121,13 +123,25 @@ def with_a_labels(text: str) -> str:
 
 
 def parse_address_list(text: str) -> list[Address]:
-    """Parse addresses separated by commas; a comma in a quoted name separates nothing. Raises InvalidAddress."""
+    """Parse the addresses of a list (see split_address_list). Raises InvalidAddress."""
     return [parse_address(part) for part in split_address_list(text)]
 
 
 def split_address_list(text: str) -> list[str]:
-    """Return the unparsed addresses of a list separated by commas."""
-    return [part.strip() for part in ITEM.findall(text) if part.strip()]
+    """Return the unparsed addresses of a list separated by commas or semicolons, without empty entries.
+
+    A separator in a quoted name separates nothing, nor does one in an unquoted name, such as
+    `Lovelace, Ada <ada@example.com>`: the text in front of it is no address.
+    """
+    spans: list[tuple[int, int]] = []
+    for item in ITEM.finditer(text):
+        start, end = item.span()
+        if item[0].rstrip().endswith(">"):
+            while spans and "@" not in text[slice(*spans[-1])]:
+                start, _ = spans.pop()
+        if item[0].strip():
+            spans.append((start, end))
+    return [text[start:end].strip() for start, end in spans]
 
 
 def quote_name(name: str) -> str:
@@ -138,14 +152,15 @@ def quote_name(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _split(text: str) -> tuple[str, str]:
+def split_name(text: str) -> tuple[str, str]:
+    """Return the display name and the unchecked address of a text. Raises InvalidAddress."""
     if not text.endswith(">"):
         return "", text
     name, bracket, spec = text[:-1].rpartition("<")
     if not bracket:
         raise _not_an_address(text, CodedText("lib.bracket_missing"))
     name = name.strip()
-    if len(name) > 1 and name[0] == name[-1] == '"':
+    if QUOTED_STRING.fullmatch(name):
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
     elif SEVERAL.search(text):
         raise _not_an_address(text, _advice(text))
@@ -161,6 +176,8 @@ def _spec(text: str) -> str:
         validated = validate_email(text, **VALIDATOR_OPTIONS)
     except EmailNotValidError as error:
         raise _not_an_address(text, _advice(text) or _validator_error(error)) from error
+    if validated.local_part.startswith('"'):
+        raise _not_an_address(text, CodedText("lib.local_part_quoted"))
     domain = (validated.ascii_domain or validated.domain).lower()
     if "." not in domain:
         raise _not_an_address(text, CodedText("lib.domain_without_dot"))

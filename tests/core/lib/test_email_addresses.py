@@ -19,6 +19,7 @@ from core.lib.email_addresses import (
     parse_recipient,
     quote_name,
     read_stored_address,
+    split_address_list,
 )
 from tests.rows import each
 
@@ -75,6 +76,36 @@ def test_a_list_round_trips_through_parsing(pairs):
             addresses.append(parse_address(f"{quote_name(name)} <{spec}>"))
     assert parse_address_list(", ".join(map(str, addresses))) == addresses
     assert [read_stored_address(str(address)) for address in addresses] == addresses
+
+
+@each(("text", "addresses"), [
+    ("a@example.com,b@example.com", ["a@example.com", "b@example.com"]),
+    (" , a@example.com; b@example.com ;,", ["a@example.com", "b@example.com"]),
+    ("Lovelace, Ada <a@example.com>, B; L <b@example.com>", ["Lovelace, Ada <a@example.com>", "B; L <b@example.com>"]),
+    ('"L, A" <a@example.com>;"B;" <b@example.com>', ['"L, A" <a@example.com>', '"B;" <b@example.com>']),
+    ("root, a@example.com, B", ["root", "a@example.com", "B"]),
+    ("a@example.com, , Ada <b@example.com>", ["a@example.com", "Ada <b@example.com>"]),
+    (" ;, ", []),
+])  # fmt: skip
+def test_a_list_is_split_between_addresses_only(text, addresses):
+    assert split_address_list(text) == addresses
+
+
+def test_two_addresses_with_quoted_names_are_not_one():
+    with pytest.raises(InvalidAddress, match="several addresses"):
+        parse_address('"L, A" <a@example.com>, "B" <b@example.com>')
+
+
+@each(("text", "address"), [
+    ('"ada"@example.com', "ada@example.com"), ('Ada <"a.\\l"@example.com>', "Ada <a.l@example.com>"),
+    ('"ada l"@example.com', None), ('Ada <"a@b"@example.com>', None), ('""@example.com', None),
+])  # fmt: skip
+def test_quotes_that_a_local_part_does_not_need_are_removed(text, address):
+    if address:
+        assert str(parse_recipient(text)) == address
+    else:
+        with pytest.raises(InvalidAddress, match="is not an email address"):
+            parse_recipient(text)
 
 
 @each("text", ['"a, b@example.com', "a@example.com b@example.com", "a@example.com,\\"])
