@@ -3,14 +3,23 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from email.utils import getaddresses
 from typing import Any
 
 from rest_framework.exceptions import ValidationError
 
-from core.lib.email_addresses import FORBIDDEN, Address, InvalidAddress, parse_address, parse_recipient
+from core.lib.email_addresses import (
+    FORBIDDEN,
+    Address,
+    InvalidAddress,
+    parse_address,
+    parse_recipient,
+    split_address_list,
+    split_name,
+)
+from core.lib.mail.address_lists import read_address_list
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.mime import MalformedMime, MimePart, MimePolicy, read_message
 from emails.accept.drafts import Draft
@@ -38,7 +47,7 @@ REFUSED_PREFIXES = tuple(prefix for prefix in RESERVED_PREFIXES if prefix not in
 MAX_VISIBLE = 500
 # The program gets the reply while its user waits: it is better to refuse a message than to alter it.
 STRICT = MimePolicy(is_strict=True)
-# Mail servers write it for a message without To, often with a comment.
+# Mail servers write it for a message without To, often with a comment, some in angle brackets.
 EMPTY_GROUP = re.compile(r":\s*;")
 
 
@@ -58,7 +67,7 @@ class Headers:
         text = decode_words(value)
         if lower in ADDRESS_FIELDS:
             # RFC 5322 allows one field of each; some programs repeat To for each recipient.
-            self.addresses[lower] = self.addresses.get(lower, ()) + tuple(_addresses(name, value))
+            self._add_addresses(name, value)
         elif lower == "subject":
             self._set_subject(text)
         elif lower == "message-id":
@@ -71,6 +80,13 @@ class Headers:
             raise InvalidHeader(name, "This header is given more than once.")
         else:
             self.custom[name] = text
+
+    def _add_addresses(self, name: str, value: str) -> None:
+        try:
+            found = _addresses(name, value)
+        except InvalidAddress as error:
+            raise InvalidHeader(name, str(error)) from error
+        self.addresses[name.lower()] = (*self.addresses.get(name.lower(), ()), *found)
 
     def sender(self) -> Address:
         senders = self.addresses.get("from", ())
@@ -173,19 +189,49 @@ def _read_headers(message: MimePart) -> Headers:
     return headers
 
 
-def _addresses(name: str, value: str) -> Iterator[Address]:
-    """Yield the addresses of a header field; a group without members, such as undisclosed-recipients, has none."""
-    found = [(phrase, spec) for phrase, spec in getaddresses([value]) if phrase or spec]
-    if len(found) > MAX_VISIBLE:
+def _addresses(name: str, value: str) -> list[Address]:
+    """Return the addresses of a header field. Raises InvalidAddress and InvalidHeader.
+
+    Each is read as the API reads it (docs/decisions/0293). RFC 5322 also has groups, which may be empty as in
+    `undisclosed-recipients:;`, comments behind an address, and obsolete forms.
+    """
+    texts, parse = split_address_list(value), ADDRESS_FIELDS[name.lower()]
+    if len(texts) > MAX_VISIBLE:
         raise InvalidHeader(name, f"At most {MAX_VISIBLE} addresses are allowed.")
-    if not found and value.strip() and not EMPTY_GROUP.search(value):
+    if not texts and value.strip():
         raise InvalidHeader(name, f"{value[:80]!r} is not a list of addresses.")
-    parse = ADDRESS_FIELDS[name.lower()]
-    for phrase, spec in found:
-        try:
-            yield parse(str(Address(decode_words(phrase).strip(), spec)))
-        except InvalidAddress as error:
-            raise InvalidHeader(name, str(error)) from error
+    # The API would read the name of a group as part of that of its first member.
+    if ";" in value.partition(":")[2] and (groups := _exact_addresses(value)) is not None:
+        return [parse(str(address)) for address in groups]
+    try:
+        return [parse(_decoded(text)) for text in texts]
+    except InvalidAddress:
+        if EMPTY_GROUP.search(value) and "@" not in value:
+            return []
+        if (exact := _exact_addresses(value)) is None:
+            raise
+        with suppress(InvalidAddress):
+            return [parse(str(address)) for address in exact]
+        raise
+
+
+def _exact_addresses(value: str) -> list[Address] | None:
+    """Return the unchecked addresses of a field that follows RFC 5322, None for another field.
+
+    None for one with control characters, too, which the reader of received fields drops.
+    """
+    found = read_address_list(value)
+    if FORBIDDEN.search(decode_words(value)):
+        return None
+    return [Address(mailbox.name, mailbox.email) for mailbox in found.mailboxes] if found.is_exact else None
+
+
+def _decoded(text: str) -> str:
+    """Return an address with its name decoded, after it was split from the address. Raises InvalidAddress."""
+    if "=?" not in text:
+        return text
+    name, spec = split_name(text)
+    return str(Address(decode_words(name).strip(), spec))
 
 
 def _with_original_id(draft: Draft, original_id: str) -> Draft:

@@ -21,6 +21,8 @@ from domains.names import organizational_domain
 from domains.record_checks.dmarc import find_dmarc_error
 from interfaces.inbound.inbox.html_check import check_html
 from interfaces.inbound.reports.reading import read_report
+from interfaces.submission.drafts import read_email
+from interfaces.submission.errors import Refused
 from receiving.inlining import with_fields
 from receiving.reading.quotes import find_reply
 from receiving.source import split_header, without_forged_results
@@ -45,6 +47,7 @@ ANCHORED = {
     "interfaces.inbound.reports.patterns.AFTER_ADDRESS",
     "interfaces.inbound.reports.patterns.MESSAGE_FIELD",
     "interfaces.inbound.reports.patterns.SENDER_FIELD",
+    "core.lib.email_addresses.QUOTED_STRING",
     "core.lib.mail.address_lists.LIST",
     "core.lib.mail.address_lists.MAILBOX",
     "core.lib.mail.address_lists.READABLE",
@@ -64,6 +67,13 @@ UNCOMPILED = {
     "receiving.source": 1,
     "interfaces.submission.content": 1,
 }
+
+
+def read_submitted(text: str) -> None:
+    with suppress(Refused):
+        read_email(text.encode(), recipients=())
+
+
 # Functions with loops, and those that call libraries. Starts: in front of the repeated unit.
 RESULTS = "Authentication-Results: "
 FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
@@ -74,6 +84,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "read_parameters": (read_parameters, ("a/b; ", 'a/b; a="', "a/b; a*0*=")),
     "decode_words": (decode_words, ("", "=?utf-8?q?", "=?utf-8?b?")),
     "decode_tolerantly": (lambda text: decode_tolerantly(text.encode("latin-1"), "iso-2022-jp"), ("\x1b$B",)),
+    "read_submitted": (read_submitted, ("To: ", "To: a@b.example (", "X: ")),
     "split_address_list": (split_address_list, ("", '"')),
     "parse_recipient": (parse_recipient, ("", "a@", "a <")),
     "normalize_search": (normalize_search, ("a@\u00e9",)),

@@ -235,6 +235,48 @@ class TestAddresses:
         read = draft(b"From: a@alice.example\r\nTo: %s\r\n\r\n" % to)
         assert (read.to, read.bcc) == ((), (ADA,))
 
+    @each("to", [b"<undisclosed-recipients:;>", b"Undisclosed recipients: ;", b'"Nobody": (none);'])
+    def test_a_group_without_members_has_several_spellings(self, to):
+        assert draft(b"From: a@alice.example\r\nTo: %s\r\n\r\n" % to).to == ()
+
+    @each(("text", "name"), [
+        ("a@alice.example <a@alice.example>", "a@alice.example"), ("[Demo] Alerts <a@alice.example>", "[Demo] Alerts"),
+        ("Demo @ Home <a@alice.example>", "Demo @ Home"), ("Demo: Alerts <a@alice.example>", "Demo: Alerts"),
+        ("Demo, Inc <a@alice.example>", "Demo, Inc"), ("Demo; Inc <a@alice.example>;", "Demo; Inc"),
+        ("=?utf-8?q?Demo=2C_=40?= Inc <a@alice.example>", "Demo, @ Inc"), ('5" Disk <a@alice.example>', '5" Disk'),
+        ("a@alice.example (Demo (Inc), EU)", "Demo (Inc), EU"), ("Demo <a@alice.example> (EU)", "Demo"),
+        ("Demo (EU) <a@alice.example>", "Demo (EU)"), ("Demo <@b.example,@c.example:a@alice.example>", "Demo"),
+        ("a . (b) c @ alice . example,", "b"), ('"a"@alice.example', ""),
+    ])  # fmt: skip
+    def test_a_name_that_should_have_quotes_is_read(self, text, name):
+        read = draft(f"From: {text}\r\n\r\n".encode()).sender
+        assert (read.name, read.domain) == (name, "alice.example")
+
+    @each(("to", "specs"), [
+        ("b@example.com; Ada <ada@example.com>", "b ada"), (",b@example.com,, ;", "b"),
+        ("Lovelace, Ada <ada@example.com>, Hopper; Grace <grace@example.com>", "ada grace"),
+        ("Team: Ada <ada@example.com>, b@example.com; , Empty:;", "ada b"),
+        ("Team: ada@example.com; Grace <grace@example.com>", None), ("root, Ada <ada@example.com>, root", None),
+        ('b@example.com (B, L), Ada "A" L <ada@example.com>', "b ada"), ("<ada@example.com>, <>", None),
+        ("ada@example.com Ada", None), ("b@example.com grace@example.com", None),
+    ])  # fmt: skip
+    def test_a_list_is_separated_by_commas_and_semicolons(self, to, specs):
+        source = f"From: a@alice.example\r\nTo: {to}\r\n\r\n".encode()
+        if specs is None:
+            with pytest.raises(InvalidHeader, match=r"550 5\.6\.0 To: "):
+                draft(source)
+        else:
+            assert [address.spec for address in draft(source).to] == [f"{one}@example.com" for one in specs.split()]
+
+    @each(("to", "reason"), [
+        ('"ada l"@example.com', "A quoted part before the @-sign is not supported"),
+        ("=?utf-8?q?A=07?= <ada@example.com>", "must not contain control characters"),
+        ("\u202eada <ada@example.com> (x)", "must not contain control characters"),
+    ])  # fmt: skip
+    def test_an_address_that_the_api_refuses_has_its_reason(self, to, reason):
+        with pytest.raises(InvalidHeader, match=f"To: .*{reason}"):
+            draft(f"From: a@alice.example\r\nTo: {to}\r\n\r\n".encode())
+
     def test_names_are_decoded(self):
         read = draft(b'From: =?utf-8?q?Z=C3=BC_=22x=22?= <a@alice.example>\r\nTo: "B, C" <ada@example.com>\r\n\r\n')
         assert (read.sender.name, read.to[0].name) == ('Zü "x"', "B, C")
@@ -254,13 +296,15 @@ class TestAddresses:
 
 class TestHeaders:
     def test_custom_headers_are_kept_and_those_of_the_transfer_dropped(self):
-        lines = ["X-Shop: 1", "References: <a@b>", "Received: by x", "DKIM-Signature: v=1", "Message-ID: <1@app>",
-                 "List-Unsubscribe: <https://x>", "MIME-Version: 1.0", "Sender: x@y.example"]  # fmt: skip
+        lines = ["X-Shop: 1", "References: <a@b>", "Received: by x", "DKIM-Signature: v=1",
+                 "Message-ID: <1@app>", "List-Unsubscribe: <https://x>", "MIME-Version: 1.0",
+                 "Sender: x@y.example"]  # fmt: skip
         read = draft(with_header("\r\n".join(lines)))
         assert read.headers == {"X-Shop": "1", "References": "<a@b>", "X-Original-Message-ID": "<1@app>"}
 
-    @each("line", ["X-A: 1\r\nx-a: 2", "X-A: " + "x" * 999, "X_A: 1", "X-SES-CONFIGURATION-SET: x", "X-Mailgun-Tag: y",
-         "X-Bell: \x07", "Subject: \x07", "Subject: " + "x" * 999])  # fmt: skip
+    @each("line", ["X-A: 1\r\nx-a: 2", "X-A: " + "x" * 999, "X_A: 1",
+         "X-SES-CONFIGURATION-SET: x", "X-Mailgun-Tag: y", "X-Bell: \x07", "Subject: \x07",
+         "Subject: " + "x" * 999])  # fmt: skip
     def test_a_header_that_the_api_refuses_is_refused_by_name(self, line):
         name = line.partition(":")[0]
         source = with_header(line) if name != "Subject" else b"From: a@alice.example\r\n" + line.encode() + b"\r\n\r\n"
