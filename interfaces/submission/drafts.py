@@ -40,8 +40,10 @@ ORIGINAL_ID = "X-Original-Message-ID"
 # Only recipients may have internationalized addresses (docs/decisions/0083).
 ADDRESS_FIELDS = {"from": parse_address, "to": parse_recipient, "cc": parse_recipient, "reply-to": parse_address}
 # Header fields that describe the transfer so far, or that Postrider sets itself: dropped (docs/smtp.md).
-DROPPED = RESERVED_HEADERS - set(ADDRESS_FIELDS) - {"subject", "message-id"}
+DROPPED = (RESERVED_HEADERS | {"x-received"}) - set(ADDRESS_FIELDS) - {"subject", "message-id"}
 DROPPED_PREFIXES = ("content-", "list-", "dkim-", "arc-", "resent-")
+# Those of RFC 5322, section 3.6, that occur once; the number of others is unlimited, and the first one is kept.
+SINGLE = frozenset({"in-reply-to", "references"})
 # Header fields with options of other services.
 REFUSED_PREFIXES = tuple(prefix for prefix in RESERVED_PREFIXES if prefix not in (*DROPPED_PREFIXES, "x-pm-"))
 MAX_VISIBLE = 500
@@ -76,10 +78,8 @@ class Headers:
             return
         elif lower.startswith(REFUSED_PREFIXES):
             raise InvalidHeader(name, "Options of other services are not supported; remove this header.")
-        elif lower in {known.lower() for known in self.custom}:
-            raise InvalidHeader(name, "This header is given more than once.")
         else:
-            self.custom[name] = text
+            self._add_custom(name, text)
 
     def _add_addresses(self, name: str, value: str) -> None:
         try:
@@ -87,6 +87,13 @@ class Headers:
         except InvalidAddress as error:
             raise InvalidHeader(name, str(error)) from error
         self.addresses[name.lower()] = (*self.addresses.get(name.lower(), ()), *found)
+
+    def _add_custom(self, name: str, text: str) -> None:
+        known = next((known for known in self.custom if known.lower() == name.lower()), None)
+        if known is None:
+            self.custom[name] = text
+        elif known.lower() in SINGLE and self.custom[known] != text:
+            raise InvalidHeader(name, "This header is given more than once.")
 
     def sender(self) -> Address:
         senders = self.addresses.get("from", ())

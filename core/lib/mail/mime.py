@@ -25,6 +25,8 @@ END_OF_HEADER = re.compile(rb"\n\r?\n")
 EMPTY_LINES = (b"\r\n", b"\n")
 UNENCODED = ("7bit", "8bit", "binary")
 MESSAGES = ("message/rfc822", "message/global")
+# The fields about the content that are read.
+DECISIVE = frozenset({"content-type", "content-transfer-encoding", "content-disposition", "content-id"})
 # Texts to add to broken base64, and the number of bytes that they add: some programs omit the padding.
 BASE64_ENDS = ((b"", 0), (b"==", 0), (b"A==", 1))
 
@@ -88,9 +90,11 @@ class MimePart:
                 continue
             if len(field.value) > self.policy.max_parameters:
                 self.policy.refuse(f"{field.name} is too long")
-            if name in values:
-                self.policy.refuse(f"A part has {field.name} more than once")
-            values.setdefault(name, field.value[: self.policy.max_parameters])
+            value = field.value[: self.policy.max_parameters]
+            known = values.setdefault(name, value)
+            # Filters repeat fields; equal ones leave no doubt.
+            if name in DECISIVE and known.split() != value.split():
+                self.policy.refuse(f"A part has {field.name} more than once, with different values")
         return values
 
     @cached_property

@@ -296,13 +296,28 @@ class TestAddresses:
 
 class TestHeaders:
     def test_custom_headers_are_kept_and_those_of_the_transfer_dropped(self):
-        lines = ["X-Shop: 1", "References: <a@b>", "Received: by x", "DKIM-Signature: v=1",
+        lines = ["X-Shop: 1", "References: <a@b>", "Received: by x", "X-Received: by y", "DKIM-Signature: v=1",
                  "Message-ID: <1@app>", "List-Unsubscribe: <https://x>", "MIME-Version: 1.0",
                  "Sender: x@y.example"]  # fmt: skip
         read = draft(with_header("\r\n".join(lines)))
         assert read.headers == {"X-Shop": "1", "References": "<a@b>", "X-Original-Message-ID": "<1@app>"}
 
-    @each("line", ["X-A: 1\r\nx-a: 2", "X-A: " + "x" * 999, "X_A: 1",
+    @each("name", ["X-Virus-Scanned", "X-Spam-Status", "X-Original-To", "Comments", "Keywords", "X-A"])
+    def test_the_first_of_repeated_header_fields_is_kept(self, name):
+        assert draft(with_header(f"{name}: 1\r\n{name.lower()}: 2\r\n{name}: 1")).headers == {name: "1"}
+
+    def test_a_field_that_occurs_once_in_a_message_may_be_repeated_unchanged(self):
+        assert draft(with_header("References: <a>\r\nreferences: <a>")).headers == {"References": "<a>"}
+        with pytest.raises(InvalidHeader, match="References: This header is given more than once"):
+            draft(with_header("References: <a>\r\nReferences: <b>"))
+
+    def test_equal_fields_about_the_content_are_one(self):
+        fields = "text/plain;\r\n charset=utf-8\r\nContent-Type: text/plain;  charset=utf-8\r\nContent-Length: 2"
+        assert draft(with_type(f"{fields}\r\nContent-Length: 3", "é".encode())).text == "é"
+        with pytest.raises(MalformedMessage, match="Content-Type more than once, with different values"):
+            draft(with_type(f"{fields}\r\nContent-Type: text/html", b"Hi"))
+
+    @each("line", ["References: <a>\r\nreferences: <b>", "X-A: " + "x" * 999, "X_A: 1",
          "X-SES-CONFIGURATION-SET: x", "X-Mailgun-Tag: y", "X-Bell: \x07", "Subject: \x07",
          "Subject: " + "x" * 999])  # fmt: skip
     def test_a_header_that_the_api_refuses_is_refused_by_name(self, line):
