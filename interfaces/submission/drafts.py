@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -128,11 +128,15 @@ class Headers:
 
 @dataclass(frozen=True)
 class SubmittedEmail:
-    """A draft, the idempotency key of its header if any, and a digest of everything that a repeat must have equal."""
+    """A draft, the idempotency key of its header if any, and a digest of everything that a repeat must have equal.
+
+    headers: the names of the headers with options, by the fields that they set.
+    """
 
     draft: Draft
     key: str | None
     fingerprint: str
+    headers: Mapping[str, str]
 
     @property
     def is_plain(self) -> bool:
@@ -186,7 +190,7 @@ def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
     )
     fingerprint = _fingerprint(draft)
     key = headers.options.values.get(IDEMPOTENCY_KEY)
-    return SubmittedEmail(_with_original_id(draft, headers.original_id), key, fingerprint)
+    return SubmittedEmail(_with_original_id(draft, headers.original_id), key, fingerprint, headers.options.headers)
 
 
 def _read_headers(message: MimePart) -> Headers:

@@ -1,6 +1,7 @@
 """SMTP replies: codes and enhanced status codes (RFC 3463) of successes, refusals and the errors of the API."""
 
 import logging
+from collections.abc import Mapping
 
 from django.db import InterfaceError, OperationalError
 
@@ -18,9 +19,17 @@ from core.workspaces.errors import (
     WorkspaceSuspended,
 )
 from domains.errors import DomainNotRegistered, DomainNotVerified
-from emails.errors import AttachmentsTooLarge, IdempotencyInProgress, TooManyAttachments
+from emails.errors import (
+    AttachmentsTooLarge,
+    IdempotencyInProgress,
+    IdempotencyKeyReuse,
+    InvalidIdempotencyKey,
+    TooManyAttachments,
+)
 from interfaces.submission.errors import Refused
+from interfaces.submission.options import IDEMPOTENCY_KEY
 from suppressions.errors import RecipientSuppressed
+from templates_app.errors import MissingTemplateVariables, TemplateNotFound, TemplateOutputTooLarge
 
 log = logging.getLogger("postrider.submission")
 
@@ -56,6 +65,16 @@ CODES: tuple[tuple[type[Problem], str], ...] = (
     (TooManyAttachments, "552 5.3.4"),
 )
 OTHER_CODE = "550 5.6.0"
+# The fields of problems that have no member `field`; the first that a header set.
+DATA = ("templateData", "templateId")
+FIELDS: dict[type[Problem], tuple[str, ...]] = {
+    TemplateNotFound: ("templateId",),
+    MissingTemplateVariables: DATA,
+    TemplateOutputTooLarge: DATA,
+    InvalidIdempotencyKey: (IDEMPOTENCY_KEY,),
+    IdempotencyKeyReuse: (IDEMPOTENCY_KEY,),
+    IdempotencyInProgress: (IDEMPOTENCY_KEY,),
+}
 MAX_TEXT = 400
 
 
@@ -71,6 +90,13 @@ def reply_to_error(error: Exception) -> str:
         return INTERNAL_ERROR
     code = next((code for problem, code in CODES if isinstance(error, problem)), OTHER_CODE)
     return one_line(f"{code} {to_problem(error).detail}{_reset_of_quota(error)}")
+
+
+def add_header_name(problem: Problem, headers: Mapping[str, str]) -> None:
+    """Name the header that set the field of a problem. headers: names by field."""
+    fields = FIELDS.get(type(problem), (str(problem.members.get("field")),))
+    if named := [headers[field] for field in fields if field in headers]:
+        problem.detail = f"{named[0]}: {problem.detail}"
 
 
 def _reset_of_quota(problem: Problem) -> str:

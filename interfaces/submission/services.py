@@ -25,7 +25,7 @@ from emails.accept.services import accept_emails, send_email
 from emails.accept.suppressed import SuppressionPolicy
 from interfaces.submission.drafts import SubmittedEmail, read_email
 from interfaces.submission.errors import ConversionNotAllowed, Refused
-from interfaces.submission.replies import ACCEPTED, REPEATED, reply_to_error
+from interfaces.submission.replies import ACCEPTED, REPEATED, add_header_name, reply_to_error
 from streams.models import MAIN
 from suppressions.services import find_suppressed
 
@@ -116,11 +116,15 @@ def read_submitted(
 
 def accept_email(api_key: ApiKey, submitted: SubmittedEmail) -> str:
     """Accept an email; return the reply with its id. Raises Refused, and the errors of send_email."""
-    key = _idempotency_key(submitted, api_key.limits)
-    workspace, policy = api_key.workspace, suppression_policy()
-    response = find_response(workspace, key) or send_email(
-        workspace, draft=submitted.draft, key=key, limits=api_key.limits, suppressed=policy
-    )
+    workspace, limits = api_key.workspace, api_key.limits
+    try:
+        key = _idempotency_key(submitted, limits)
+        response = find_response(workspace, key) or send_email(
+            workspace, draft=submitted.draft, key=key, limits=limits, suppressed=suppression_policy()
+        )
+    except Problem as problem:
+        add_header_name(problem, submitted.headers)
+        raise
     failpoint("submission.before_reply")
     return (REPEATED if response.headers else ACCEPTED).format(response.body["id"])
 

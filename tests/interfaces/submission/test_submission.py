@@ -10,8 +10,10 @@ from django.test import Client
 from emails.models import Email, Recipient
 from interfaces.submission import metrics
 from interfaces.submission.metrics import read_reply_counts
+from templates_app.services import TemplateContent, create_template
 from tests.conftest import make_key
 from tests.interfaces.submission.fixtures import MESSAGE, begin_message, run_submission
+from tests.rows import each
 from tests.stack.stack import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,3 +83,37 @@ def test_a_message_becomes_an_email(port):
     assert (email.content.text, email.content.html) == ("Hello Ada\n", "")
     assert (email.entrance, email.status) == ("smtp", "queued")
     assert list(Recipient.objects.values_list("address", flat=True)) == ["ada@example.com"]
+
+
+@pytest.fixture
+def strict_template(workspace):
+    content = TemplateContent("Hello", "{{name}}")
+    create_template(workspace, name="S", content=content, alias="strict", strict_variables=True)
+
+
+@each(("lines", "reply"), [
+    ("X-Postrider-Template: nope", "550 5.6.0 X-Postrider-Template: There is no template with the id or alias 'nope'."),
+    ("X-Postrider-Stream: nope", "550 5.6.0 X-Postrider-Stream: There is no stream 'nope'."),
+    ("X-PM-Message-Stream: nope", "550 5.6.0 X-PM-Message-Stream: There is no stream 'nope'."),
+    ("Idempotency-Key: a\u00e9", "550 5.6.0 Idempotency-Key: "),
+    ("X-Postrider-Template: strict\r\nX-Postrider-Template-Data: {}", "550 5.6.0 X-Postrider-Template-Data: "),
+    ("X-Postrider-Template: strict", "550 5.6.0 X-Postrider-Template: "),
+])  # fmt: skip
+def test_a_refusal_names_the_header_that_caused_it(port, strict_template, lines, reply):
+    code, text = port.submit(f"{lines}\r\n".encode() + MESSAGE)
+    assert f"{code} {text}".startswith(reply)
+
+
+def test_a_reused_idempotency_key_is_refused_by_the_name_of_its_header(port):
+    for source, expected in ((MESSAGE, 250), (MESSAGE + b"More\r\n", 550)):
+        code, text = port.submit(b"Resend-Idempotency-Key: order-1\r\n" + source)
+        assert code == expected
+    assert "Resend-Idempotency-Key: This idempotency key was used" in text
+
+
+def test_a_quoted_local_part_is_refused_with_the_same_reason_in_rcpt_and_in_to(port):
+    code, text = port.submit(MESSAGE, '"ada l"@example.com')
+    in_header = port.submit(MESSAGE.replace(b"ada@", b'"ada l"@'))
+    assert (code, *in_header) == (553, 550, f"5.6.0 To: {text.removeprefix('5.1.3 ')}")
+    assert port.submit(MESSAGE, '"ada"@example.com')[0] == 250
+    assert Recipient.objects.get().address == "ada@example.com"
