@@ -41,7 +41,7 @@ class FieldFilter(Filter):
 
 
 class ParameterField(forms.Field):
-    """A form field that validates with a serializer field; a missing value is None."""
+    """A form field that validates with a serializer field; a missing or empty value is None."""
 
     def __init__(self, parameter: Parameter, *, widget: type[forms.Widget]) -> None:
         super().__init__(required=False, widget=widget)
@@ -49,7 +49,7 @@ class ParameterField(forms.Field):
 
     def clean(self, value: Any) -> Any:
         try:
-            return None if value is None else self.parameter.run_validation(value)
+            return self.parameter.run_validation(value) if value else None
         except serializers.ValidationError as error:
             raise forms.ValidationError([_form_error(detail) for detail in error.detail]) from error
 

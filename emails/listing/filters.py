@@ -107,11 +107,6 @@ class StreamFilter(FieldFilter):
         return qs.filter(stream=value) if value else qs
 
 
-class TestDataField(OptionField):
-    def to_internal_value(self, data: Any) -> str:
-        return super().to_internal_value(data) if data else ""
-
-
 class TestDataFilter(FieldFilter):
     def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
         return qs.filter(is_test=value == "true") if value else qs
@@ -148,7 +143,7 @@ class EmailFilters(FilterSet):
         serializers.CharField(allow_blank=True, max_length=40, help_text="The id of the email's stream, or `main`.")
     )
     test = TestDataFilter(
-        TestDataField(choices=["true", "false"], help_text="`true` for test emails only, `false` for live emails only.")
+        OptionField(["true", "false"], help_text="`true` for test emails only, `false` for live emails only.")
     )
     locals()["from"] = FieldFilter(
         DateTimeBoundField(is_end=False, help_text="Created at or after this time, or on or after this date."),

@@ -64,8 +64,9 @@ class KeyedView(APIView):
         return answer
 
     def valid_query(self, serializer: type[BaseSerializer[Any]]) -> Any:
-        """Return the validated query parameters; of a repeated parameter, the last value."""
-        return _shared_serializer(serializer).run_validation(self.request.query_params.dict())
+        """Return the validated query parameters without empty ones; of a repeated parameter, the last value."""
+        given = {name: text for name, text in self.request.query_params.dict().items() if text}
+        return _shared_serializer(serializer).run_validation(given)
 
     def valid(self, serializer: type[BaseSerializer[Any]], *, may_be_empty: bool = False) -> Any:
         """Return the validated body.

@@ -58,6 +58,15 @@ def test_each_read_of_several_objects_refuses_a_misspelt_parameter(api: Api, pla
     assert "422" in READS[path]["responses"]
 
 
+@each("path", [path for path in READS if not path.endswith("/stream")])
+def test_an_empty_parameter_is_as_if_it_were_absent(api: Api, platform: Api, alice, path):
+    caller = platform if path.startswith("/admin/") else api
+    url = real_path(path, api, alice)
+    expected = caller.get(url).status_code
+    for name in {*declared(path)} - {"page", "limit"}:
+        assert (name, caller.get(url, {name: ""}).status_code) == (name, expected)
+
+
 @each(
     ("path", "name", "meant"),
     [
