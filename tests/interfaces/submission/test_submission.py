@@ -117,3 +117,28 @@ def test_a_quoted_local_part_is_refused_with_the_same_reason_in_rcpt_and_in_to(p
     assert (code, *in_header) == (553, 550, f"5.6.0 To: {text.removeprefix('5.1.3 ')}")
     assert port.submit(MESSAGE, '"ada"@example.com')[0] == 250
     assert Recipient.objects.get().address == "ada@example.com"
+
+
+# Header fields as programs write them, without the quotes that names need, and twice.
+SPELLINGS = [
+    ("From: hello@alice.example <hello@alice.example>", "To: ada@example.com <ada@example.com>"),
+    ("From: [Demo] Alerts <hello@alice.example>", "To: bob@example.com; ada@example.com"),
+    ("From: Demo @ Home <hello@alice.example>", "To: ada@example.com,"),
+    ("From: Demo, Inc <hello@alice.example>", "To: Lovelace, Ada <ada@example.com>, bob@example.com;"),
+    ("From: Demo: Alerts <hello@alice.example>", "To: bob@example.com", "To: ada@example.com"),
+    ("From: hello@alice.example (Demo)", "To: undisclosed-recipients:;"),
+    ("From: Demo <hello@alice.example>", "Comments: a", "Comments: b", "X-Received: by a", "X-Received: by b"),
+    ("From: Demo <hello@alice.example>", "X-Virus-Scanned: amavis", "X-Virus-Scanned: amavis at relay"),
+    ("From: Demo <hello@alice.example>", "X-Spam-Status: No", "X-Spam-Status: No, score=0",
+     "X-Original-To: a@b.example", "X-Original-To: ada@example.com", *["Content-Type: text/plain; charset=utf-8"] * 2),
+]  # fmt: skip
+
+
+def test_spellings_of_programs_are_accepted(port):
+    for fields in SPELLINGS:
+        code, text = port.submit("\r\n".join([*fields, "Subject: t", "", "hi", ""]).encode())
+        assert (code, fields) == (250, fields), text
+    names = [email.sender.rpartition(" <")[0] for email in Email.objects.order_by("created_at")[:6]]
+    quoted = ["hello@alice.example", "[Demo] Alerts", "Demo @ Home", "Demo, Inc", "Demo: Alerts"]
+    assert names == [*(f'"{name}"' for name in quoted), "Demo"]
+    assert {address for (address,) in Recipient.objects.values_list("address")} == {"ada@example.com"}
