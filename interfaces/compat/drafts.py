@@ -22,6 +22,7 @@ from emails.accept.rules.fields import (
     HeaderField,
     HeadersField,
     MetadataField,
+    RecipientsField,
     is_reserved_header,
 )
 from emails.models import Entrance
@@ -59,6 +60,7 @@ class NamedMetadataField(MetadataField):
 class CompatSendInput(SendInput):
     """The fields of `/v1` with the limits of the dialects."""
 
+    to = RecipientsField(required=False)
     subject = HeaderField(max_length=MAX_SUBJECT_LENGTH, required=False, allow_null=True, allow_blank=True)
     tags = EntriesField(  # type: ignore[assignment]
         child=TextField(max_length=MAX_TAG_LENGTH, allow_blank=True), max_length=MAX_TAGS, required=False

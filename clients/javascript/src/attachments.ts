@@ -8,6 +8,11 @@ export interface Attachment {
   contentType?: string;
   /** Makes it an inline image that HTML refers to with `cid:`. */
   contentId?: string;
+  /**
+   * Whether it is another form of the email, such as an invitation of the type `text/calendar; method=REQUEST`, for
+   * mail programs that know its type.
+   */
+  alternative?: boolean;
 }
 
 /** Return the fields of an email with the contents of its files in base64. */

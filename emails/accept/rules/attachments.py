@@ -9,8 +9,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.api.fields import EntriesField, StrictSerializer, TextField
-from core.delivery.message.compose import File
+from core.api.fields import EntriesField, StrictBooleanField, StrictSerializer, TextField
+from core.delivery.message.compose import File, Placement
 from core.lib.email_addresses import FORBIDDEN
 from emails.errors import AttachmentsTooLarge, TooManyAttachments
 
@@ -26,6 +26,12 @@ FALLBACK_TYPE = "application/octet-stream"
 # Mail clients parse parts of these types as message structure; an attached message keeps its type
 # (docs/decisions/0173).
 STRUCTURED = ("multipart/", "message/")
+# A second text or HTML would replace the first.
+ALTERNATIVE = re.compile(r"text/(?!(plain|html)\s*(;|$))", re.IGNORECASE)
+NOT_AN_ALTERNATIVE = serializers.ErrorDetail(
+    "An alternative needs a contentType that begins with text/, other than text/plain and text/html, and no contentId.",
+    code="invalid_alternative",
+)
 MESSAGE = re.compile(r"message/rfc822\s*(;|$)", re.IGNORECASE)
 
 
@@ -69,6 +75,11 @@ class FileInput(StrictSerializer):
     content = Base64Field(allow_blank=True, help_text="The content of the file in base64.")
     contentType = TextField(required=False, allow_null=True, allow_blank=True, max_length=255)
     contentId = TextField(required=False, allow_null=True, max_length=255)
+    alternative = StrictBooleanField(
+        required=False,
+        help_text="Whether the file is another form of the email, beside text and HTML, for mail programs that know "
+        "its type: an invitation with the contentType `text/calendar; method=REQUEST`.",
+    )
 
     def validate_contentType(self, content_type: str | None) -> str | None:  # noqa: N802
         if content_type is not None and FORBIDDEN.search(content_type):
@@ -88,8 +99,12 @@ class FileInput(StrictSerializer):
         content_type = attrs.get("contentType") or mimetypes.guess_type(attrs["filename"])[0] or FALLBACK_TYPE
         if content_type.lower().startswith(STRUCTURED) and not MESSAGE.match(content_type):
             content_type = FALLBACK_TYPE
+        is_alternative = attrs.get("alternative", False)
+        if is_alternative and (attrs.get("contentId") or not ALTERNATIVE.match(content_type)):
+            raise serializers.ValidationError({"alternative": [NOT_AN_ALTERNATIVE]})
+        placement = Placement.ALTERNATIVE if is_alternative else Placement.ATTACHED
         # CharField passes a blank string through without decoding it.
-        return File(attrs["filename"], content_type, attrs["content"] or b"", attrs.get("contentId"))
+        return File(attrs["filename"], content_type, attrs["content"] or b"", attrs.get("contentId"), placement)
 
 
 class FilesField(EntriesField):

@@ -39,6 +39,7 @@ from emails.accept.rules.fields import (
 from emails.errors import TooManyRecipients
 
 MAX_BATCH = 500
+NO_RECIPIENT = "This list must have 1 or more entries, unless cc or bcc has some."
 USUAL_RECIPIENT = {"to": str, "templateData": dict}
 
 
@@ -77,16 +78,21 @@ class SharedInput(StrictSerializer):
 class SendInput(SharedInput):
     """`POST /v1/emails/send`. The validated data is a Draft, and whether it is a dry run."""
 
-    to = RecipientsField(
+    to = AddressListField(
         required=False,
         help_text="The recipients: one address, or a list of 1 to 50. Each of them sees all addresses in `to`. "
-        "Required without `inReplyToId`.",
+        "Required without `inReplyToId`; the list may be empty if `cc` or `bcc` has an address.",
     )
     cc = AddressListField(
         **OPTIONAL, help_text="Further recipients that everybody sees: one address, or a list of up to 50."
     )
     bcc = AddressListField(
         **OPTIONAL, help_text="Further recipients that nobody else sees: one address, or a list of up to 50."
+    )
+    envelope = RecipientsField(
+        **OPTIONAL,
+        help_text="Those addresses of `to`, `cc` and `bcc` that receive the email; by default all. The others are only "
+        "shown, such as that of a mailing list.",
     )
     subject = HeaderField(
         max_length=MAX_SUBJECT_LENGTH,
@@ -126,7 +132,7 @@ class SendInput(SharedInput):
     dryRun = StrictBooleanField(required=False, default=False, help_text="Check the request without sending.")
 
     def to_internal_value(self, data: Any) -> Any:
-        for name in ("to", "cc", "bcc", "replyTo"):
+        for name in ("to", "cc", "bcc", "envelope", "replyTo"):
             _refuse_too_many(data, name, limit=MAX_RECIPIENTS)
         return super().to_internal_value(data)
 
@@ -135,6 +141,8 @@ class SendInput(SharedInput):
         missing = {}
         if "to" not in data and not data.get("inReplyToId"):
             missing["to"] = [_required("This field is required.")]
+        if data.get("to") == [] and not data.get("cc") and not data.get("bcc"):
+            missing["to"] = [serializers.ErrorDetail(NO_RECIPIENT, code="min_length")]
         if data.get("templateId"):
             return missing
         if data.get("subject") is None and not data.get("inReplyToId"):
@@ -159,6 +167,7 @@ class SendInput(SharedInput):
             track_clicks=attrs.get("trackClicks"),
             reply_tracking=attrs.get("replyTracking") or False,
             answers=attrs.get("inReplyToId"),
+            envelope=_envelope(attrs),
             **self.shared(attrs),
         )
         return draft, attrs["dryRun"]
@@ -206,6 +215,19 @@ class BatchInput(SharedInput):
             subject=attrs.get("subject"),
             **self.shared(attrs),
         )
+
+
+def _envelope(attrs: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the addr-specs that receive the email, None for all. Raises ValidationError for another address."""
+    envelope = [address.spec for address in attrs.get("envelope") or ()]
+    addressed = {address.spec.lower() for name in ("to", "cc", "bcc") for address in attrs.get(name) or ()}
+    if others := [spec for spec in envelope if spec.lower() not in addressed]:
+        raise serializers.ValidationError({"envelope": [_not_addressed(others[0])]})
+    return frozenset(spec.lower() for spec in envelope) or None
+
+
+def _not_addressed(spec: str) -> serializers.ErrorDetail:
+    return serializers.ErrorDetail(f"{spec} is in none of to, cc and bcc.", code="not_addressed")
 
 
 def _required(message: str) -> serializers.ErrorDetail:

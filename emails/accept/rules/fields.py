@@ -62,7 +62,7 @@ class AddressListField(EntriesField):
 
 @extend_schema_field({"anyOf": [ADDRESS_SCHEMA, {**ADDRESSES, "minItems": 1}]})
 class RecipientsField(AddressListField):
-    """`to`: at least one address."""
+    """Recipients: at least one address."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(min_length=1, **options)

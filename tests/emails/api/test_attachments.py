@@ -68,6 +68,30 @@ def attachments_of(message: EmailMessage) -> list[tuple[str, str, bytes]]:
     return [(part.get_filename(), part.get_content_type(), part.get_payload(decode=True)) for part in named]
 
 
+INVITATION = {"name": "invite.ics", "data": b"BEGIN:VCALENDAR", "contentType": "text/calendar; method=REQUEST"}
+
+
+@pytest.mark.django_db
+class TestAlternatives:
+    def test_an_invitation_stands_beside_text_and_html(self, api: Api):
+        files = [file(**INVITATION, alternative=True), file(**INVITATION, alternative=False)]
+        assert send(api, *files, text="Hi", html="<p>Hi").status_code == 202
+        message = received_message()
+        alternatives = ("alternative", "text/plain", "text/html", "text/calendar")
+        assert shape(message) == ("mixed", alternatives, "text/calendar")
+        invitation = message.get_payload(0).get_payload(2)
+        assert (invitation["Content-Type"].params["method"], invitation["Content-Disposition"]) == ("REQUEST", None)
+
+    @each("fields", [
+        {"contentType": "text/html"}, {"contentType": "Text/Plain; charset=utf-8"}, {"contentType": "application/ics"},
+        {"contentType": None}, {"contentId": "a"},
+    ])  # fmt: skip
+    def test_a_file_that_cannot_be_an_alternative_is_refused(self, api: Api, fields):
+        response = send(api, file(**{**INVITATION, "name": "a.txt", **fields}, alternative=True))
+        assert field_codes(response) == {"attachments[0].alternative": "invalid_alternative"}
+        assert nothing_was_written()
+
+
 @pytest.mark.django_db
 class TestLimits:
     def test_10_files_pass_in_their_order_and_11_do_not(self, api: Api):

@@ -163,11 +163,35 @@ def addresses(count: int) -> list[str]:
     return [f"a{number}@example.com" for number in range(count)]
 
 
-@each("field", ["to", "cc", "bcc"])
+@each("field", ["to", "cc", "bcc", "envelope"])
 def test_50_addresses_pass_and_51_do_not(api: Api, field):
-    assert api.post("/emails/send", mail(**{field: addresses(50)})).status_code == 202
+    assert api.post("/emails/send", mail(**{"to": addresses(50), field: addresses(50)})).status_code == 202
     response = api.post("/emails/send", mail(**{field: addresses(51)}))
     assert (response.status_code, response.json()["code"]) == (422, "too_many_recipients")
+
+
+def test_to_may_be_empty_if_there_are_copies(api: Api):
+    for field in ("cc", "bcc"):
+        accepted = api.post("/emails/send", mail(to=[], **{field: ["eve@example.com"]}))
+        assert accepted.status_code == 202
+        assert api.get(f"/emails/{accepted.json()['id']}").json()["to"] == ""
+    assert list(Recipient.objects.order_by("kind").values_list("kind", flat=True)) == ["bcc", "cc"]
+    assert field_codes(api.post("/emails/send", mail(to=[], cc=[], bcc=None)))["to"] == "min_length"
+
+
+def test_the_envelope_limits_who_receives_the_email(api: Api):
+    shown = {"to": "list@example.com", "bcc": ["Ada@example.com", "bob@example.com"]}
+    accepted = api.post("/emails/send", mail(**shown, envelope=["ada@example.com", "Bob <bob@example.com>"]))
+    email = api.get(f"/emails/{accepted.json()['id']}").json()
+    assert (email["to"], [one["email"] for one in email["recipients"]]) == ("list@example.com", shown["bcc"])
+    assert api.post("/emails/send", mail(**shown, envelope=None)).status_code == 202
+    for envelope, codes in (
+        ("eve@example.com", {"envelope": "not_addressed"}),
+        ([], {"envelope": "min_length"}),
+        (["ada@example.com", "eve"], {"envelope[1]": "invalid_email"}),
+    ):
+        assert field_codes(api.post("/emails/send", mail(**shown, envelope=envelope))) == codes
+    assert Recipient.objects.count() == 2 + 3
 
 
 @each(("field", "edge", "beyond"), [

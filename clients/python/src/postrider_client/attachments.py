@@ -11,12 +11,15 @@ class Attachment:
 
     content_id: makes it an inline image for `cid:` in HTML.
     content_type: guessed by default.
+    alternative: whether it is another form of the email, such as an invitation of the type
+        `text/calendar; method=REQUEST`, for mail programs that know its type.
     """
 
     filename: str
     content: bytes
     content_type: Optional[str] = None
     content_id: Optional[str] = None
+    alternative: Optional[bool] = None
 
     @classmethod
     def from_path(
