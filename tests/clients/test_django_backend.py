@@ -150,11 +150,34 @@ def new_message(**fields):
 
 
 def test_an_unsupported_message_is_rejected_before_it_is_sent(backend):
-    calendar = EmailMultiAlternatives("Hi", "Hi", "hello@demo.example", [someone()])
-    calendar.attach_alternative("BEGIN:VCALENDAR", "text/calendar")
-    for message in (calendar, new_message(to=[], bcc=[someone()])):
-        with pytest.raises(UnsupportedMessage):
-            message.send()
+    message = EmailMultiAlternatives("Hi", "Hi", "hello@demo.example", [someone()])
+    message.attach_alternative("{}", "application/json")
+    with pytest.raises(UnsupportedMessage):
+        message.send()
+
+
+def test_an_invitation_arrives_beside_the_text(backend, service):
+    message = EmailMultiAlternatives("Meeting", "Meet", "hello@demo.example", [someone()])
+    message.attach_alternative("<p>Meet</p>", "text/html")
+    message.attach_alternative("BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n", "text/calendar; method=REQUEST")
+    message.send()
+    arrived = received_message(service, message.to[0])
+    kinds = [part.get_content_type() for part in arrived.walk()]
+    assert kinds == ["multipart/alternative", "text/plain", "text/html", "text/calendar"]
+    invitation = arrived.get_payload(2)
+    assert invitation["Content-Type"].params["method"] == "REQUEST"
+    assert invitation.get_payload(decode=True).startswith(b"BEGIN:VCALENDAR")
+
+
+def test_hidden_recipients_and_a_shown_list_arrive_as_django_sends_them(backend, service):
+    hidden, subscriber = someone(), someone()
+    assert new_message(to=[], bcc=[hidden]).send() == 1
+    headers = {"To": "Friends <list@demo.example>", "Message-ID": "<foo@app.example>"}
+    assert new_message(to=[subscriber], headers=headers).send() == 1
+    assert hidden.encode() not in received_message(service, hidden).as_bytes().partition(b"\n\n")[0]
+    arrived = received_message(service, subscriber)
+    assert (arrived["To"], arrived["X-Original-Message-ID"]) == (headers["To"], "<foo@app.example>")
+    assert service.received("list@demo.example") is None
 
 
 def test_an_api_error_is_raised_or_silent_depending_on_fail_silently(backend):

@@ -7,8 +7,9 @@ email's id.
 """
 
 import mimetypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from email.message import Message
+from email.utils import getaddresses, quote
 from typing import Any, Optional
 
 from django.conf import settings
@@ -20,6 +21,10 @@ from postrider_client.base_errors import PostriderError, UnsupportedMessage
 from postrider_client.client import Postrider
 
 DEFAULT_TYPE = "application/octet-stream"
+TEXTS = {"text/plain": "text", "text/html": "html"}
+# Headers that replace a field. The Message-ID of an email is that of the service.
+REPLACED = {"from", "reply-to", "to", "cc", "message-id"}
+ORIGINAL_ID = "X-Original-Message-ID"
 
 
 class EmailBackend(BaseEmailBackend):
@@ -62,35 +67,69 @@ class EmailBackend(BaseEmailBackend):
 
 def fields_of(message: EmailMessage) -> dict[str, Any]:
     """Return the arguments of `client.emails.send` for a message. Raises UnsupportedMessage."""
-    headers = {name: str(value) for name, value in message.extra_headers.items()}
-    field_headers = {name.lower(): headers.pop(name) for name in list(headers) if name.lower() in {"from", "reply-to"}}
-    if not message.to:
-        raise UnsupportedMessage("An email needs at least one recipient in `to`.")
+    headers = {str(name): str(value) for name, value in message.extra_headers.items()}
+    replaced = {name.lower(): headers.pop(name) for name in list(headers) if name.lower() in REPLACED}
+    if "message-id" in replaced:
+        headers.setdefault(ORIGINAL_ID, replaced["message-id"])
     return {
-        "from_": field_headers.get("from", str(message.from_email)),
-        "to": list(map(str, message.to)),
-        "cc": list(map(str, message.cc)) or None,
-        "bcc": list(map(str, message.bcc)) or None,
-        "reply_to": field_headers.get("reply-to", list(map(str, message.reply_to)) or None),
+        "from_": replaced.get("from", str(message.from_email)),
+        **_recipients(message, replaced),
+        "reply_to": replaced.get("reply-to", list(map(str, message.reply_to)) or None),
         "subject": str(message.subject),
         "headers": headers or None,
-        "attachments": [_attachment(given) for given in message.attachments],
-        **_texts(message),
+        **_contents(message),
         **getattr(message, "postrider", {}),
     }
 
 
-def _texts(message: EmailMessage) -> dict[str, str]:
-    texts = {"html" if message.content_subtype == "html" else "text": str(message.body)} if message.body else {}
-    for content, kind in _alternatives(message):
-        if kind != "text/html" or "html" in texts:
-            raise UnsupportedMessage(f"An email can have one text and one HTML alternative; {kind} is not supported.")
-        texts["html"] = content.decode() if isinstance(content, bytes) else str(content)
-    return texts
+def _recipients(message: EmailMessage, replaced: Mapping[str, str]) -> dict[str, Any]:
+    """Return who is shown and who receives the message. A header To or Cc changes only what is shown."""
+    fields = {name: list(map(str, getattr(message, name))) for name in ("to", "cc", "bcc")}
+    recipients = [address for addresses in fields.values() for address in addresses]
+    shown = replaced.keys() & {"to", "cc"}
+    for name in shown:
+        fields["bcc"] += fields[name]
+        fields[name] = _addresses(replaced[name])
+    return {
+        "to": fields["to"],
+        "cc": fields["cc"] or None,
+        "bcc": fields["bcc"] or None,
+        "envelope": recipients if shown else None,
+    }
 
 
-def _alternatives(message: EmailMessage) -> Iterable[tuple[Any, str]]:
-    return [(content, str(kind)) for content, kind in getattr(message, "alternatives", None) or []]
+def _addresses(header: str) -> list[str]:
+    """Return the addresses of a header, with quoted names; a group without members has none."""
+    found = [(name, address) for name, address in getaddresses([header]) if "@" in address]
+    addresses = [f'"{quote(name)}" <{address}>' if name else address for name, address in found]
+    # The API reads names that need quotes and have none.
+    return addresses or ([header] if "@" in header else [])
+
+
+def _contents(message: EmailMessage) -> dict[str, Any]:
+    """Return the texts and files. Of a message with several texts or HTML alternatives, the API has one each."""
+    contents = {"html" if message.content_subtype == "html" else "text": str(message.body)} if message.body else {}
+    files = [_attachment(given) for given in message.attachments]
+    for content, kind in getattr(message, "alternatives", None) or []:
+        name = TEXTS.get(_media_type(kind))
+        if name and name not in contents:
+            contents[name] = content.decode() if isinstance(content, bytes) else str(content)
+        elif name or not _media_type(kind).startswith("text/"):
+            raise UnsupportedMessage(f"An email can have one text, one HTML and other text/ alternatives, not {kind}.")
+        else:
+            files.append(_alternative(content, str(kind)))
+    return {**contents, "attachments": files}
+
+
+def _alternative(content: Any, kind: str) -> Attachment:
+    data = content if isinstance(content, bytes) else str(content).encode()
+    kind = kind if "charset" in kind.lower() else f"{kind}; charset=utf-8"
+    name = "invite.ics" if _media_type(kind) == "text/calendar" else _name_for(kind)
+    return Attachment(name, data, kind, alternative=True)
+
+
+def _media_type(kind: str) -> str:
+    return str(kind).partition(";")[0].strip().lower()
 
 
 def _attachment(given: Any) -> Attachment:
