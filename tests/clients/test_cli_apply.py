@@ -501,6 +501,7 @@ UNUSABLE = [
     ("on: a\n", 1, "must be a string"),
     ("name: !!python/object:os.system x\n", 1, "is not allowed"),
     ("- name: a\n", 1, "must be a mapping"),
+    *((text, 1, "The file is empty") for text in ("\n", "# name: Shop\n", "---\n...\n", "{}\n", "null\n")),
     ("name: &a [*a]\n", 1, ""),
     ("[" * 5_000, 1, "nested too deeply"),
     ("name: 0x" + "f" * 6_000, 1, "not a number"),

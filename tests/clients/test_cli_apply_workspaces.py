@@ -94,6 +94,7 @@ REFUSED = [
     ("workspaces:\n  - name: a\n  - name: a\n", 3, "two workspaces with this name"),
     ("workspaces:\n  - plan: pro\n", 2, "needs a name"),
     ("workspaces: {{}}\n", 1, "must be a list"),
+    ("\nworkspaces: []\n", 2, "needs at least one workspace"),
     ("workspaces:\n  - name: a\n    plan: gold\n  - name: b\n    domains: [{{name: x}}]\n", 5, "not a domain name"),
 ]
 

@@ -111,6 +111,16 @@ def test_push_skips_templates_that_were_changed_on_the_service(cli, client, temp
 INVALID = [
     ("<p>Hi</p>", "has no front matter"),
     ("---\nname: [\n---\n", "is not valid YAML"),
+    (
+        "---\nname: Hi\nsubject: Order: sent\n---\n",
+        (
+            "invalid.html:3: The front matter is not valid YAML: mapping values are not allowed here. Put a value with "
+            'special characters in quotes, such as subject: "Order {{number}}: sent".'
+        ),
+    ),
+    ("---\nname: Hi\nsubject: [Hi] Ada\n---\n", "in quotes, such as"),
+    ("---\nname: Hi\nsubject: {{name}}\n---\n", "in quotes, such as"),
+    ("---\nname: Hi\nsubject: {name}\n---\n", "must be text. Put a value with special characters in quotes"),
     ("---\nname: Hi\n---\n", "needs name and subject"),
     ("---\nname: Hi\nsubject: Hi\ncolour: red\n---\n", "unknown fields: colour"),
     ("---\nname: Hi\nsubject: Hi\nstrict_variables: 1\n---\n", "must be true or false"),

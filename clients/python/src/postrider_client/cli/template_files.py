@@ -20,6 +20,7 @@ TITLES = {"name", "subject", "alias", "strict_variables"}
 STATE = ".postrider.json"
 # The aliases and ids of the service: never a path to another directory.
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+QUOTES = 'Put a value with special characters in quotes, such as subject: "Order {{number}}: sent".'
 EMPTY = {None, "", "~", "null"}
 SWITCHES = {"true": True, "false": False}
 
@@ -138,8 +139,17 @@ def _parse(file: Path, *, plain: str) -> TemplateContent:
         # All values are text: other loaders read the subject "12:30" as a number.
         titles = yaml.load(match[1], yaml.BaseLoader)  # noqa: S506 - it creates no objects
     except (yaml.YAMLError, RecursionError) as error:
-        raise click.ClickException(f"The front matter of {file} is not valid YAML: {error}.") from error
+        raise click.ClickException(_syntax_error(error, file=file)) from error
     return _checked(titles, file=file, html=text[match.end() :].rstrip("\n"), plain=plain)
+
+
+def _syntax_error(error: Exception, *, file: Path) -> str:
+    """Return the explanation of invalid YAML. Most of it is a value with a colon or a brace, without quotes."""
+    mark = getattr(error, "problem_mark", None)
+    # The first line of the file is the one in front of the YAML.
+    place = f"{file}:{mark.line + 2}" if mark else str(file)
+    problem = getattr(error, "problem", None) or "it cannot be read"
+    return f"{place}: The front matter is not valid YAML: {problem}. {QUOTES}"
 
 
 def _checked(titles: Any, *, file: Path, html: str, plain: str) -> TemplateContent:
@@ -148,7 +158,7 @@ def _checked(titles: Any, *, file: Path, html: str, plain: str) -> TemplateConte
     if unknown := titles.keys() - TITLES:
         raise click.ClickException(f"The front matter of {file} has unknown fields: {', '.join(map(str, unknown))}.")
     if not all(isinstance(value, str) for value in titles.values()):
-        raise click.ClickException(f"The fields in the front matter of {file} must be text.")
+        raise click.ClickException(f"The fields in the front matter of {file} must be text. {QUOTES}")
     strict, alias = titles.get("strict_variables", "false").lower(), titles.get("alias")
     if strict not in SWITCHES:
         raise click.ClickException(f"strict_variables in {file} must be true or false.")

@@ -59,6 +59,8 @@ def read_configuration(name: str) -> tuple[ConfigurationFile, list[Fault]]:
     directory = Path() if name == STDIN else Path(name).parent
     file = "standard input" if name == STDIN else name
     document = read_document(_text_of(name, file), file=file)
+    if not document.value:
+        raise InvalidFile(file, [Fault(1, "", "The file is empty. It needs at least one field, such as `domains:`.")])
     if not isinstance(document.value, dict):
         raise InvalidFile(file, [Fault(1, "", "The file must be a mapping, such as `domains:`.")])
     references = References(os.environ, document)

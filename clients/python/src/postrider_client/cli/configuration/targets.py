@@ -33,6 +33,8 @@ def find_targets(source: ConfigurationFile, session: Session) -> tuple[list[Targ
     """Return the target of each workspace of the file, and the errors."""
     if source.is_list != session.is_management:
         return [], [_wrong_key(source)]
+    if not source.workspaces:
+        return [], [source.fault((WORKSPACES,), "The list needs at least one workspace.")]
     if session.is_management:
         workspaces = list(session.manager.workspaces.list(limit=PAGE))
         found = [_managed_target(source, one, workspaces) for one in source.workspaces]
