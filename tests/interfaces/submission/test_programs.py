@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from core.lib.email_addresses import parse_address
 from emails.models import Email
 from tests.conftest import make_key
 from tests.interfaces.submission.fixtures import run_submission
@@ -92,6 +93,24 @@ def test_a_program_signs_in_with_each_mechanism(port, command):
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(Email.objects.values_list("subject", flat=True)) == ["LOGIN", "PLAIN"]
+
+
+@pytest.mark.parametrize("command", [by_phpmailer, by_nodemailer])
+def test_names_that_need_quotes_and_repeated_fields_are_accepted(port, command):
+    script = {by_phpmailer: "spellings.php", by_nodemailer: "spellings.js"}[command]
+    *program, _, _, _ = command(str(port.number), port.key)
+    done = subprocess.run(
+        [*program, str(PROGRAMS / script), str(port.number), port.key],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    emails = Email.objects.all()
+    assert len(emails) == (6 if command is by_phpmailer else 12)
+    for email in emails:
+        sender, recipient = parse_address(email.sender), parse_address(email.to[0])
+        assert (sender.name, recipient.name, email.headers.get("X-Virus-Scanned", "a")) == (
+            email.subject, email.subject, "a",
+        )  # fmt: skip
 
 
 @contextmanager
