@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from console.dashboard.ui.confirm import problem_message
 from core.api.errors import InvalidJson
 from core.api.parser import parse_object
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
-from templates_app.language.nodes import Block, EachNode, IfNode, ValueNode
+from templates_app.language.sample_data import sample_data as sample_values
 from templates_app.serializers import MAX_BYTES
 from templates_app.services import TemplateContent, compile_content, preview_draft
 
@@ -60,44 +59,10 @@ def apply_color_scheme(html: str, scheme: str) -> str:
 
 
 def sample_data(content: TemplateContent) -> str:
-    """Return JSON data with a value for each variable, the variable's name; `{}` if a template is invalid."""
+    """Return JSON data with a value for each variable; `{}` if a template is invalid."""
     try:
         compiled = compile_content(content)
     except TemplateSyntaxInvalid:
         return "{}"
-    sample: dict[str, Any] = {}
-    for part in (compiled.subject, compiled.html, compiled.text):
-        _fill(sample, part.body)
+    sample = sample_values(compiled.subject, compiled.html, compiled.text)
     return json.dumps(sample, ensure_ascii=False, indent=2)
-
-
-def _fill(names: dict[str, Any], block: Block) -> None:
-    for node in block.nodes:
-        if isinstance(node, ValueNode):
-            _put(names, node, node.path.rest[-1] if node.path.rest else node.path.head)
-        elif isinstance(node, IfNode):
-            _put(names, node, value=True)
-            for branch in (node.when_true, node.when_false):
-                _fill(names, branch)
-        elif isinstance(node, EachNode):
-            item: dict[str, Any] = {}
-            _fill(item, node.body)
-            _put(names, node, [item, item] if item else ["one", "two"])
-
-
-def _put(names: dict[str, Any], node: ValueNode | IfNode | EachNode, value: Any) -> None:
-    """Set the value at a path. References to the current item of a loop need no value."""
-    *outer, last = _segments(node)
-    if (not outer and last in {"this", ""}) or (outer and outer[0] == "this"):
-        return
-    for name in outer:
-        inner = names.setdefault(name, {})
-        if not isinstance(inner, dict):
-            return
-        names = inner
-    names.setdefault(last, value)
-
-
-def _segments(node: ValueNode | IfNode | EachNode) -> Iterator[str]:
-    path = node.path
-    yield from ("",) if path.is_loop_name else (path.head, *path.rest)

@@ -1,0 +1,108 @@
+"""Sample data: a value for each variable of a template, for previews and for authors."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from templates_app.language.names import THIS, VariablePath
+from templates_app.language.nodes import Block, CompareNode, EachNode, IfNode, Literal, Node, ValueNode
+from templates_app.language.rendering import LENGTH
+from templates_app.language.syntax import CompiledTemplate
+
+# Objects and lists within each other. The API accepts 32.
+MAX_DEPTH = 30
+TEXTS = ("one", "two")
+
+
+def sample_data(*templates: CompiledTemplate, suffix: str = "") -> dict[str, Any]:
+    """Return data with which the templates render all their values and the first branch of each section.
+
+    suffix: of each text, which is the name of its variable.
+    Loops have two items; those within another loop have one, so that the size stays linear.
+    """
+    data = _Shape()
+    for template in templates:
+        _read(template.body, (data,))
+    return {name: _value(shape, name + suffix, suffix) for name, shape in data.names.items()}
+
+
+@dataclass(slots=True)
+class _Shape:
+    """The uses of one value: its names if it is an object, its items if it is a list.
+
+    literal: the value that it is compared with.
+    """
+
+    names: "dict[str, _Shape]" = field(default_factory=dict)
+    items: "_Shape | None" = None
+    is_written: bool = False
+    is_condition: bool = False
+    literal: Literal | None = None
+
+
+def _read(block: Block, scopes: tuple[_Shape, ...]) -> None:
+    """Add the values of a block. scopes: the data, and the value or item of each enclosing section."""
+    for node in block.nodes:
+        if not isinstance(node, str):
+            _read_node(node, scopes)
+
+
+def _read_node(node: Node, scopes: tuple[_Shape, ...]) -> None:
+    if isinstance(node, CompareNode):
+        _read_comparison(node, scopes)
+        return
+    shape = _find(node.path, scopes)
+    if isinstance(node, ValueNode):
+        shape.is_written = True
+        return
+    shape.is_condition = True
+    if isinstance(node, IfNode):
+        _read(node.when_true, scopes)
+        _read(node.when_false, scopes)
+        return
+    if isinstance(node, EachNode):
+        shape.items = shape.items or _Shape()
+    _read(node.body, (*scopes, shape.items if isinstance(node, EachNode) and shape.items else shape))
+    _read(node.when_empty, scopes)
+
+
+def _read_comparison(node: CompareNode, scopes: tuple[_Shape, ...]) -> None:
+    literal = next((operand for operand in node.operands if isinstance(operand, Literal)), None)
+    for operand in node.operands:
+        if isinstance(operand, VariablePath):
+            shape = _find(operand, scopes)
+            shape.literal = shape.literal or literal
+            shape.is_condition = True
+    _read(node.when_true, scopes)
+    _read(node.when_false, scopes)
+
+
+def _find(path: VariablePath, scopes: tuple[_Shape, ...]) -> _Shape:
+    """Return the shape at a path, added if it is new. That of a loop name belongs to nothing."""
+    if path.is_loop_name:
+        return _Shape()
+    shape = scopes[max(len(scopes) - 1 - path.up, 0)]
+    names = path.rest if path.head == THIS else (path.head, *path.rest)
+    for name in names[:-1] if names[-1:] == (LENGTH,) else names:
+        shape = shape.names.setdefault(name, _Shape())
+    return shape
+
+
+def _value(shape: _Shape, text: str, suffix: str, *, depth: int = 1, is_item: bool = False) -> Any:
+    """Return a value.
+
+    depth: the objects and lists around it.
+    is_item: whether a list is one of them.
+    """
+    if depth < MAX_DEPTH and shape.items:
+        if not (shape.items.names or shape.items.items):
+            return list(TEXTS)
+        item = _value(shape.items, text, suffix, depth=depth + 1, is_item=True)
+        return [item] if is_item else [item, item]
+    if depth < MAX_DEPTH and shape.names:
+        return {
+            name: _value(inner, name + suffix, suffix, depth=depth + 1, is_item=is_item)
+            for name, inner in shape.names.items()
+        }
+    if shape.literal:
+        return shape.literal.value
+    return True if shape.is_condition and not shape.is_written else text
