@@ -15,8 +15,9 @@ from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
 from interfaces.compat.drafts import as_object, rename_fields, with_html
 from interfaces.compat.errors import endpoint_absent, invalid_field
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
+from templates_app.language.sample_data import sample_data
 from templates_app.serializers import TemplateInput, new_template
-from templates_app.services import TemplateContent, preview_draft
+from templates_app.services import TemplateContent, compile_draft, preview_draft
 
 # The place of the unsubscribe link, as the value of an attribute, where an editor may have put a URL before it, or as
 # text; it may be encoded. https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
@@ -146,14 +147,36 @@ def validate(body: dict[str, Any]) -> dict[str, Any]:
     model = as_object(body.get("TestRenderModel"), "TestRenderModel")
     content = translate_content(body)
     sections = {name: _section(name, content.get(name), model) for name in SECTIONS}
-    is_valid = all(section["ContentIsValid"] for section in sections.values())
-    return {"AllContentIsValid": is_valid, **sections, "SuggestedTemplateModel": model}
+    valid = [name for name, section in sections.items() if section["ContentIsValid"]]
+    suggested = _with_values(_suggested_model({name: content.get(name) for name in valid}), model)
+    return {"AllContentIsValid": len(valid) == len(sections), **sections, "SuggestedTemplateModel": suggested}
+
+
+def _suggested_model(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a model with a value for each variable of valid parts."""
+    compiled = compile_draft(_template_content(content))
+    return sample_data(compiled.subject, compiled.html, compiled.text, suffix="_Value")
+
+
+def _with_values(suggested: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    """Return the suggested model with the values of the test model in their places."""
+    merged = {**suggested, **model}
+    for name in suggested.keys() & model.keys():
+        if isinstance(suggested[name], dict) and isinstance(model[name], dict):
+            merged[name] = _with_values(suggested[name], model[name])
+    return merged
+
+
+def _template_content(content: Mapping[str, Any]) -> TemplateContent:
+    """Return the content with the parts that are texts, and without the others."""
+    return TemplateContent(
+        **{part: text if isinstance(text := content.get(name), str) else "" for name, part in SECTIONS.items()}
+    )
 
 
 def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:
-    parts = {"subject": "", "html": "", "text": "", SECTIONS[name]: text if isinstance(text, str) else ""}
     try:
-        rendered = preview_draft(TemplateContent(**parts), data=model)
+        rendered = preview_draft(_template_content({name: text}), data=model)
     except (TemplateSyntaxInvalid, TemplateOutputTooLarge) as error:
         problem = {"Message": error.detail, "Line": error.members.get("line"), "CharacterPosition": None}
         return {"ContentIsValid": False, "ValidationErrors": [problem], "RenderedContent": None}

@@ -79,6 +79,22 @@ def test_sections_of_postmark_in_a_bulk_request_and_in_a_validation(postmark):
     assert render_email(Email.objects.get()).text == "Andrew"
     validated = postmark.post("/templates/validate", {**content, "TestRenderModel": MODEL}).json()
     assert (validated["AllContentIsValid"], validated["TextBody"]["RenderedContent"]) == (True, "Andrew")
+    assert validated["SuggestedTemplateModel"] == MODEL
+
+
+def test_a_validation_suggests_a_model_that_keeps_the_given_values(postmark):
+    content = {
+        "Subject": "{{title}}",
+        "HtmlBody": "{{#each people}}{{name}}{{/each}}{{company.name}}{{company.city}}",
+        "TextBody": "{{#broken}}{{name}}",
+    }
+    validated = postmark.post("/templates/validate", {**content, "TestRenderModel": {"company": {"name": "Acme"}}})
+    assert validated.json()["AllContentIsValid"] is False
+    assert validated.json()["SuggestedTemplateModel"] == {
+        "title": "title_Value",
+        "people": [{"name": "name_Value"}, {"name": "name_Value"}],
+        "company": {"name": "Acme", "city": "city_Value"},
+    }
 
 
 @each(
