@@ -32,6 +32,8 @@ TAG = re.compile(r"(?<!\\)\{\{(?!\s*!)[^{}]{0,1000}\}\}")
 NESTED_LENGTH = re.compile(rf"""(?P<text>"[^"]*"|'[^']*')|\(\s*length\s+(?P<name>{NAME})\s*\)""")
 HELPER = re.compile(r"(?<!\\)\{\{\{?\s*#?\s*(?P<name>formatDate|length)\s")
 NESTED = re.compile(r"(?<!\\)\{\{#?(?!\s*!)[^{}\"']{0,500}\(\s*(?P<name>\w{1,50})\s")
+# A line with nothing but one tag of a section, or a comment.
+TAG_LINE = re.compile(r"^[ \t]*(\{\{(?:[#/!]|\s*else\b)[^{}]*\}\})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 REPLACEMENTS = {"formatDate": "Format the date in your application, and pass it as a text."}
 EXPRESSIONS = "Compute the value in your application."
 
@@ -46,6 +48,14 @@ def translate(text: Any, *, field: str) -> Any:
         replacement = REPLACEMENTS.get(helper["name"], EXPRESSIONS)
         raise invalid_field(field, f"Line {line}: {helper['name']} is not supported here. {replacement}")
     return INSERT.sub(_with_default, with_unsubscribe_links(text))
+
+
+def without_tag_lines(text: Any) -> Any:
+    """Return a text whose section tags leave no empty lines, as in Handlebars; any other value unchanged.
+
+    https://handlebarsjs.com/guide/expressions.html#whitespace-control. See docs/decisions/0192.
+    """
+    return TAG_LINE.sub(r"\1", text) if isinstance(text, str) else text
 
 
 def with_unsubscribe_links(text: str) -> str:

@@ -13,7 +13,7 @@ from core.api.errors import NotFound
 from interfaces.compat.drafts import rename_fields, with_html
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.sendgrid import requests, resources
-from interfaces.compat.sendgrid.template_language import translate
+from interfaces.compat.sendgrid.template_language import translate, without_tag_lines
 from interfaces.compat.sendgrid.views import SendGridViewSet
 from templates_app.errors import TemplateNotFound
 from templates_app.models import Template
@@ -80,6 +80,7 @@ class SendGridTemplateViewSet(SendGridViewSet[Template]):
         if self.body.get("active") in (0, False):
             raise invalid_field("active", "A template has one version, which is active.")
         given = {name: translate(self.body.get(name), field=name) for name in VERSION_FIELDS}
+        given["plain_content"] = without_tag_lines(given["plain_content"])
         native = with_html(rename_fields(given, VERSION_FIELDS))
         changes: dict[str, Any] = TemplateInput(partial=True).run_validation(native)
         return Response(resources.version_resource(update_template(self._find(), changes=changes)), status=code)

@@ -9,7 +9,7 @@ from core.api.errors import InvalidFields
 from emails.models import Email
 from emails.rendered_content import render_email
 from interfaces.compat.postmark.templates import translate_sections
-from interfaces.compat.sendgrid.template_language import translate
+from interfaces.compat.sendgrid.template_language import translate, without_tag_lines
 from tests.interfaces.compat.conftest import Dialect
 from tests.interfaces.compat.test_postmark import error
 from tests.interfaces.compat.test_sendgrid import mail as sendgrid_mail
@@ -167,6 +167,21 @@ def test_helpers_of_sendgrid(sendgrid, source, text):
 
 
 @each(
+    ("source", "text"),
+    [
+        ("Names:\n{{#each employees}}\n- {{name}}\n{{/each}}\nBye", "Names:\n- Wile\n- Road\nBye"),
+        ("{{#if is_new}}\r\n  new\r\n {{ else }} \r\n  old\r\n{{/if}}", "  new\r\n"),
+        ("a\n{{#if is_new}}\n\t{{#each tags}}\n{{this}}\n\t{{/each}}\n{{/if}}", "a\nx\ny\n"),
+        ("{{!-- note --}}\n{{! note }}\n{{#if is_new}} new\n{{/if}} end", " new\n end"),
+        ("{{code}}\n{{#if is_new}}{{else}}\n{{/if}} {{#if code}}\nx{{/if}}\n", "A1\n \nx\n"),
+    ],
+)  # fmt: skip
+def test_lines_with_a_tag_only_leave_no_empty_lines_in_texts_of_sendgrid(sendgrid, source, text):
+    """The texts are those of Handlebars 4.7."""
+    assert sendgrid_text(sendgrid, source) == text
+
+
+@each(
     ("source", "name"),
     [
         ('\n{{formatDate timeStamp "MMMM DD, YYYY"}}', "formatDate"),
@@ -204,6 +219,10 @@ def test_helpers_without_an_equivalent_are_refused_by_name(sendgrid, source, nam
         "{{& ",
         "{{#each a}}",
         "{{#a}}{{^a}}",
+        "\n{{# ",
+        "\n \t",
+        " {{#a}} ",
+        "\n{{else ",
     ],
 )
 def test_a_hostile_megabyte_is_translated_in_linear_time(unit):
@@ -212,4 +231,5 @@ def test_a_hostile_megabyte_is_translated_in_linear_time(unit):
     translate_sections(source)
     with suppress(InvalidFields):
         translate(source, field="html_content")
+    without_tag_lines(source)
     assert time.thread_time() - started < 3
