@@ -20,7 +20,7 @@ from emails.rendered_content import render_compiled
 from interfaces.compat.drafts import MAX_GIVEN_HEADERS, as_list, as_object, as_objects, read_drafts, valid_field
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark import requests, resources
-from interfaces.compat.postmark.templates import translate_sections
+from interfaces.compat.postmark.templates.language import translate_sections
 from interfaces.compat.postmark.views import PostmarkViewSet, Reader
 from templates_app.language.rendering import RenderBudget
 from templates_app.services import RenderedContent, TemplateContent, compile_content

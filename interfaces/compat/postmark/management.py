@@ -18,7 +18,7 @@ from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark import filters, requests, resources
 from interfaces.compat.postmark.errors import render_stream_error
 from interfaces.compat.postmark.names import INBOUND, OUTBOUND, read_id, shown_id
-from interfaces.compat.postmark.templates import read_changes, read_template, validate
+from interfaces.compat.postmark.templates.requests import read_changes, read_template, validate
 from interfaces.compat.postmark.views import PostmarkViewSet
 from streams.models import MAIN, Stream
 from streams.serializers import StreamChanges, StreamInput

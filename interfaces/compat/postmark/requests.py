@@ -22,7 +22,7 @@ from interfaces.compat.drafts import (
 )
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark.names import canonical_names, read_id
-from interfaces.compat.postmark.templates import SECTIONS, with_links
+from interfaces.compat.postmark.templates.requests import SECTIONS, with_links
 from interfaces.compat.views import MAX_COUNTED, AnyJSONParser
 
 MAX_BATCH = 500

@@ -8,7 +8,7 @@ import pytest
 from core.api.errors import InvalidFields
 from emails.models import Email
 from emails.rendered_content import render_email
-from interfaces.compat.postmark.templates import translate_sections
+from interfaces.compat.postmark.templates.language import translate_sections
 from interfaces.compat.sendgrid.template_language import translate, without_tag_lines
 from tests.interfaces.compat.conftest import Dialect
 from tests.interfaces.compat.test_postmark import error
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 # The examples of Postmark's documentation.
 MODEL = {
     "company_name": "ACME",
-    "person": {"first_name": "Andrew", "address": {"city": "Rome"}},
+    "person": {"first_name": "Andrew", "address": {"city": "Rome"}, "friends": [{"name": "Eve"}]},
     "employees": [{"name": "Wile", "tags": ["a"]}, {"name": "Road", "tags": []}],
     "tags": ["x", "y"],
     "is_new": True,
@@ -56,6 +56,21 @@ def postmark_text(postmark: Dialect, source: str) -> str:
         ("{{& company_name}} {{&person.first_name}} {{#each tags}}{{& . }}{{/each}}", "ACME Andrew xy"),
         ("{{#is_new}}New{{^is_new}}Old{{/is_new}} {{#none}}Some{{^none}}None{{/none}}", "New None"),
         ("{{#each employees}}{{#tags}}{{#each .}}{{/each}}some{{^tags}}none{{/tags}},{{/each}}", "some,none,"),
+        ("{{#each person.friends}}{{name}}, friend of {{../../first_name}} of {{../../../company_name}}{{/each}}",
+         "Eve, friend of Andrew of ACME"),
+        ("{{#each employees}}{{#each tags}}{{.}} of {{../../name}} of {{../../../../company_name}}{{/each}}{{/each}}",
+         "a of Wile of ACME"),
+        ("{{#person.address}}{{city}} {{../first_name}} {{../../company_name}} {{& ../first_name}}{{/person.address}}",
+         "Rome Andrew ACME Andrew"),
+        ("{{#each employees}}{{^tags}}{{../name}} has none{{/tags}}{{/each}}", "Road has none"),
+        ("{{#each employees}}{{^tags}}{{#../../is_new}}{{../person.address.city}}{{/../../is_new}}{{/tags}}{{/each}}",
+         ""),
+        ("{{#person}}{{#each ../tags}}{{.}}{{../../company_name}}{{/each}} {{first_name}}{{/person}}",
+         "xACMEyACME Andrew"),
+        ("{{^none}}{{../company_name}}{{/none}} {{../../company_name}} {{#is_new}}{{ ../company_name }}{{/is_new}}",
+         "ACME ACME ACME"),
+        ("{{#each tags}}{{#each ../.}}{{.}}{{/each}}{{/each}}", "xyxy"),
+        ("{{#person}}{{#../person}}{{first_name}}{{/../person}}{{/person}}", "Andrew"),
     ],
 )  # fmt: skip
 def test_sections_of_postmark(postmark, source, text):
@@ -217,6 +232,10 @@ def test_helpers_without_an_equivalent_are_refused_by_name(sendgrid, source, nam
         "{{insert a '",
         "{{#each . ",
         "{{& ",
+        "{{ ../",
+        "{{#a.b.c}}{{../d}}",
+        "{{^../a}}",
+        "{{../../../../../../../../../../../../../../../../../../../../x}}",
         "{{#each a}}",
         "{{#a}}{{^a}}",
         "\n{{# ",

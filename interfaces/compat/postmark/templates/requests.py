@@ -1,9 +1,4 @@
-"""Templates of Postmark's API: in requests, and from its language, Mustachio, to the template language of Postrider.
-
-`{{#person}}` is a section of its own there, and `{{^person}}` its opposite: `{{#with person}}` and
-`{{#unless person}}` here (docs/decisions/0192). The places of the unsubscribe link are translated with them.
-See https://postmarkapp.com/support/article/1077-template-syntax.
-"""
+"""Templates in requests of Postmark's API, and the places of their unsubscribe link."""
 
 import re
 from collections.abc import Mapping
@@ -14,6 +9,7 @@ from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
 from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
 from interfaces.compat.drafts import as_object, rename_fields, with_html
 from interfaces.compat.errors import endpoint_absent, invalid_field
+from interfaces.compat.postmark.templates.language import translate_sections
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.sample_data import sample_data
 from templates_app.serializers import TemplateInput, new_template
@@ -29,17 +25,8 @@ UNSUBSCRIBE_TAG = re.compile(
     rf"""{BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"""
 )
 OTHER_PLACEHOLDER = re.compile(PLACEHOLDER + r"(?P<name>[^\s{}]{0,50})")
-# A tag that has another form here: a section, its end, an unescaped value, and the value of the scope. A backslash
-# escapes the braces.
-NAME = r"[\w./-]{1,255}"
-TAG = re.compile(
-    rf"(?<!\\)\{{\{{\s*(?:\#each\s+(?P<items>{NAME})|(?P<sign>[#^/])\s*(?P<name>{NAME})|&\s*(?P<raw>{NAME}))\s*\}}\}}"
-    r"|(?<!\\)(?P<open>\{\{\{?)\s*\.\s*(?=\}\})"
-)
 SUPPORTED_PLACEHOLDERS = "Use {{{ pm:unsubscribe }}} or {{{ pm:unsubscribe_url }}}, in a body."
 LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
-EACH = "each"
-OPENED = {"#": "with", "^": "unless"}
 # https://postmarkapp.com/developer/api/templates-api
 FIELDS = {
     "Name": "name",
@@ -64,40 +51,6 @@ def _translate(text: Any, name: str) -> Any:
     if LAYOUT_CONTENT.search(text):
         raise endpoint_absent(f"{name}: {{{{{{@content}}}}}} belongs to a layout, and layouts are not available here.")
     return translate_sections(with_links(text, name))
-
-
-def translate_sections(text: str) -> str:
-    """Return a text whose sections are those of Postrider. An end without a beginning stays, and does not compile."""
-    # The name of each open section, and its word here.
-    open_sections: list[tuple[str, str]] = []
-
-    def begin(name: str, word: str) -> str:
-        open_sections.append((name, word))
-        return f"{{{{#{word} {name}}}}}"
-
-    def end(tag: str, name: str) -> str:
-        is_open = open_sections and open_sections[-1][0] == name
-        return f"{{{{/{open_sections.pop()[1]}}}}}" if is_open else tag
-
-    def translate(tag: re.Match[str]) -> str:
-        if tag["open"]:
-            return f"{tag['open']}this"
-        if tag["raw"]:
-            return f"{{{{{{{_path(tag['raw'])}}}}}}}"
-        if tag["items"]:
-            open_sections.append((EACH, EACH))
-            return f"{{{{#each {_path(tag['items'])}}}}}"
-        name = _path(tag["name"])
-        if tag["sign"] in OPENED:
-            # Another section of the same name ends the one before it.
-            return end("", name) + begin(name, OPENED[tag["sign"]])
-        return end(tag[0], name)
-
-    return TAG.sub(translate, text)
-
-
-def _path(name: str) -> str:
-    return "this" if name == "." else name
 
 
 def with_links(text: Any, name: str) -> Any:
