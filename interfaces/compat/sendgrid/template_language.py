@@ -26,10 +26,15 @@ INSERT = re.compile(
     rf"""(?<!\\)(?P<open>\{{\{{\{{?)\s*insert\s+(?P<name>{NAME})"""
     r"""(?:\s+(?P<quote>["'])(?:default=)?(?P<default>(?:(?!(?P=quote))[^\\{}]){0,2000})(?P=quote))?\s*(?=\}\})"""
 )
-# The length of a list: `{{length items}}`, and `(length items)` in other tags.
+# The length of a list: `{{length items}}`.
 LENGTH = re.compile(rf"(?<!\\)(?P<open>\{{\{{\{{?)\s*length\s+(?P<name>{NAME})\s*(?=\}}\}})")
 TAG = re.compile(r"(?<!\\)\{\{(?!\s*!)[^{}]{0,1000}\}\}")
-NESTED_LENGTH = re.compile(rf"""(?P<text>"[^"]*"|'[^']*')|\(\s*length\s+(?P<name>{NAME})\s*\)""")
+# In a tag: a text, which stays; `(length items)`, `[name]`, the scope `.` and names that begin with it.
+PIECE = re.compile(
+    rf"""(?P<text>"[^"]*"|'[^']*')|\(\s*length\s+(?P<counted>{NAME})\s*\)|\[(?P<name>[\w-]{{1,255}})\]"""
+    r"|(?<![\w./\]])(?:(?P<here>\./(?=[\w\[]))|(?P<this>\.)(?![\w./]))"
+)
+RAW_VALUE = re.compile(r"(?<!\\)\{\{\s*&\s*([^{}]{1,300})\}\}")
 HELPER = re.compile(r"(?<!\\)\{\{\{?\s*#?\s*(?P<name>formatDate|length)\s")
 NESTED = re.compile(r"(?<!\\)\{\{#?(?!\s*!)[^{}\"']{0,500}\(\s*(?P<name>\w{1,50})\s")
 # A line with nothing but one tag of a section, or a comment.
@@ -42,7 +47,8 @@ def translate(text: Any, *, field: str) -> Any:
     """Return a text of a template in the language of Postrider; any other value unchanged. Raises InvalidFields."""
     if not isinstance(text, str):
         return text
-    text = TAG.sub(_with_lengths, LENGTH.sub(r"\g<open>\g<name>.length", text))
+    text = RAW_VALUE.sub(r"{{{\1}}}", TAG.sub(_translate_pieces, _without_marked_space(text)))
+    text = LENGTH.sub(r"\g<open>\g<name>.length", text)
     if helper := HELPER.search(text) or NESTED.search(text):
         line = text.count("\n", 0, helper.start()) + 1
         replacement = REPLACEMENTS.get(helper["name"], EXPRESSIONS)
@@ -68,5 +74,20 @@ def _with_default(tag: re.Match[str]) -> str:
     return f"{tag['open']}{tag['name']}{default}"
 
 
-def _with_lengths(tag: re.Match[str]) -> str:
-    return NESTED_LENGTH.sub(lambda found: found["text"] or f"{found['name']}.length", tag[0])
+def _without_marked_space(text: str) -> str:
+    """Return a text without the space beside `{{~` and `~}}`."""
+    *before, last = text.split("{{~")
+    first, *after = "{{".join([*(piece.rstrip() for piece in before), last]).split("~}}")
+    return "}}".join([first, *(piece.lstrip() for piece in after)])
+
+
+def _translate_pieces(tag: re.Match[str]) -> str:
+    return PIECE.sub(_translate_piece, tag[0])
+
+
+def _translate_piece(piece: re.Match[str]) -> str:
+    if piece["counted"]:
+        return f"{piece['counted']}.length"
+    if piece["this"]:
+        return "this"
+    return piece["text"] or piece["name"] or ""

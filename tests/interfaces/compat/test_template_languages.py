@@ -175,6 +175,12 @@ def sendgrid_text(sendgrid: Dialect, source: str) -> str:
         ("{{#equals (length employees) ( length  tags )}}same{{/equals}}", "same"),
         ("{{#each employees}}{{#equals (length this.tags) 1}}{{name}}{{/equals}}{{/each}}", "Wile"),
         ("{{#equals code '(length tags)'}}yes{{else}}no{{/equals}}", "no"),
+        ("{{#each tags}}{{.}}{{{ . }}}{{length .}}{{#equals . 'x'}}!{{/equals}};{{/each}}", "xx1!;yy1;"),
+        ("{{./code}} {{#each employees}}{{./name}}{{#if ./tags}}+{{/if}}{{/each}}", "A1 Wile+Road"),
+        ("{{[company_name]}} {{employees.[0].name}} {{#with [person]}}{{[address].[city]}}{{/with}}", "ACME Wile Rome"),
+        ("{{#equals code '[a] . ./b'}}yes{{else}}no{{/equals}}{{nobody|'[a] .'}}", "no[a] ."),
+        ("a {{~code~}} b \n{{~#if is_new~}} \n c {{~else~}} d {{~/if}} e {{~{code}~}} .", "aA1bc eA1."),
+        ("{{& code}} {{&person.first_name}}", "A1 Andrew"),
     ],
 )  # fmt: skip
 def test_helpers_of_sendgrid(sendgrid, source, text):
@@ -232,6 +238,9 @@ def test_helpers_without_an_equivalent_are_refused_by_name(sendgrid, source, nam
         "{{insert a '",
         "{{#each . ",
         "{{& ",
+        "{{[a",
+        "{{. ",
+        " {{~ ~}} ",
         "{{ ../",
         "{{#a.b.c}}{{../d}}",
         "{{^../a}}",
