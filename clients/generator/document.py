@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
+from generator import names
+
 Schema = dict[str, Any]
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs/openapi.json"
@@ -158,6 +160,12 @@ class Document:
         ]
         names = [reference_of(one) for schema in schemas for one in schema.get("oneOf", [schema])]
         return {self.schemas[name or ""]["properties"]["code"]["const"] for name in names}
+
+    def own_members(self, problem: "Problem") -> "list[Field]":
+        """Return the members of an error that the class above its own does not have."""
+        base = names.ERROR_BASES.get(problem.code)
+        inherited = {member.name for one in self.problems.values() if one.name == base for member in one.members}
+        return [member for member in problem.members if member.name not in inherited]
 
     def _problems(self) -> "list[Problem]":
         common = self.schemas["Problem"]["properties"]

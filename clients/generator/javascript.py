@@ -302,7 +302,7 @@ def error_name(problem: Problem) -> str:
 def errors_module(document: Document) -> str:
     own = [one for one in document.problems.values() if error_name(one) not in BASE_ERRORS]
     own.sort(key=lambda one: one.code in names.ERROR_BASES)
-    body = [line for problem in own for line in ("", *_error(problem))]
+    body = [line for problem in own for line in ("", *_error(problem, document.own_members(problem)))]
     text = "\n".join(body)
     used = [name for name in ("ApiError", *sorted(BASE_ERRORS)) if f"extends {name} " in text]
     items = [f"type {name}" for name in sorted(set(names.ERROR_ITEMS.values()))]
@@ -336,7 +336,7 @@ def codes_module(document: Document) -> str:
     return "\n".join([*lines, ""])
 
 
-def _error(problem: Problem) -> list[str]:
+def _error(problem: Problem, own: list[Field]) -> list[str]:
     if problem.code in names.ERROR_BASES:
         name = names.ERROR_BASES[problem.code]
         base = ERRORS.get(name, name)
@@ -344,11 +344,11 @@ def _error(problem: Problem) -> list[str]:
         base = "ServerError" if problem.status >= 500 else names.ERROR_CLASSES.get(problem.status, "ApiError")
     head = f"export class {error_name(problem)} extends {_with_suffix(base)} {{"
     lines = comment(problem.text, indent=0)
-    if not problem.members:
+    if not own:
         return [*lines, f"{head}}}"]
     members = [
         line
-        for member in problem.members
+        for member in own
         for line in (*comment(member.text, indent=2), f"  readonly {member.name} = {_error_value(member)};")
     ]
     return [*lines, head, *members, "}"]

@@ -341,7 +341,7 @@ def errors_module(document: Document) -> str:
     by_code = {problem.code: error_name(problem) for problem in document.problems.values()}
     own = [one for one in document.problems.values() if error_name(one) not in BASE_ERRORS]
     own.sort(key=lambda one: one.code in names.ERROR_BASES)
-    body = [line for problem in own for line in ("", "", *_error(problem))]
+    body = [line for problem in own for line in ("", "", *_error(problem, document.own_members(problem)))]
     text = "\n".join(body)
     uses = {
         "datetime": ["datetime"] if "datetime" in text else [],
@@ -357,16 +357,13 @@ def errors_module(document: Document) -> str:
     return "\n".join([*lines, "# What `from postrider_client import *` has.", "__all__ = [", *listed, "]", ""])
 
 
-def _error(problem: Problem) -> list[str]:
+def _error(problem: Problem, own: list[Field]) -> list[str]:
     usual = "ServerError" if problem.status >= 500 else names.ERROR_CLASSES.get(problem.status, "ApiError")
     name = error_name(problem)
     lines = [f"class {name}({ERROR_BASES.get(problem.code, usual)}):", *docstring(prose(problem.text), indent=4)]
     if name.startswith("Test"):
         lines += ["", "    __test__ = False  # not a test of pytest"]
-    for member in problem.members:
-        if problem.code not in names.ERROR_BASES or member.name != "domain":
-            lines += _error_member(member)
-    return lines
+    return [*lines, *(line for member in own for line in _error_member(member))]
 
 
 def _error_member(member: Field) -> list[str]:
