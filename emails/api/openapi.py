@@ -85,6 +85,7 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     "one request per workspace; every repeat receives the response of the first.",
 )
 TEXT = {"type": "string"}
+EMPTY = {"type": ["array", "null"], "maxItems": 0}
 
 refine_schema(
     FileInput,
@@ -104,6 +105,8 @@ refine_schema(
     SendInput,
     properties={"attachments": {"maxItems": MAX_FILES}},
     **{
+        # Without a recipient.
+        "not": {"required": ["to"], "properties": {"to": EMPTY, "cc": EMPTY, "bcc": EMPTY}},
         "if": given("inReplyToId"),
         "then": one_given("templateId", "html", "text"),
         "else": {
