@@ -42,6 +42,7 @@ RULES = {
     "forward_needs_domain": "a domain of the workspace that sends",
     "forward_not_confirmed": "an address that has agreed",
     "forward_to_receiving_domain": "a domain that is not received here",
+    "not_addressed": "the addresses of to, cc and bcc",
     "unknown_webhook": "the webhooks of the workspace",
 }
 CREATED = {
