@@ -20,7 +20,7 @@ POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
 URIS = re.compile(rf"{URI}(\s*,\s*{URI})*", re.IGNORECASE)
-REPORT_HOST = re.compile(r"mailto:[^\s,!@]+@([A-Za-z0-9.-]+)", re.IGNORECASE)
+REPORT_HOST = re.compile(r"mailto:[^\s,!@:]{1,64}@([A-Za-z0-9.-]+)", re.IGNORECASE)
 # Receivers must send to two addresses (RFC 7489, section 6.2); the bound limits the lookups of a hostile record.
 MAX_REPORT_HOSTS = 5
 # The form of each tag's value, and the message that describes it. pct, rf and ri are in RFC 7489 only; current
