@@ -5,8 +5,9 @@ given up (docs/decisions/0062). A batch whose client has closed its connection s
 """
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from typing import TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +18,7 @@ from core.api.exception_handler import problem_http_response
 
 # The connection of the current request, whose response nobody waits for once the client has closed it.
 _client: ContextVar[socket.socket | None] = ContextVar("client", default=None)
+T = TypeVar("T")
 API_PREFIXES = ("/v1/", "/compat/")
 MIB = 1024 * 1024
 
@@ -52,14 +54,17 @@ class AdmissionMiddleware:
             _client.reset(token)
 
 
-def stop_if_client_left() -> None:
-    """Raise ClientClosedRequest if the client of the current request has closed its connection.
+def until_client_leaves(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items of a batch, each of which takes long.
 
-    For requests that compute for long, between two parts. Costs a system call.
+    Raises ClientClosedRequest before each but the first if the client of the current request has closed its connection.
+    It costs a system call.
     """
     client = _client.get()
-    if client is not None and _is_closed(client):
-        raise errors.ClientClosedRequest("The client closed the connection. Nothing was accepted.")
+    for index, item in enumerate(items):
+        if index and client is not None and _is_closed(client):
+            raise errors.ClientClosedRequest("The client closed the connection. Nothing was accepted.")
+        yield item
 
 
 def _is_closed(client: socket.socket) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from core.api.admission import stop_if_client_left
+from core.api.admission import until_client_leaves
 from core.api.errors import NotFound, Problem
 from core.delivery.message.compose import File
 from core.lib.coded_texts import CodedText
@@ -101,12 +101,7 @@ def check_drafts(
     """Check any number of drafts; return the email or the problem of each. Raises ClientClosedRequest."""
     drafts = complete_drafts(workspace, drafts, limits)
     request = _look_up(workspace, [draft for draft in drafts if isinstance(draft, Draft)], limits)
-    checked: list[NewEmail | Problem] = []
-    for draft in drafts:
-        if checked:
-            stop_if_client_left()
-        checked.append(draft if isinstance(draft, Problem) else _check(draft, request))
-    return checked
+    return [draft if isinstance(draft, Problem) else _check(draft, request) for draft in until_client_leaves(drafts)]
 
 
 def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tuple[list[NewEmail], Warnings]:
@@ -122,9 +117,7 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
     missing: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
     warnings: Warnings = []
-    for index, recipient in enumerate(draft.recipients):
-        if index:
-            stop_if_client_left()
+    for index, recipient in enumerate(until_client_leaves(draft.recipients)):
         place = f"recipients[{index}]"
         rendered = render_compiled(compiled, recipient.template_data, field=place, budget=request.budget)
         for name in rendered.missing:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from rest_framework import serializers
 
-from core.api.admission import stop_if_client_left
+from core.api.admission import until_client_leaves
 from core.api.errors import PayloadTooLarge, Problem
 from core.api.exception_handler import to_problem
 from core.api.fields import EntriesField, TextField
@@ -86,11 +86,9 @@ def read_drafts(read: Callable[[Any], Draft], items: Iterable[Any]) -> list[Draf
     """
     latest = time.thread_time() + MAX_READ_SECONDS
     drafts: list[Draft | Problem] = []
-    for item in items:
+    for item in until_client_leaves(items):
         if time.thread_time() > latest:
             raise PayloadTooLarge("Reading these emails takes too long. Send fewer of them in a request.")
-        if drafts:
-            stop_if_client_left()
         drafts.append(_draft_or_problem(read, item))
     return drafts
 
