@@ -47,8 +47,9 @@ def _read(message: ReportMessage) -> Report:
     disposition = read_disposition(message, text)
     if disposition:
         return disposition
-    if _is_ordinary(message, text):
-        return Report(ReportKind.AUTO_REPLY if _is_auto_reply(message, text) else ReportKind.UNKNOWN)
+    ordinary = _ordinary_kind(message, text)
+    if ordinary is not None:
+        return Report(ordinary)
     if OPERATOR_SUBJECT.search(message.header("subject")[:300]):
         return Report(ReportKind.UNKNOWN)
     statuses = dsn.read_recipient_statuses(message, text)
@@ -67,12 +68,17 @@ def _notice(message: ReportMessage) -> str:
     return ""
 
 
-def _is_ordinary(message: ReportMessage, notice: str) -> bool:
-    """Check for newsletters, and for people and ticket systems that quote, forward or enclose a notice."""
+def _ordinary_kind(message: ReportMessage, notice: str) -> ReportKind | None:
+    """Return the kind of automatic replies, newsletters, and answers that quote, forward or enclose a notice.
+
+    None for a message that may be a notice itself.
+    """
     if _is_from_daemon(message) or REPORT_TYPE.search(message.header("content-type")):
-        return False
+        return None
+    if _is_auto_reply(message, notice):
+        return ReportKind.AUTO_REPLY
     is_mailing = any(message.header(name) for name in LIST_HEADERS)
-    return is_mailing or _is_auto_reply(message, notice) or bool(ANSWER_SUBJECT.search(message.header("subject")[:300]))
+    return ReportKind.UNKNOWN if is_mailing or ANSWER_SUBJECT.search(message.header("subject")[:300]) else None
 
 
 def _is_auto_reply(message: ReportMessage, notice: str) -> bool:
