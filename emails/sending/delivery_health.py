@@ -8,6 +8,7 @@ from datetime import datetime
 from django.conf import settings
 
 from core.counters import counters
+from core.counters.process_counts import read_process_counts
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from core.delivery.transports.router import ACCEPTANCES
 from core.delivery.transports.transports_file import DEFAULT
@@ -72,14 +73,9 @@ def sent_today() -> dict[str, int]:
 def read_outcome_counts() -> Iterator[OutcomeCount]:
     """Yield the all-time outcome counts of this installation; each transport has one of each status from the start."""
     names = settings.TRANSPORTS.transports if settings.TRANSPORTS.is_named else (settings.DELIVERY_TRANSPORT,)
-    found = dict.fromkeys(((name, status.value, "") for name in names for status in DeliveryStatus), 0)
-    for key, count in counters.all_time_counts(counters.SERVICE).items():
-        kind, _, rest = key.partition(".")
-        if kind == PREFIX:
-            transport, status, reason = rest.split(".", 2)
-            found[transport, status, reason] = count
-    for labels, count in sorted(found.items()):
-        yield OutcomeCount(*labels, count)
+    known = [(name, status.value, "") for name in names for status in DeliveryStatus]
+    for (transport, status, reason), count in read_process_counts(PREFIX, known=known):
+        yield OutcomeCount(transport, status, reason, count)
 
 
 def queue_depth() -> dict[str, int]:
