@@ -79,6 +79,11 @@ def _bare(content_id: Any) -> Any:
 def _with_references(html: str, changed: dict[str, str]) -> str:
     """Return HTML whose references have the changed Content-IDs, as they were written or encoded (RFC 2392)."""
     for given in sorted(changed, key=len, reverse=True):
-        for spelling in dict.fromkeys((given, escape(given), quote(given, errors="replace"))):
+        for spelling in spellings(given):
             html = html.replace(SCHEME + spelling, SCHEME + changed[given])
     return html
+
+
+def spellings(text: str) -> list[str]:
+    """Return a text as it is written in HTML: plain, with character references, and percent-encoded in a URL."""
+    return list(dict.fromkeys((text, escape(text), quote(text, errors="replace"))))

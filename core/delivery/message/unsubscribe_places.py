@@ -44,6 +44,9 @@ def _any_spelling_of(character: str) -> str:
 
 
 PLACE = re.compile(any_spelling(UNSUBSCRIBE_PLACEHOLDER))
+# The beginning and the end of a template tag, `{{ … }}` or `{{{ … }}}`.
+TAG_START = rf"{any_spelling('{{')}{any_spelling('{')}?{BLANKS}"
+TAG_END = rf"{BLANKS}{any_spelling('}')}?{any_spelling('}}')}"
 
 
 def has_placeholder(text: str) -> bool:

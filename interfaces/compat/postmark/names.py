@@ -28,8 +28,8 @@ NAMES = {
         "LayoutTemplate", "MessageStream", "MessageStreamType", "Messages", "Name", "Open", "Password",
         "PostFirstOpenOnly", "RawEmailEnabled", "ReplyTo", "Rule", "SpamComplaint", "Subject", "SubscriptionChange",
         "SubscriptionManagementConfiguration", "Suppressions", "Tag", "TemplateAlias", "TemplateId", "TemplateType",
-        "TextBody", "To", "TrackLinks",
-        *SERVER, "TrackOpens", "Triggers", "UnsubscribeHandlingType", "Url", "Username", "Value",
+        "TextBody", "To", "TrackLinks", "TrackOpens", "Triggers", "UnsubscribeHandlingType", "Url", "Username", "Value",
+        *SERVER,
     )
 }  # fmt: skip
 

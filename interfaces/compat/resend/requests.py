@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from rest_framework.request import Request
 
 from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
-from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
+from core.delivery.message.unsubscribe_places import TAG_END, TAG_START
 from core.lib.ids import from_any_spelling
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import MAX_FILES, MAX_TOTAL_BYTES, too_large
@@ -32,10 +32,7 @@ MAX_BATCH = 100
 MAX_TAGS = 75
 # The place of the unsubscribe link, as it is or encoded by an editor.
 # https://resend.com/docs/dashboard/broadcasts/introduction
-BRACE, END_BRACE = any_spelling("{"), any_spelling("}")
-UNSUBSCRIBE_TAG = re.compile(
-    rf"{BRACE}{BRACE}{BRACE}?{BLANKS}RESEND_UNSUBSCRIBE_URL{BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"
-)
+UNSUBSCRIBE_TAG = re.compile(f"{TAG_START}RESEND_UNSUBSCRIBE_URL{TAG_END}")
 NUMBER = re.compile("[0-9]{1,6}")
 # "in 1 min": the form of natural language in Resend's examples. Other forms are refused.
 DELAY = re.compile(r"in (?P<count>[0-9]{1,6}) ?(?P<unit>sec|second|min|minute|h|hour|day)s?", re.ASCII)

@@ -4,9 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from html import escape
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -19,6 +17,7 @@ from core.lib.ids import from_any_spelling
 from emails.accept.drafts import Draft
 from emails.accept.rules.attachments import CONTENT_TYPE, MAX_FILES
 from emails.accept.rules.fields import MAX_RECIPIENTS
+from interfaces.compat.attachments import spellings
 from interfaces.compat.drafts import (
     NativeBody,
     as_list,
@@ -182,7 +181,7 @@ def _with_tags(body: dict[str, Any], text: Any) -> Any:
     if pixel := _substitution_tag(body, "open_tracking"):
         text = text.replace(pixel, "")
     linked, tag = with_unsubscribe_links(text), _substitution_tag(body, "subscription_tracking")
-    for spelling in dict.fromkeys((tag, escape(tag), quote(tag, errors="replace"))) if tag else ():
+    for spelling in spellings(tag) if tag else ():
         linked = linked.replace(spelling, UNSUBSCRIBE_PLACEHOLDER, MAX_UNSUBSCRIBE_LINKS)
     return linked
 

@@ -9,14 +9,13 @@ import re
 from typing import Any
 
 from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
-from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
+from core.delivery.message.unsubscribe_places import BLANKS, TAG_END, TAG_START, any_spelling
 from interfaces.compat.errors import invalid_field
 
 # Places of the unsubscribe link, and of the page with all groups, as they are or encoded by an editor.
 # https://www.twilio.com/docs/sendgrid/ui/sending-email/create-and-manage-unsubscribe-groups
-BRACE, END_BRACE = any_spelling("{"), any_spelling("}")
 UNSUBSCRIBE_TAG = re.compile(
-    rf"{BRACE}{BRACE}{BRACE}?{BLANKS}(?:unsubscribe|unsubscribe_preferences){BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"
+    rf"{TAG_START}(?:unsubscribe|unsubscribe_preferences){TAG_END}"
     rf"|{any_spelling('<%')}{BLANKS}"
     rf"(?:asm_group_unsubscribe|asm_preferences|asm_global_unsubscribe)_(?:raw_)?url{BLANKS}{any_spelling('%>')}"
 )

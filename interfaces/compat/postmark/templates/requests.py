@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
-from core.delivery.message.unsubscribe_places import BLANKS, any_spelling
+from core.delivery.message.unsubscribe_places import TAG_END, TAG_START, any_spelling
 from interfaces.compat.drafts import as_object, rename_fields, with_html
 from interfaces.compat.errors import endpoint_absent, invalid_field
 from interfaces.compat.postmark.templates.language import translate_sections
@@ -17,12 +17,11 @@ from templates_app.services import TemplateContent, compile_draft, preview_draft
 
 # The place of the unsubscribe link, as the value of an attribute, where an editor may have put a URL before it, or as
 # text; it may be encoded. https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
-BRACE, END_BRACE = any_spelling("{"), any_spelling("}")
-PLACEHOLDER = rf"(?<!\\){BRACE}{BRACE}{BRACE}?{BLANKS}pm{any_spelling(':')}"
+PLACEHOLDER = rf"(?<!\\){TAG_START}pm{any_spelling(':')}"
 UNSUBSCRIBE_TAG = re.compile(
     rf"""(?P<attribute>=\s{{0,9}}["']?[^\s"'<>=]{{0,200}}?)?"""
     rf"""{PLACEHOLDER}unsubscribe(?P<url>_url)?(?:\s+label="(?P<label>[^"{{}}]{{0,200}})")?"""
-    rf"""{BLANKS}{END_BRACE}?{END_BRACE}{END_BRACE}"""
+    rf"""{TAG_END}"""
 )
 OTHER_PLACEHOLDER = re.compile(PLACEHOLDER + r"(?P<name>[^\s{}]{0,50})")
 SUPPORTED_PLACEHOLDERS = "Use {{{ pm:unsubscribe }}} or {{{ pm:unsubscribe_url }}}, in a body."
