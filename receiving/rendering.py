@@ -221,7 +221,9 @@ class ReceivedSerializer(ReceivedItemSerializer):
         source="message.text_generated", help_text="Whether the text was made from the HTML."
     )
     replyText = serializers.CharField(
-        source="message.reply_text", allow_null=True, help_text="The text without quoted messages; null if unknown."
+        source="message.reply_text",
+        allow_null=True,
+        help_text="The text without quotes and signatures; null if unknown.",
     )
     html = serializers.CharField(
         source="message.html", help_text="The HTML as received, at most 5 MiB. Do not trust it."

@@ -27,7 +27,7 @@ from receiving.reading.fields import (
     read_references,
     read_subject,
 )
-from receiving.reading.quotes import find_reply
+from receiving.reading.quotes import find_reply, find_reply_in_html
 from receiving.states import Automatic
 
 MAX_DEPTH = 20
@@ -243,5 +243,8 @@ def _finish_texts(reading: Reading, budget: ProcessorBudget) -> None:
         reading.text = html_to_text(reading.html[:HTML_TO_TEXT_LENGTH])
         reading.text_generated = True
         budget.check()
-    reading.reply_text = find_reply(reading.text)
+    if reading.text_generated:
+        reading.reply_text = find_reply_in_html(reading.html[:HTML_TO_TEXT_LENGTH], reading.text)
+    else:
+        reading.reply_text = find_reply(reading.text)
     budget.check()

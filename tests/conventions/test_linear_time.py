@@ -24,7 +24,7 @@ from interfaces.inbound.reports.reading import read_report
 from interfaces.submission.drafts import read_email
 from interfaces.submission.errors import Refused
 from receiving.inlining import with_fields
-from receiving.reading.quotes import find_reply
+from receiving.reading.quotes import find_reply, find_reply_in_html
 from receiving.source import split_header, without_forged_results
 from tests.rows import each
 from tests.stack.stack import REPOSITORY
@@ -54,6 +54,13 @@ ANCHORED = {
     "core.lib.mail.header_fields.FIELD",
     "core.lib.network.client_address.WITH_PORT",
     "core.lib.network.target_urls._URL",
+    "receiving.reading.introductions.AFTER_ADDRESS",
+    "receiving.reading.introductions.DATED",
+    "receiving.reading.introductions.GREETING",
+    "receiving.reading.introductions.NAME",
+    "receiving.reading.introductions.OF_DEVICES",
+    "receiving.reading.introductions.OF_KNOWN_DEVICES",
+    "receiving.reading.introductions.TIME_AFTER_ADDRESS",
     "receiving.source.AUTHSERV_ID",
 }
 # Texts of at most 512 characters (core.lib.email_addresses.MAX_LENGTH).
@@ -95,7 +102,8 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     ),
     "html_to_text": (html_to_text.__wrapped__, ("", "<a ", "<style>", "<a href=x>")),
     "check_html": (lambda text: check_html(text, has_text=True), ("", "<img ", "<a href=")),
-    "find_reply": (find_reply, ("", "On ", "2020/1/1 ")),
+    "find_reply": (find_reply, ("", "On ", "2020/1/1 ", "Hi\n\n", "> ", "From: a@b.example\n")),
+    "find_reply_in_html": (lambda text: find_reply_in_html(text, ""), ("", "<blockquote type=cite>", "<p class=x>")),
     "read_report": (lambda text: read_report(text.encode("latin-1")), ("Subject: ", "From: mailer-daemon@a\n\n")),
     "normalized_text": (normalized_text, ("550 ",)),
     "safe_text": (safe_text, ("550 ",)),
@@ -208,7 +216,18 @@ def test_a_function_takes_linear_time(name):
     slow = {
         (start, unit)
         for start in starts
-        for unit in (*UNITS, "On wrote:", "> ", "\u00e9", "cid:a ", RESULTS, "--b\n")
+        for unit in (
+            *UNITS,
+            "On wrote:",
+            "> ",
+            "On 5 a@b.example wrote:\n",
+            "From: a\n",
+            "<blockquote type=cite>a</blockquote>",
+            "\u00e9",
+            "cid:a ",
+            RESULTS,
+            "--b\n",
+        )
         if not is_linear(measure, start, unit, length=FUNCTION_LENGTH)
     }
     assert slow == set()

@@ -185,7 +185,7 @@ def test_messages_of_programs_are_recognized(fields, sender, automatic):
 
 @each(("text", "reply"), [
     ("Thanks!\n\n> quoted\n> more", "Thanks!"),
-    ("> quoted only", None),
+    ("> quoted only", "> quoted only"),
     ("Answer\n\nOn Mon, Jan 5, 2026 at 10:00 AM A <a@b.c> wrote:\n> Hello", "Answer"),
     ("Answer\nOn Mon, Jan 5, 2026 at 10:00 AM Ada Lovelace\n<ada@b.c> wrote: \n> Hello", "Answer"),
     ("Answer\nAm 5. Januar 2026 schrieb A <a@b.c>:\nHallo", "Answer"),
@@ -197,7 +197,7 @@ def test_messages_of_programs_are_recognized(fields, sender, automatic):
     ("These are three things:\n- One\n- Two", "These are three things:\n- One\n- Two"),
     # Longer than an introduction, and an introduction in front of a long line.
     (f"On {'x' * 300} wrote:\nHello", f"On {'x' * 300} wrote:\nHello"),
-    (f"Answer\nOn Monday, A wrote:\n{'x' * 300}", "Answer"),
+    (f"Answer\nOn Mon, Jan 5, 2026 at 10:00 AM, A wrote:\n{'x' * 300}", "Answer"),
     ("", None),
     ("  \n ", None),
     ("Line\n" * 2001, None),
