@@ -187,7 +187,7 @@ def _read_part(part: MimePart, reading: Reading, *, is_whole: bool) -> None:
 def _read_text(part: MimePart, reading: Reading) -> tuple[str, bool]:
     """Return the text of a part with LF at line ends, and whether it was cut."""
     data, _ = _decode(part, reading)
-    text = decode_tolerantly(data, part.charset).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_tolerantly(data, part.charset, kind=part.kind).replace("\r\n", "\n").replace("\r", "\n")
     shorter = cut_text(text, TEXT_BYTES)
     return shorter, len(shorter) < len(text)
 

@@ -14,7 +14,7 @@ from core.delivery.bounces.classification import normalized_text
 from core.delivery.bounces.replies import safe_text
 from core.delivery.message.text import html_to_text
 from core.lib.email_addresses import normalize_search, parse_recipient, split_address_list
-from core.lib.mail.charsets import decode_tolerantly
+from core.lib.mail.charsets import decode_tolerantly, find_codec
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_fields import read_fields, read_parameters
 from domains.names import organizational_domain
@@ -90,7 +90,14 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "read_fields": (lambda text: [field.decoded for field in read_fields(text, limit=400)], ("X: ",)),
     "read_parameters": (read_parameters, ("a/b; ", 'a/b; a="', "a/b; a*0*=")),
     "decode_words": (decode_words, ("", "=?utf-8?q?", "=?utf-8?b?")),
-    "decode_tolerantly": (lambda text: decode_tolerantly(text.encode("latin-1"), "iso-2022-jp"), ("\x1b$B",)),
+    **{
+        f"decode_tolerantly {charset}": (
+            lambda text, charset=charset: decode_tolerantly(text.encode("latin-1"), charset, kind="text/html"),
+            ("\x1b$B", "\xff", "\xad\xa1", "+A", "<meta ", "charset="),
+        )
+        for charset in ("", "iso-2022-jp", "euc-jp", "gb18030", "utf-7", "iso-8859-1")
+    },
+    "find_codec": (find_codec, ("", "cp", "charset=")),
     "read_submitted": (read_submitted, ("To: ", "To: a@b.example (", "X: ")),
     "split_address_list": (split_address_list, ("", '"')),
     "parse_recipient": (parse_recipient, ("", "a@", "a <")),

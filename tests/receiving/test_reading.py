@@ -130,13 +130,35 @@ def test_a_text_is_made_from_html_alone():
 @each(("charset", "data", "text"), [
     ("utf-8", "Gr\u00fc\u00dfe".encode(), "Gr\u00fc\u00dfe"),
     ("no-such-charset", b"Gr\xfc\xdfe \x80", "Gr\u00fc\u00dfe \u20ac"), ("utf-8", b"Gr\xfc\xdfe", "Gr\u00fc\u00dfe"),
-    ("us-ascii", b"\x93quoted\x94", "\u201cquoted\u201d"), ("utf-7", b"+AGE-", "+AGE-"),
+    ("us-ascii", b"\x93quoted\x94", "\u201cquoted\u201d"), ("utf-7", b"+AGE-", "a"),
     ("unicode_escape", b"\\u0041", "\\u0041"), ("gb2312", b"\x81\x30\x81\x30", "\u0080"), ("utf-8", b"a\x00b", "ab"),
     ("x" * 3000, b"Hi", "Hi"),
 ])  # fmt: skip
 def test_any_charset_is_read(charset, data, text):
     reading = read(f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n".encode() + data)
     assert reading.text == text
+
+
+@each(("fields", "body", "shown"), [
+    ("Content-Type: text/html", b"<meta charset=koi8-r>\xf0\xd2", {"html": "<meta charset=koi8-r>\u041f\u0440"}),
+    ("Content-Type: text/plain; charset=utf-8", b"\xef\xbb\xbfHello", {"text": "Hello"}),
+    ("Content-Type: a/b; name*=shift_jis''%87%40.pdf", b"x", {"filename": "\u2460.pdf"}),
+])  # fmt: skip
+def test_fields_and_texts_have_the_charsets_of_mail_programs(fields, body, shown):
+    reading = read(fields.encode() + b"\n\n" + body)
+    found = {
+        **vars(reading),
+        "sender": reading.sender,
+        "name": next((mailbox.name for mailbox in reading.mailboxes["from"]), ""),
+        "filename": next((entry["filename"] for entry in reading.attachments), ""),
+    }
+    assert {name: found[name] for name in shown} == shown
+
+
+def test_a_field_of_an_old_program_does_not_change_the_others():
+    reading = read(b"From: J\xc3\xbcrgen <a@example.com>\nSubject: Gr\xfc\xdfe \x93a\x94\nX-A: \xff\xfea\n\nHi")
+    assert (reading.mailboxes["from"][0].name, reading.subject) == ("J\u00fcrgen", "Gr\u00fc\u00dfe \u201ca\u201d")
+    assert reading.headers[2] == ["X-A", "\u00ff\u00fea"]
 
 
 @each(

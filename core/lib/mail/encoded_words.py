@@ -5,7 +5,7 @@ import binascii
 import re
 from itertools import groupby
 
-from core.lib.mail.charsets import UNENCODABLE, find_codec
+from core.lib.mail.charsets import decode_tolerantly, find_codec
 
 ENCODED_WORD = re.compile(r"=\?([A-Za-z0-9_.:-]{1,40})(?:\*[A-Za-z-]{1,20})?\?([bBqQ])\?([^? \r\n]{0,1000})\?=")
 # White space between two encoded words is not part of the text (RFC 2047, section 6.2).
@@ -19,9 +19,9 @@ def decode_words(value: str) -> str:
 
 def _decoded_run(run: re.Match[str]) -> str:
     """Decode adjacent words: many programs split a character of several bytes between two words of one charset."""
-    words = ((find_codec(charset), _octets(kind, text)) for charset, kind, text in ENCODED_WORD.findall(run[0]))
-    runs = groupby(words, key=lambda word: word[0])
-    return "".join(_text(b"".join(octets for _, octets in group), codec) for codec, group in runs)
+    words = ((charset, _octets(kind, text)) for charset, kind, text in ENCODED_WORD.findall(run[0]))
+    runs = (list(group) for _, group in groupby(words, key=lambda word: find_codec(word[0])))
+    return "".join(decode_tolerantly(b"".join(octets for _, octets in group), group[0][0]) for group in runs)
 
 
 def _octets(kind: str, text: str) -> bytes:
@@ -32,10 +32,3 @@ def _octets(kind: str, text: str) -> bytes:
         return base64.b64decode(data + b"=" * (-len(data) % 4))
     except (binascii.Error, ValueError):
         return data
-
-
-def _text(data: bytes, codec: str) -> str:
-    try:
-        return UNENCODABLE.sub("", data.decode(codec))
-    except (UnicodeError, ValueError):
-        return UNENCODABLE.sub("", data.decode("utf-8", "replace"))

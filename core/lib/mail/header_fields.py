@@ -6,11 +6,14 @@ from itertools import count, takewhile
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from core.lib.mail.charsets import find_codec
+from core.lib.mail.charsets import decode_tolerantly, decode_undeclared
 from core.lib.mail.encoded_words import decode_words
 
 FIELD = re.compile(r"([!-9;-~]{1,200})[ \t\n]*:(.*)", re.DOTALL)
 FIELD_END = re.compile(r"\n(?![ \t])")
+RAW_FIELD_END = re.compile(rb"\n(?![ \t])")
+# Those behind have one charset.
+MAX_DECODED_FIELDS = 400
 FOLD = re.compile(r"\n(?=[ \t])")
 # A value ends at a semicolon outside of quotes. Possessive, so that a missing quote does not take quadratic time.
 PARAMETER = re.compile(r';\s*+([^\s=;"]{1,200})\s*+=\s*+((?:[^;"]++|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+)', re.DOTALL)
@@ -38,11 +41,11 @@ class MessageField(NamedTuple):
 
 
 def decode_header(data: bytes) -> str:
-    """Return a header as text with LF at line ends: UTF-8 (RFC 6532), or Latin-1, which older programs send."""
+    """Return a header as text with LF at line ends: UTF-8 (RFC 6532), or windows-1252, which older programs send."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        text = data.decode("latin-1")
+        text = "\n".join(map(decode_undeclared, RAW_FIELD_END.split(data, MAX_DECODED_FIELDS)))
     return text.replace("\r\n", "\n")
 
 
@@ -86,4 +89,4 @@ def _joined(sections: Mapping[int, tuple[bool, str]]) -> str:
     charset, quote, rest = first.partition("'")
     texts = [(True, rest.partition("'")[2] if quote else first), *ordered[1:]]
     octets = (unquote_to_bytes(text) if has_octets else text.encode() for has_octets, text in texts)
-    return b"".join(octets).decode(find_codec(charset), "replace")
+    return decode_tolerantly(b"".join(octets), charset)

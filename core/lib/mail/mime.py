@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from core.lib.mail.boundaries import Delimiter, OpenBoundaries
-from core.lib.mail.charsets import decode_leniently, decode_strictly
+from core.lib.mail.charsets import decode_strictly, decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_fields import MessageField, decode_header, read_fields, read_parameters
 
@@ -154,9 +154,9 @@ class MimePart:
     @property
     def text(self) -> str:
         """The content as text with LF at line ends. Raises MalformedMime."""
-        decode = decode_strictly if self.policy.is_strict else decode_leniently
+        decode = decode_strictly if self.policy.is_strict else decode_tolerantly
         try:
-            return decode(self.content, self.charset).replace("\r\n", "\n")
+            return decode(self.content, self.charset, kind=self.kind).replace("\r\n", "\n")
         except UnicodeError as error:
             raise MalformedMime(str(error)) from error
 

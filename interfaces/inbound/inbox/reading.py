@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from core.lib.coded_texts import CodedText, join_sentences
-from core.lib.mail.charsets import UNENCODABLE, find_codec
+from core.lib.mail.charsets import UNENCODABLE, decode_tolerantly
 from core.lib.mail.mime import MimePart, MimePolicy, TooManyParts, read_message
 
 MAX_PARTS = 100
@@ -93,5 +93,4 @@ def _attachment(part: MimePart) -> CaughtAttachment:
 
 
 def _body(part: MimePart) -> str:
-    text = part.content.decode(find_codec(part.charset), "replace")
-    return replace_unencodable(text[:MAX_BODY_CHARACTERS])
+    return decode_tolerantly(part.content, part.charset, kind=part.kind)[:MAX_BODY_CHARACTERS]

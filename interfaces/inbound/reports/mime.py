@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from core.lib.mail.charsets import decode_leniently
+from core.lib.mail.charsets import decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_fields import MessageField, read_fields
 from core.lib.mail.mime import MimePart, MimePolicy, TooManyParts
@@ -47,7 +47,7 @@ class ReportPart:
     @cached_property
     def text(self) -> str:
         """The body as visible text, cut to MAX_TEXT characters."""
-        text = decode_leniently(self.content[: 4 * MAX_TEXT], self.part.charset)[:MAX_TEXT]
+        text = decode_tolerantly(self.content[: 4 * MAX_TEXT], self.part.charset, kind=self.kind)[:MAX_TEXT]
         return _visible_text(text) if self.kind == "text/html" else text
 
 
