@@ -239,7 +239,7 @@ def _exact_addresses(value: str) -> list[Address] | None:
 
 def _decoded(text: str) -> str:
     """Return an address with its name decoded, after it was split from the address. Raises InvalidAddress."""
-    if "=?" not in text:
+    if "=?" not in text and "\x1b" not in text:
         return text
     name, spec = split_name(text)
     return str(Address(decode_words(name).strip(), spec))

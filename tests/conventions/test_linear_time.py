@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "split_header": (lambda text: split_header(text.encode("latin-1")), ("X: ",)),
     "read_fields": (lambda text: [field.decoded for field in read_fields(text, limit=400)], ("X: ",)),
     "read_parameters": (read_parameters, ("a/b; ", 'a/b; a="', "a/b; a*0*=")),
-    "decode_words": (decode_words, ("", "=?utf-8?q?", "=?utf-8?b?")),
+    "decode_words": (decode_words, ("", "=?utf-8?q?", "=?utf-8?b?", "=?gb2312?q?a?=20")),
     **{
         f"decode_tolerantly {charset}": (
             lambda text, charset=charset: decode_tolerantly(text.encode("latin-1"), charset, kind="text/html"),

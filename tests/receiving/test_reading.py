@@ -141,8 +141,14 @@ def test_any_charset_is_read(charset, data, text):
 
 @each(("fields", "body", "shown"), [
     ("Content-Type: text/html", b"<meta charset=koi8-r>\xf0\xd2", {"html": "<meta charset=koi8-r>\u041f\u0440"}),
+    ("Subject: =?utf-8?Q?Best=C3=A4tigung Ihrer Bestellung?=", b"", {"subject": "Best\u00e4tigung Ihrer Bestellung"}),
+    ("From: =?utf-8?Q?M=C3=BCller, GmbH & Co?= <a@example.com>", b"", {"sender": "a@example.com"}),
+    ("From: =?utf-8?Q?M=C3=BCller GmbH & Co?= <a@example.com>", b"", {"name": "M\u00fcller GmbH & Co"}),
+    ("Subject: \x1b$B$*@$OC\x1b(B", b"\x1b$B$*@$OC\x1b(B", {"subject": "\u304a\u4e16\u8a71",
+     "text": "\u304a\u4e16\u8a71"}),
     ("Content-Type: text/plain; charset=utf-8", b"\xef\xbb\xbfHello", {"text": "Hello"}),
     ("Content-Type: a/b; name*=shift_jis''%87%40.pdf", b"x", {"filename": "\u2460.pdf"}),
+    ('Content-Type: a/b; name="=?shift_jis?Q?=87@ .pdf?="', b"x", {"filename": "\u2460 .pdf"}),
 ])  # fmt: skip
 def test_fields_and_texts_have_the_charsets_of_mail_programs(fields, body, shown):
     reading = read(fields.encode() + b"\n\n" + body)

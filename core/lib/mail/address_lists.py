@@ -20,11 +20,13 @@ MAX_FIELD_LENGTH = 64 * 1024
 MAX_LENGTH = 320
 
 SPECIALS = r'()<>@,;:".\x20\t\n'
-# An encoded word may have specials that RFC 2047, section 5, does not allow there, except for those around addresses.
+# An encoded word may have blanks and specials that RFC 2047, section 5, does not allow there (docs/decisions/0307),
+# except for those around addresses.
 TOKEN = re.compile(
     rf"""
       (?P<space>[ \t\n]+)
-    | (?P<encoded>=\?[A-Za-z0-9_.:*-]{{1,60}}\?[bBqQ]\?[^?<>@"\\\x00-\x20]{{0,1000}}\?=)(?=[ \t\n(<"]|\Z)
+    | (?P<encoded>=\?[A-Za-z0-9_.:*-]{{1,60}}\?[bBqQ]\?(?>(?:[^?=<>@"\\\x00-\x1f]++|\?(?!=)|=(?!\?(?!=)))*)\?=)
+      (?=[ \t\n(<"]|=\?|\Z)
     | (?P<word>[^{SPECIALS}]+)
     | "(?P<quoted>(?:[^"\\]++|\\.)*+)(?P<quote>"?)
     | (?P<special>,(?:[ \t\n]*+,)*+|.)

@@ -80,6 +80,16 @@ class TestTexts:
         body = text.encode(codecs.get(charset, charset))
         assert draft(with_type(f"text/plain; charset={charset}", body)).text == text
 
+    @each(("line", "subject"), [
+        ("=?utf-8?Q?Best=C3=A4tigung Ihrer Bestellung?=", "Bestätigung Ihrer Bestellung"),
+        ("\x1b$B$*@$OC\x1b(B", "お世話"),
+        ("=?UTF-8?Q?Caf=C3=A9_this_week?_[ask]?=", "Café this week? [ask]"), ("=?utf-8?X?a?=", "=?utf-8?X?a?="),
+    ])  # fmt: skip
+    def test_a_word_that_mail_programs_decode_is_decoded(self, line, subject):
+        source = f"From: {line} <a@alice.example>\r\nSubject: {line}\r\nX-A: {line}\r\n\r\n".encode()
+        read = draft(source)
+        assert (read.sender.name, read.subject, read.headers["X-A"]) == (subject, subject, subject)
+
     @each("charset", ["", "us-ascii", "unknown-8bit", "x-mac"])
     def test_utf_8_under_another_name_is_utf_8(self, charset):
         assert draft(with_type(f'text/plain; charset="{charset}"', "Grüße".encode())).text == "Grüße"
