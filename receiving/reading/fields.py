@@ -1,4 +1,4 @@
-"""Header fields of received messages: addresses, times, ids of messages, and whether a program sent them.
+"""Header fields of received messages: addresses, times and ids of messages.
 
 All take linear time in their length, and return what they can.
 """
@@ -13,7 +13,6 @@ from core.lib.mail.address_lists import AddressList, decode_address_list, printa
 from core.lib.mail.charsets import without_unencodable
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_fields import MessageField
-from receiving.states import Automatic
 
 # In all fields of a name.
 MAX_MAILBOXES = 250
@@ -25,16 +24,6 @@ MAX_FIELD_LENGTH = 64 * 1024
 MESSAGE_ID = re.compile(rf"<[^<>\s]{{1,{MAX_ID_LENGTH}}}>")
 # Line ends among them. Bidi controls and joiners stay: texts of some languages need them.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# RFC 3834, section 5; other values than `no` come from programs, too.
-AUTO_SUBMITTED = {"no": Automatic.NO, "auto-replied": Automatic.AUTO_REPLIED}
-PRECEDENCES = {
-    "list": Automatic.LIST,
-    "bulk": Automatic.BULK,
-    "junk": Automatic.BULK,
-    "auto_reply": Automatic.AUTO_REPLIED,
-}
-# Fields of programs that do not know RFC 3834.
-REPLY_FIELDS = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-vacation")
 
 
 class HeaderFields:
@@ -99,17 +88,3 @@ def read_references(values: Iterable[str]) -> list[str]:
     """Return the last MAX_REFERENCES ids."""
     found = MESSAGE_ID.findall(" ".join(values)[-MAX_FIELD_LENGTH:])
     return [printable(text) for text in found[-MAX_REFERENCES:]]
-
-
-def classify_automatic(fields: HeaderFields, *, envelope_from: str) -> Automatic:
-    """Return whether a program sent a message: by RFC 3834, List-Id, Precedence, and an empty MAIL FROM."""
-    submitted = fields.first("auto-submitted").partition(";")[0].partition(" ")[0].strip().lower()
-    if submitted and submitted != "no":
-        return AUTO_SUBMITTED.get(submitted, Automatic.AUTO_GENERATED)
-    if any(fields.all(name) for name in REPLY_FIELDS):
-        return Automatic.AUTO_REPLIED
-    if fields.all("list-id"):
-        return Automatic.LIST
-    if precedence := PRECEDENCES.get(fields.first("precedence").strip().lower()):
-        return precedence
-    return Automatic.NO if envelope_from else Automatic.AUTO_GENERATED

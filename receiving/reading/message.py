@@ -15,10 +15,10 @@ from core.lib.mail.address_lists import Mailbox
 from core.lib.mail.charsets import decode_tolerantly
 from core.lib.mail.header_fields import MessageField
 from core.lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
+from receiving.reading.automatic import classify_message, is_report
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.fields import (
     HeaderFields,
-    classify_automatic,
     clean,
     decode_field,
     read_addresses,
@@ -118,6 +118,9 @@ def read_received(source: bytes, *, envelope_from: str, budget: ProcessorBudget)
     budget.check()
     for part in _leaves(message, policy):
         _read_part(part, reading, is_whole=part is message)
+        # Also of a report to which a gateway has added a text.
+        if part.parent and is_report(part.parent.kind):
+            reading.automatic = Automatic.AUTO_GENERATED
         budget.check()
     _finish_texts(reading, budget)
     return reading
@@ -142,19 +145,20 @@ def _open(source: bytes) -> tuple[MimePart, ReceivedPolicy]:
 
 def _read_fields(fields: tuple[MessageField, ...], policy: ReceivedPolicy, envelope_from: str) -> Reading:
     named = HeaderFields(fields)
+    subject = read_subject(named.first("subject"))
     lists = {name: read_addresses(fields, name=header) for name, header in ADDRESS_FIELDS.items()}
     if not lists["from"].is_exact:
         policy.refuse(AMBIGUOUS_SENDER)
     return Reading(
         headers=[[field.name, decode_field(field)] for field in fields],
-        subject=read_subject(named.first("subject")),
+        subject=subject,
         senders=list(lists["from"].mailboxes) if lists["from"].is_exact else [],
         mailboxes={name: list(found.mailboxes) for name, found in lists.items()},
         date=read_date(named.first("date")),
         message_id=read_message_id(named.first("message-id")),
         in_reply_to=read_message_id(named.first("in-reply-to")),
         references=read_references(named.all("references")),
-        automatic=classify_automatic(named, envelope_from=envelope_from),
+        automatic=classify_message(named.all, subject=subject, envelope_from=envelope_from),
         errors=policy.errors,
     )
 

@@ -24,6 +24,7 @@ from interfaces.inbound.reports.reading import read_report
 from interfaces.submission.drafts import read_email
 from interfaces.submission.errors import Refused
 from receiving.inlining import with_fields
+from receiving.reading.automatic import classify_message
 from receiving.reading.quotes import find_reply, find_reply_in_html
 from receiving.source import split_header, without_forged_results
 from tests.rows import each
@@ -54,6 +55,7 @@ ANCHORED = {
     "core.lib.mail.header_fields.FIELD",
     "core.lib.network.client_address.WITH_PORT",
     "core.lib.network.target_urls._URL",
+    "receiving.reading.automatic.QUOTED_SUBJECT",
     "receiving.reading.introductions.AFTER_ADDRESS",
     "receiving.reading.introductions.DATED",
     "receiving.reading.introductions.GREETING",
@@ -111,6 +113,10 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "check_html": (lambda text: check_html(text, has_text=True), ("", "<img ", "<a href=")),
     "find_reply": (find_reply, ("", "On ", "2020/1/1 ", "Hi\n\n", "> ", "From: a@b.example\n")),
     "find_reply_in_html": (lambda text: find_reply_in_html(text, ""), ("", "<blockquote type=cite>", "<p class=x>")),
+    "classify_message": (
+        lambda text: classify_message(lambda _: [text], subject=text, envelope_from="a@b.example"),
+        ("", "auto: ", "auto-replied (", "Ada "),
+    ),
     "read_report": (lambda text: read_report(text.encode("latin-1")), ("Subject: ", "From: mailer-daemon@a\n\n")),
     "normalized_text": (normalized_text, ("550 ",)),
     "safe_text": (safe_text, ("550 ",)),

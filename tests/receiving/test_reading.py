@@ -194,23 +194,6 @@ def test_a_multipart_without_a_boundary_is_text():
     assert read("Content-Type: multipart/mixed\n\nHello").text == "Hello"
 
 
-@each(("fields", "sender", "automatic"), [
-    ("", "ada@example.com", "no"),
-    ("", "", "auto_generated"),
-    ("Auto-Submitted: no\n", "ada@example.com", "no"),
-    ("Auto-Submitted: auto-replied (vacation)\n", "ada@example.com", "auto_replied"),
-    ("Auto-Submitted: auto-generated; x=y\n", "ada@example.com", "auto_generated"),
-    ("Auto-Submitted: something\n", "ada@example.com", "auto_generated"),
-    ("List-Id: <list.example.com>\n", "ada@example.com", "list"),
-    ("Precedence: bulk\n", "ada@example.com", "bulk"),
-    ("Precedence: Junk\n", "ada@example.com", "bulk"),
-    ("Precedence: first-class\n", "ada@example.com", "no"),
-    ("X-Autoreply: yes\n", "ada@example.com", "auto_replied"),
-])  # fmt: skip
-def test_messages_of_programs_are_recognized(fields, sender, automatic):
-    assert read(f"{fields}Subject: Hi\n\nHi", envelope_from=sender).automatic == automatic
-
-
 @each(("text", "reply"), [
     ("Thanks!\n\n> quoted\n> more", "Thanks!"),
     ("> quoted only", "> quoted only"),
