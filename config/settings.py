@@ -125,7 +125,9 @@ INBOUND_TLS_KEY = env.text("INBOUND_TLS_KEY")
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
 # Received email: for the domains of workspaces
 RECEIVING_DOMAIN = env.text("RECEIVING_DOMAIN", "in.demo.example" if EMBEDDED else "").lower().rstrip(".")
-RECEIVING_MX = [name.lower().rstrip(".") for name in env.string_list("RECEIVING_MX")]
+RECEIVING_MX = [
+    name.lower().rstrip(".") for name in env.string_list("RECEIVING_MX", ["mx.demo.example"] if EMBEDDED else [])
+]
 # The inbound server as workers reach it, for emails to domains that are received here.
 RECEIVING_SERVER = env.host_and_port("RECEIVING_SERVER", f"127.0.0.1:{INBOUND_PORT}")
 RECEIVING_MAX_BYTES = env.integer("RECEIVING_MAX_BYTES", 25 * 1024 * 1024, low=65_536, high=100 * 1024 * 1024)

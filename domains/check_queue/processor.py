@@ -15,6 +15,7 @@ from core.lib.worker.once import once
 from core.lib.worker.processor import ClaimResult, QueueProcessor
 from core.lib.worker.unused_claims import UnusedClaims
 from domains.check_queue.claims import CheckClaim, claim_due_checks, make_due, record_check
+from domains.check_queue.simulated_dns import SimulatedResolver, is_simulated
 from domains.models import Domain
 from domains.names import organizational_domain
 from domains.receiving.services import expected_mx
@@ -24,6 +25,7 @@ from domains.record_checks.expected_host import ExpectedHost
 from domains.record_checks.receiving import ExpectedMx, check_receiving
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.record_checks.tracking_host import check_tracking_host
+from domains.records import list_records
 from domains.signing_identities import return_path_name
 from domains.tracking_hosts import expected_host
 
@@ -41,10 +43,15 @@ Expected = ExpectedRecords | ExpectedHost | ExpectedMx
 
 @dataclass(frozen=True)
 class DomainCheckJob:
-    """A claimed check. expected: of the domain, and of its tracking host and MX records, if it has them."""
+    """A claimed check.
+
+    expected: of the domain, and of its tracking host and MX records, if it has them.
+    simulated: answers the lookups of a trial in place of name servers.
+    """
 
     claim: CheckClaim
     expected: tuple[Expected, ...]
+    simulated: SimulatedResolver | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class DomainCheckResult:
 
 
 # A row for each subject of a check: the domain, its tracking host, its MX records.
-CHECKS: dict[type, Callable[[Any, Resolver], Awaitable[Any]]] = {
+CHECKS: dict[type, Callable[[Any, Any], Awaitable[Any]]] = {
     ExpectedRecords: check_domain_records,
     ExpectedHost: check_tracking_host,
     ExpectedMx: check_receiving,
@@ -82,7 +89,9 @@ class DomainCheckQueueWork:
             return ClaimResult(_load_jobs(claims), has_leased=True)
 
     async def perform(self, job: DomainCheckJob, lease: Lease) -> DomainCheckResult:
-        resolver = Resolver(settings.DNS_SERVERS, lifetime_seconds=ANSWER_SECONDS, try_seconds=TRY_SECONDS)
+        resolver = job.simulated or Resolver(
+            settings.DNS_SERVERS, lifetime_seconds=ANSWER_SECONDS, try_seconds=TRY_SECONDS
+        )
         results = await asyncio.gather(*(CHECKS[type(expected)](expected, resolver) for expected in job.expected))
         return DomainCheckResult(job.claim, tuple(results))
 
@@ -103,7 +112,12 @@ class DomainCheckQueueWork:
 def _load_jobs(claims: Sequence[CheckClaim]) -> list[DomainCheckJob]:
     rows = Domain.objects.select_related("tracking_host", "receiving_domain").prefetch_related("dkim_keys")
     domains = rows.in_bulk([claim.domain_id for claim in claims])
-    return [DomainCheckJob(claim, _expected(domain)) for claim in claims if (domain := domains.get(claim.domain_id))]
+    found = [(claim, domain) for claim in claims if (domain := domains.get(claim.domain_id))]
+    return [DomainCheckJob(claim, _expected(domain), _simulated(domain)) for claim, domain in found]
+
+
+def _simulated(domain: Domain) -> SimulatedResolver | None:
+    return SimulatedResolver(domain.name, list_records(domain)) if is_simulated(domain.name) else None
 
 
 def _expected(domain: Domain) -> tuple[Expected, ...]:

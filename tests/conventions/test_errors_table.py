@@ -146,7 +146,7 @@ REQUESTS: dict[tuple[Any, ...], Callable[[Caller], Any]] = {
         lambda caller: caller.with_setting("TRACKING_HOST", "localhost").change_domain(tracking={"subdomain": "links"})
     ),
     (422, "receiving_unavailable"): (
-        lambda caller: caller.with_setting("EHLO_NAME", "localhost").change_domain(receiving=True)
+        lambda caller: caller.with_setting("RECEIVING_MX", []).change_domain(receiving=True)
     ),
     (422, "receiving_not_active", "field", "domain"): (
         lambda caller: caller.with_setting("RECEIVING_DOMAIN", "").send(replyTracking=True)

@@ -22,6 +22,7 @@ from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.translation import translate
 from core.workspaces.errors import PlanLimitReached
 from core.workspaces.models import Workspace
+from domains.check_queue.simulated_dns import is_simulated
 from domains.check_queue.verify import verify_domain
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
@@ -158,6 +159,7 @@ class DomainSection(ScopedAdmin):
             receiving=receiving,
             receiving_error=receiving and translate(find_receiving_error(receiving) or ""),
             is_dns_optional=is_dns_optional(),
+            is_dns_simulated=is_simulated(domain.name),
             urls={name: self.url(name, domain.id) for name in PAGES},
         )
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from core.workspaces.models import ApiKey, User, Workspace
 from core.workspaces.services import create_account, issue_api_key
 from domains.services import register_domain
+from receiving.services import create_route
 
 DOMAIN = "demo.example"
 OWNER = "owner@demo.example"
@@ -18,7 +19,8 @@ STAFF = "staff@demo.example"
 
 class Command(BaseCommand):
     help = (
-        "Create a demo account with an API key and a domain, and a staff user. Running it again resets both passwords."
+        "Create a demo account with an API key, a domain and a route, and a staff user. Running it again resets both "
+        "passwords."
     )
 
     @transaction.atomic
@@ -41,7 +43,8 @@ class Command(BaseCommand):
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
             workspace = create_account(email=OWNER, password=password, workspace_name="Demo", plan="enterprise")
-            register_domain(workspace, name=DOMAIN)
+            register_domain(workspace, name=DOMAIN, changes={"receiving": True})
+            create_route(workspace, values={"name": "Support", "match": "support", "domain": DOMAIN})
             return workspace
         set_password(owner, password)
         return owner.workspaces.order_by("created_at")[0]
