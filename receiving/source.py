@@ -11,6 +11,7 @@ from typing import Any
 import idna
 from django.conf import settings
 
+from core.lib.mail.charsets import decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.mime import EMPTY_LINES, END_OF_HEADER, MimePolicy, decode_base64
 from receiving import content
@@ -45,6 +46,12 @@ RESULTS_NAME = "authentication-results"
 # Images that a message shows in its text: of these types, as often as they appear in the HTML.
 INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 INLINE_BYTES = 5 * 1024 * 1024
+# Texts of which a page shows the beginning.
+TEXT_TYPES = frozenset({"text/plain", "text/csv", "text/tab-separated-values", "text/markdown", "text/x-log"})
+PREVIEW_TEXT_BYTES = 64 * 1024
+BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# The beginning of a character in UTF-8 whose end was cut off.
+CUT_CHARACTER = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
 # A domain name or selector. Values of a sender are shown only as they are.
 TOKEN = re.compile(r"[A-Za-z0-9._-]{1,255}")
 CONTENT_ID = re.compile(r"cid:([^\s\"'<>()]{1,255}+)")
@@ -92,6 +99,28 @@ def read_attachment(message: Message, entry: Mapping[str, Any]) -> Iterator[byte
     """Yield the decoded bytes of an attachment. entry: of Message.attachments."""
     body = content.open_range(message.content_id, entry["start"], entry["end"])
     yield decode_part(body, entry["encoding"])
+
+
+def preview_kind(entry: Mapping[str, Any]) -> str:
+    """Return how a page may show an attachment (docs/decisions/0322): as `image` or `text`, or "" for not at all."""
+    if entry["contentType"] in INLINE_TYPES and 0 < entry["size"] <= INLINE_BYTES:
+        return "image"
+    return "text" if entry["contentType"] in TEXT_TYPES and entry["size"] else ""
+
+
+def preview_text(message: Message, entry: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the beginning of an attachment as text, and whether it is cut.
+
+    Its charset is not kept: it is UTF-8 or windows-1252, or UTF-16 with a byte order mark.
+    """
+    # Base64 and quoted-printable have at most four bytes for one, and line ends.
+    end = min(entry["end"], entry["start"] + 4 * PREVIEW_TEXT_BYTES)
+    body = content.open_range(message.content_id, entry["start"], end)
+    data = decode_part(body, entry["encoding"])[:PREVIEW_TEXT_BYTES]
+    is_cut = len(data) < entry["size"]
+    whole = CUT_CHARACTER.sub(b"", data) if is_cut else data
+    text = decode_tolerantly(whole, "utf-16" if data[:2] in BYTE_ORDER_MARKS else "")
+    return text.replace("\r\n", "\n").removeprefix("\ufeff"), is_cut
 
 
 def html_with_images(message: Message) -> str:

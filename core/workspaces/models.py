@@ -305,6 +305,7 @@ class AuditEntry(models.Model):
         INBOUND_REREAD = "inbound_reread", "Received email read again"
         INBOUND_DELETED = "inbound_deleted", "Received email deleted"
         INBOUND_FORWARDED = "inbound_forwarded", "Received email forwarded"
+        INBOUND_ANSWERED = "inbound_answered", "Received email answered"
         FORWARD_CONFIRMED = "forward_confirmed", "Forwarding confirmed"
         FORWARD_REFUSED = "forward_refused", "Forwarding ended"
         MEMBER_INVITED = "member_invited", "Member invited"

@@ -82,14 +82,15 @@ def _with_answered(draft: Draft, answered: AnsweredEmail | None) -> Draft:
     thread = {name: value for name, value in _thread(answered).items() if name.lower() not in given and value}
     subject = draft.subject
     if subject is None and not draft.template:
-        subject = _answer_subject(answered.subject)
+        subject = answer_subject(answered.subject)
     to = draft.to or (answered.to and (answered.to,))
     if not to:
         raise InvalidFields([{"field": "to", "code": "required", "detail": CodedText("emails.no_addressee")}])
     return replace(draft, to=to, subject=subject, headers={**draft.headers, **thread})
 
 
-def _answer_subject(subject: str) -> str:
+def answer_subject(subject: str) -> str:
+    """Return the subject of an answer to an email with a subject."""
     plain = FORBIDDEN.sub(" ", subject).strip()
     return (plain if plain[:3].lower() == "re:" else f"Re: {plain}")[:MAX_SUBJECT_LENGTH]
 

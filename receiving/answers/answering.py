@@ -8,7 +8,7 @@ from core.lib.ids import is_id
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from emails.accept.answers import AnsweredEmail
-from receiving.models import ReceivedEmail
+from receiving.models import Message, ReceivedEmail
 
 
 def find_answered(workspace: Workspace, ids: Collection[str], limits: KeyLimits) -> dict[str, AnsweredEmail]:
@@ -19,11 +19,16 @@ def find_answered(workspace: Workspace, ids: Collection[str], limits: KeyLimits)
     return {email.id: _fields(email) for email in named}
 
 
+def find_addressee(message: Message) -> Address | None:
+    """Return the address to which an answer goes: Reply-To, else From; None without a valid one."""
+    addressees = message.addresses.get("replyTo") or message.addresses.get("from") or []
+    return _address(addressees[0]["email"]) if addressees else None
+
+
 def _fields(email: ReceivedEmail) -> AnsweredEmail:
     message = email.message
-    addressees = message.addresses.get("replyTo") or message.addresses.get("from") or []
     return AnsweredEmail(
-        to=_address(addressees[0]["email"]) if addressees else None,
+        to=find_addressee(message),
         subject=email.subject,
         message_id=message.message_id,
         references=tuple(message.references),

@@ -66,6 +66,7 @@ NOT_A_PAGE = {
     "receiving_receivedemail_message",
     "receiving_receivedemail_preview",
     "receiving_receivedemail_source",
+    "receiving_receivedemail_text",
     "search",
     "suppressions_suppression_export",
     "workspaces_auditentry_export",

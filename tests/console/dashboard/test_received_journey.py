@@ -3,14 +3,16 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from playwright.sync_api import expect
 
 from core.workspaces.models import User
 from receiving.models import InboundRoute
 from receiving.states import NOT_READ
 from tests.conftest import make_account, make_domain
-from tests.console.dashboard.axe import page_problems
+from tests.console.dashboard.axe import page_problems, violations
 from tests.console.dashboard.browser import listener, sign_in
 from tests.console.dashboard.conftest import make_email, make_received, verdicts
+from tests.console.dashboard.pages.test_received_answers import PNG
 from tests.console.dashboard.sample_programs import wait_for_the_end_of_requests
 from tests.console.dashboard.scenario import answer_to
 from tests.receiving.builders import receive_for
@@ -70,6 +72,43 @@ def test_a_file_is_saved_and_never_run_on_our_host(visit):
     wait_for_the_end_of_requests()
 
 
+def test_files_are_shown_on_request_and_an_answer_joins_the_conversation(visit):
+    account = make_account("alice")
+    receive_for(make_domain(account.workspace, "alice.example"))
+    files = [
+        {"filename": "logo.png", "contentType": "image/png", "data": PNG},
+        {"filename": "fake.png", "contentType": "image/png", "data": f"<html>{SCRIPT}".encode()},
+        {"filename": "orders.csv", "contentType": "text/csv", "data": b"id;name\r\n1;<b>Ada</b>\r\n"},
+    ]
+    email = make_received(account.workspace, attachments=files)
+    sign_in(visit, account.owner.email)
+    page = visit.go(f"/dashboard/received/{email.id}/")
+    picture = page.get_by_role("img", name="logo.png")
+    expect(picture).to_be_hidden()
+    for name in ("logo.png", "fake.png", "orders.csv"):
+        button = page.get_by_role("button", name=f"Preview {name}")
+        expect(button).to_have_attribute("aria-expanded", "false")
+        button.click()
+        expect(button).to_have_attribute("aria-expanded", "true")
+    page.wait_for_function("document.querySelector('img[alt=\"logo.png\"]').naturalWidth === 1")
+    assert page.evaluate("document.querySelector('img[alt=\"fake.png\"]').naturalWidth") == 0
+    expect(page.get_by_text("1;<b>Ada</b>")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Preview logo.png").click()
+    expect(picture).to_be_hidden()
+
+    page.get_by_role("link", name="Answer", exact=True).click()
+    page.get_by_label("Text").fill("It is on its way.")
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.get_by_text("The answer to ada@example.com was accepted.")).to_be_visible()
+    expect(page.locator("#conversation li")).to_have_count(2)
+    page.locator("#conversation").get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Re: Where is it?", level=2)).to_be_visible()
+    assert not visit.dialogs
+    visit.go("/dashboard/")
+    wait_for_the_end_of_requests()
+
+
 @pytest.mark.parametrize("language", ["de", pytest.param("en", marks=pytest.mark.long)])
 def test_the_pages_fit_every_screen(look, language):
     account = make_account("alice", plan="pro")
@@ -113,7 +152,7 @@ def test_the_pages_fit_every_screen(look, language):
         **forged,
     )
     unread = {"status": "stored", "authentication": None, "text": "", "html": "", "subject": "", "reply_text": None}
-    stored = make_received(workspace, **unread, sender="", recipient=f"{'x' * 60}@in.alice.example")
+    stored = make_received(workspace, **unread, sender="", recipient=f"r-{'x' * 53}@in.alice.example")
     long = {"subject": "W" * 120, "sender": f"{'s' * 60}@example.com", "is_test": True}
     unreadable = make_received(workspace, status="unreadable", parse_errors=[NOT_READ], **long)
     hook.save()
@@ -125,6 +164,8 @@ def test_the_pages_fit_every_screen(look, language):
         "search": "received/?search=zzz",
         "filters": f"received/?routeId={routes[0].id}",
         "reply": f"received/{reply.id}/",
+        "answer": f"received/{reply.id}/answer/",
+        "forward": f"received/{reply.id}/forward/",
         "blocked": f"received/{blocked.id}/",
         "stored": f"received/{stored.id}/",
         "release": f"received/{blocked.id}/release/",

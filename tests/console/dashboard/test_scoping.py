@@ -28,8 +28,11 @@ WITH_OBJECT = {name: route for name, route in ROUTES.items() if "object_id" in r
 def bobs(bob):
     """The id of one object of Bob's workspace for each kind that has pages, with a secret in all texts."""
     objects = fill_workspace_with(bob, "Bobs-secret-plan")
-    # A preview needs HTML.
+    # A preview needs HTML, or a text file.
     objects["inbox_caughtmail"] = make_caught(bob.workspace, subject="Bobs-secret-plan")
+    message = objects["receiving_receivedemail"].message
+    message.attachments = [{**entry, "contentType": "text/plain"} for entry in message.attachments]
+    message.save(update_fields=["attachments"])
     return {kind: str(one.pk) for kind, one in objects.items()}
 
 

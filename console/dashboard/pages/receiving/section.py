@@ -1,12 +1,14 @@
 """Received emails: list, message with its verdict and conversation, downloads, and the actions on one.
 
-Release, rereading, redelivery and deletion.
+Answer, forward, release, rereading, redelivery and deletion.
 """
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,10 +19,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.dashboard.auth.current_workspace import current_workspace
+from console.dashboard.pages.receiving.answers import AnswerForm, ForwardForm, suggest_senders
 from console.dashboard.pages.receiving.details import (
     describe_received,
     describe_source,
+    find_original,
     read_deliveries,
+    shown_text,
 )
 from console.dashboard.pages.receiving.search import ReceivedListFilters, find_received
 from console.dashboard.ui.confirm import Confirmation, try_action
@@ -28,11 +33,14 @@ from console.dashboard.ui.labels import RECEIVED_TONES
 from console.dashboard.ui.preview import preview_response
 from console.dashboard.ui.refresh import Refresh, refresh_of
 from console.dashboard.ui.scoping import ScopedAdmin
+from core.lib.email_addresses import Address
+from receiving.answers.answering import find_addressee
 from receiving.api.downloads import attachment_response, raw_response
 from receiving.arrival.shared_addresses import shared_address
+from receiving.forwarding.targets import confirmed_targets
 from receiving.models import InboundRoute, Message, ReceivedEmail
 from receiving.services import bypass_block, delete_email, redeliver_email
-from receiving.source import html_with_images
+from receiving.source import html_with_images, preview_kind, preview_text
 from receiving.states import ReceivedStatus
 from receiving.unread.rereading import reread_email
 from webhooks.models import WebhookDelivery
@@ -42,6 +50,8 @@ MORE_FILTERS = ("recipient", "from", "subject", "tag", "routeId", "emailId", "te
 FILTERS = ("status", "search", *MORE_FILTERS)
 # The parts of a message's page that change after it was read; before, all of it does.
 LIVE = ("state", "deliveries")
+# Views that change or send something.
+ACTIONS = ("answer", "forward", "release", "reread", "redeliver", "delete")
 
 
 class ReceivedSection(ScopedAdmin):
@@ -61,6 +71,9 @@ class ReceivedSection(ScopedAdmin):
             self.route("<str:object_id>/message/", "message", self.message_view),
             self.route("<str:object_id>/source/", "source", self.source_view),
             self.route("<str:object_id>/attachment/", "attachment", self.attachment_view),
+            self.route("<str:object_id>/text/", "text", self.text_view),
+            self.route("<str:object_id>/answer/", "answer", self.answer_view),
+            self.route("<str:object_id>/forward/", "forward", self.forward_view),
             self.route("<str:object_id>/release/", "release", self.release_view),
             self.route("<str:object_id>/reread/", "reread", self.reread_view),
             self.post_route("<str:object_id>/redeliver/", "redeliver", self.redeliver_view),
@@ -100,7 +113,7 @@ class ReceivedSection(ScopedAdmin):
         refresh = _refresh(email, deliveries)
         if unchanged := refresh.unchanged(request):
             return unchanged
-        names = ("preview", "message", "source", "attachment", "release", "reread", "redeliver", "delete")
+        names = ("preview", "message", "source", "attachment", "text", *ACTIONS)
         return self.page(
             request,
             "dashboard/received/detail.html",
@@ -127,11 +140,37 @@ class ReceivedSection(ScopedAdmin):
 
     def attachment_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """Return the attachment at the requested position, from 0. Raises Http404 if there is none."""
-        email, position = self.find(request, object_id), request.GET.get("position", "0")
-        numbers = [str(number) for number in range(len(email.message.attachments))]
-        if position not in numbers:
+        email = self.find(request, object_id)
+        return attachment_response(request, email, _position(request, email))
+
+    def text_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Return the beginning of an attachment as text, for the page of the message. Raises Http404 for others."""
+        email = self.find(request, object_id)
+        entry = email.message.attachments[_position(request, email)]
+        if preview_kind(entry) != "text":
             raise Http404
-        return attachment_response(request, email, int(position))
+        text, is_cut = preview_text(email.message, entry)
+        return render(request, "dashboard/received/text.html", {"text": text, "is_cut": is_cut})
+
+    def answer_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        email, addressee = self._find_answerable(request, object_id)
+        senders = suggest_senders(email.workspace, email, find_original(email))
+        form = AnswerForm(request.POST or None, email=email, senders=senders)
+        if form.is_valid() and form.send(request):
+            messages.success(request, _("The answer to %(address)s was accepted.") % {"address": addressee})
+            return redirect(f"{self.url('change', email.id)}#conversation")
+        nonce = request.POST.get("nonce") or secrets.token_urlsafe(16)
+        context = {"title": _("Answer"), "addressee": addressee, "email": email, "nonce": nonce, "senders": senders}
+        return self.page(request, "dashboard/received/answer.html", form=form, shown=shown_text(email), **context)
+
+    def forward_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        email = self.find(request, object_id)
+        form = ForwardForm(request.POST or None)
+        if form.is_valid() and (forward := form.send(email)):
+            messages.success(request, _("The forward to %(address)s was accepted.") % {"address": forward.address})
+            return redirect(f"{self.url('change', email.id)}#forwards")
+        context = {"title": _("Forward"), "email": email, "targets": sorted(confirmed_targets(email.workspace))}
+        return self.page(request, "dashboard/received/forward.html", form=form, inbox_url=system_inbox_url(), **context)
 
     def release_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)
@@ -182,8 +221,29 @@ class ReceivedSection(ScopedAdmin):
             messages.success(request, _("The received email was deleted."))
         return redirect(self.list_url)
 
+    def _find_answerable(self, request: HttpRequest, object_id: str) -> tuple[ReceivedEmail, Address]:
+        """Return an email and the address of its answer. Raises Http404 if there is none."""
+        email = self.find(request, object_id)
+        addressee = find_addressee(email.message)
+        if addressee is None or email.message.read_at is None:
+            raise Http404
+        return email, addressee
+
     def _message(self, request: HttpRequest, object_id: str) -> Message:
         return Message.objects.get(id=self.find(request, object_id).message_id)
+
+
+def _position(request: HttpRequest, email: ReceivedEmail) -> int:
+    """Return the requested position of an attachment, from 0. Raises Http404 if there is none."""
+    position = request.GET.get("position", "0")
+    if position not in map(str, range(len(email.message.attachments))):
+        raise Http404
+    return int(position)
+
+
+def system_inbox_url() -> str:
+    """Return the page of the staff with the system emails of a trial, such as links to confirm; empty elsewhere."""
+    return reverse("admin:inbox_caughtmail_changelist") if settings.DELIVERY_TRANSPORT == "inbox" else ""
 
 
 def _refresh(email: ReceivedEmail, deliveries: Sequence[WebhookDelivery]) -> Refresh:
