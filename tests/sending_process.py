@@ -15,7 +15,7 @@ from emails.models import QueueEntry
 from emails.sending.emails_work import EmailQueueWork
 from emails.sending.scheduling import promote_due
 from emails.sending.transports import configured_transport
-from tests.interfaces.submission.fixtures import close_connections
+from tests.event_loops import end_tasks
 from tests.stack.stack import free_port
 
 
@@ -67,7 +67,7 @@ def perform_jobs(work: Any, jobs: Sequence[Any]) -> list[Any]:
     async def perform() -> list[Any]:
         results = await asyncio.gather(*(work.perform(job, Lease(boot_seconds())) for job in jobs))
         # The transport keeps its connections for further messages.
-        await close_connections(asyncio.get_running_loop())
+        await end_tasks()
         return results
 
     return asyncio.run(perform())

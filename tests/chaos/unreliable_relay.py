@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tests.event_loops import close_loop
 from tests.stack.stack import free_port
 
 # More bytes than a dialogue has in either direction, for a place that may lie anywhere in it.
@@ -97,13 +98,6 @@ async def _demand_login(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         await writer.drain()
 
 
-async def _end_connections() -> None:
-    rest = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in rest:
-        task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
-
-
 @contextmanager
 def unreliable_relay(name: str, target: int) -> Iterator[UnreliableRelay]:
     """Run the proxy in a thread."""
@@ -123,8 +117,7 @@ def unreliable_relay(name: str, target: int) -> Iterator[UnreliableRelay]:
     def work() -> None:
         with contextlib.suppress(asyncio.CancelledError):
             loop.run_until_complete(task)
-        loop.run_until_complete(_end_connections())
-        loop.close()
+        close_loop(loop)
 
     thread = threading.Thread(target=work, name=f"relay {name}")
     thread.start()

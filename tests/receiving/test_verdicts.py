@@ -1,9 +1,7 @@
 """Verdicts: those of mailauth on 300 messages, DNS that fails or is slow, and forged Authentication-Results."""
 
-import asyncio
 import base64
 import json
-import threading
 import time
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from receiving.reading.message import read_header
 from receiving.reading.signatures import SignatureVerdict
 from receiving.reading.verdicts import ReceivedEnvelope, conclude, verify_origin
 from tests.core.lib.nameserver import SERVFAIL, SILENCE, NameServer
+from tests.event_loops import running_loop
 from tests.receiving import corpus, published_samples
 from tests.receiving.builders import PLAIN, make_route, receive, with_field
 from tests.receiving.zone import FAILS, ZoneLookups
@@ -165,13 +164,8 @@ def test_without_exactly_one_sender_nothing_passes(fields):
 
 @pytest.fixture
 def loop():
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    yield loop
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    with running_loop() as loop:
+        yield loop
 
 
 def test_silent_name_servers_take_ten_seconds_for_all_lookups(loop):

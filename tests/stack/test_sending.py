@@ -6,7 +6,6 @@ import email
 import json
 import os
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from core.lib.ids import to_uuid
 from core.lib.worker.stages import Stage
 from tests.core.delivery.scripted import ScriptedServer, after, silence
 from tests.core.lib.nameserver import NameServer
+from tests.event_loops import running_loop
 from tests.stack.entries import expire_leases
 from tests.stack.stack import free_port, wait_for
 
@@ -31,23 +31,18 @@ GO_AHEAD = b"354 Go ahead\r\n"
 @contextmanager
 def mail_hosts(*servers: ScriptedServer) -> Iterator[None]:
     """Run scripted mail hosts in a thread; their received messages can be read at any time."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="mail hosts", daemon=True)
-    thread.start()
+    with running_loop() as loop:
 
-    def run(coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(timeout=20)
+        def run(coroutine: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(coroutine, loop).result(timeout=20)
 
-    stack = AsyncExitStack()
-    try:
-        for server in servers:
-            run(stack.enter_async_context(server))
-        yield
-    finally:
-        run(stack.aclose())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(timeout=20)
-        loop.close()
+        stack = AsyncExitStack()
+        try:
+            for server in servers:
+                run(stack.enter_async_context(server))
+            yield
+        finally:
+            run(stack.aclose())
 
 
 def relay_settings(server):

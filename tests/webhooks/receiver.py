@@ -7,11 +7,12 @@ with Receiver() as receiver:
 
 import asyncio
 import ssl
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Self
+
+from tests.event_loops import running_loop
 
 
 @dataclass(frozen=True)
@@ -83,19 +84,16 @@ class Receiver:
         self.received: list[Received] = []
         self.connections = 0
         self._host, self._tls = host, tls
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._running = running_loop()
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._loop = self._running.__enter__()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(5)
         return self
 
     def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(5)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
-        self._loop.close()
+        self._running.__exit__(None, None, None)
 
     def url(self, path: str = "/hook", *, host: str = "") -> str:
         return f"{'https' if self._tls else 'http'}://{host or self._host}:{self.port}{path}"
@@ -108,10 +106,6 @@ class Receiver:
         self._server.close()
         # Connections accepted just before have no task yet.
         await asyncio.sleep(0.01)
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1

@@ -17,6 +17,7 @@ from emails.sending.outcomes import SendResult, record_results
 from emails.sending.return_path import return_path
 from interfaces.inbound.server import serve
 from tests.emails.builders import SENT, accept, claim_entries
+from tests.event_loops import close_loop
 from tests.stack.stack import wait_for
 
 DOMAIN = "bounce.localhost"
@@ -122,7 +123,7 @@ def run_in_thread(serving: Coroutine[Any, Any, None]) -> Iterator[None]:
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()
-        loop.close()
+        close_loop(loop)
 
 
 def is_open(port: int) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from core.lib.mail.smtp_limits import SessionLimits
 from interfaces.submission.server import open_listeners, serve
+from tests.event_loops import close_loop
 from tests.interfaces.inbound.fixtures import ServerPort
 from tests.stack.limits import PATIENT_SECONDS
 from tests.stack.stack import Stack, free_port
@@ -72,18 +73,6 @@ def write_certificate(settings, authority):
     return issued
 
 
-async def close_connections(loop: asyncio.AbstractEventLoop) -> None:
-    """Close connections whose end the server has not read yet; a closed loop would leave them open."""
-    sessions = asyncio.all_tasks(loop) - {asyncio.current_task()}
-    for session in sessions:
-        session.cancel()
-    for transport in list(loop._transports.values()):
-        transport.abort()
-    await asyncio.gather(*sessions, return_exceptions=True)
-    # The loop calls connection_lost, which closes the socket, in its next round.
-    await asyncio.sleep(0)
-
-
 @contextlib.contextmanager
 def run_submission(settings, *, key: str = "", limits: SessionLimits | None = None) -> Iterator[SubmissionPort]:
     """Run a server in a thread, on free ports."""
@@ -95,7 +84,6 @@ def run_submission(settings, *, key: str = "", limits: SessionLimits | None = No
     def run():
         with contextlib.suppress(asyncio.CancelledError):
             loop.run_until_complete(task)
-        loop.run_until_complete(close_connections(loop))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -106,4 +94,4 @@ def run_submission(settings, *, key: str = "", limits: SessionLimits | None = No
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()
-        loop.close()
+        close_loop(loop)
