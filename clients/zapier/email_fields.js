@@ -34,6 +34,13 @@ const recipientFields = [
   },
   { key: 'cc', label: 'Cc', type: 'string', list: true },
   { key: 'bcc', label: 'Bcc', type: 'string', list: true },
+  {
+    key: 'envelope',
+    label: 'Envelope',
+    type: 'string',
+    list: true,
+    helpText: 'The addresses of To, Cc and Bcc that receive the email; all of them if empty. The others are only shown.',
+  },
 ];
 
 const streamField = {
@@ -60,6 +67,13 @@ const sharedFields = [
 const contentFields = [
   { key: 'metadata', label: 'Metadata', dict: true, helpText: 'Custom data, stored with the email and included in webhook events.' },
   { key: 'attachments', label: 'Attachments', type: 'file', list: true },
+  {
+    key: 'alternatives',
+    label: 'Alternatives',
+    type: 'file',
+    list: true,
+    helpText: 'Files that are another form of the email, such as an invitation (.ics).',
+  },
 ];
 
 const senderOf = ({ from_name: name, from_user: user, from_domain: domain }) => {
@@ -86,9 +100,14 @@ const sharedOf = (input) =>
 
 const emailBodyOf = async (z, input) => ({
   ...sharedOf(input),
-  ...withoutEmpty({ to: input.to, cc: input.cc, bcc: input.bcc, metadata: input.metadata }),
-  ...withoutEmpty({ attachments: await Promise.all((input.attachments ?? []).map((url) => fetchFile(z, url))) }),
+  ...withoutEmpty({ to: input.to, cc: input.cc, bcc: input.bcc, envelope: input.envelope, metadata: input.metadata }),
+  ...withoutEmpty({ attachments: [...(await fetchFiles(z, input.attachments)), ...(await alternativesOf(z, input))] }),
 });
+
+const alternativesOf = async (z, input) =>
+  (await fetchFiles(z, input.alternatives)).map((file) => ({ ...file, alternative: true }));
+
+const fetchFiles = (z, urls) => Promise.all((urls ?? []).map((url) => fetchFile(z, url)));
 
 /** Fetch a file that an earlier step provides as a URL. */
 const fetchFile = async (z, url) => {

@@ -49,6 +49,30 @@ def test_an_email_is_sent_with_text_html_and_attachment(cli, service, address, t
     assert shown["events"][0]["eventType"] == "queued"
 
 
+def test_an_invitation_is_sent_to_an_envelope(cli, service, address, tmp_path):
+    (tmp_path / "meeting.ics").write_bytes(b"BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n")
+    shown = someone()
+    options = ("--text", "Meet", "--cc", shown, "--envelope", address, "--alternative", "meeting.ics")
+    accepted = cli.run(*sender(address), *options).json
+    message = message_to(service, address)
+    assert message["Cc"] == shown
+    assert [part["Content-Type"].split("\n")[0] for part in message.walk()][-1].startswith("text/calendar")
+    assert message.get_content_subtype() == "alternative"
+    assert [part.get_param("method") for part in message.walk()][-1] == "REQUEST"
+    recipients = cli.run("emails", "show", accepted["id"]).json["recipients"]
+    assert [one["email"] for one in recipients] == [address]
+    refused = cli.run(*sender(address), "--text", "Meet", "--envelope", shown)
+    assert (refused.code, shown in refused.errors) == (5, True)
+
+
+def test_an_email_may_have_hidden_recipients_only(cli, service, address):
+    accepted = cli.run("send", "--from", "hello@demo.example", "--bcc", address, "--subject", "Hi", "--text", "Hi")
+    assert accepted.json["status"] == "queued"
+    assert address not in message_to(service, address).as_string()
+    missing = cli.run("send", "--from", "hello@demo.example", "--subject", "Hi", "--text", "Hi")
+    assert (missing.code, "--to" in missing.errors) == (2, True)
+
+
 def test_text_is_read_from_standard_input(cli, service, address):
     assert cli.run(*sender(address), stdin="Hello from a pipe\n").code == 0
     assert "Hello from a pipe" in message_to(service, address).as_string()

@@ -56,6 +56,18 @@ test("an email is sent for each item, with expressions, files and options", asyn
   assert.deepEqual(email.attachments, [{ filename: "a.bin", contentType: "application/octet-stream", size: 256 }]);
 });
 
+test("an invitation is sent to the addresses of the envelope, and an email without To is not", async () => {
+  const calendar = Buffer.from("BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n").toString("base64");
+  const file = { data: calendar, mimeType: "text/calendar", fileName: "meeting.ics" };
+  const [shown, to] = [someone(), someone()];
+  const options = { cc: shown, envelope: to, attachments: "file", alternatives: "invitation" };
+  const [sent] = await execute(send({ to }, options), { items: [{ json: {}, binary: { file, invitation: file } }] });
+  const email = await api(`/emails/${sent.json.id}`);
+  assert.deepEqual([email.cc, email.recipients.map((one) => one.email)], [[shown], [to]]);
+  assert.deepEqual(email.attachments.map((one) => one.contentType), ["text/calendar", "text/calendar; method=REQUEST"]);
+  await assert.rejects(execute(send({ to: "={{ $json.missing }}" }, { bcc: shown })), ({ description }) => /^to: /m.test(description));
+});
+
 test("an item retried in its execution is sent once, and other items are not affected", async () => {
   const parameters = send();
   const items = [{ json: {} }, { json: {} }];

@@ -72,6 +72,24 @@ test("an email is sent with attachments, and the API key is not sent to their ho
   assert.deepEqual(seen, [undefined]);
 });
 
+test("an invitation is sent to the addresses of the envelope, and an email without To is not", async () => {
+  const serve = (_, response) => {
+    const head = { "Content-Type": "text/calendar", "Content-Disposition": 'attachment; filename="meeting.ics"' };
+    response.writeHead(200, head).end("BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n");
+  };
+  const [shown, to] = [someone(), someone()];
+  await serving(serve, async (url) => {
+    const files = { attachments: [`${url}/a`], alternatives: [`${url}/b`] };
+    const input = { ...SENDER, to: [to], cc: [shown], envelope: [to], subject: "Meeting", text: "Meet", ...files };
+    const { id } = await run(App.creates.send_email.operation.perform, input);
+    const email = await api(`/emails/${id}`);
+    assert.deepEqual([email.cc, email.recipients.map((one) => one.email)], [[shown], [to]]);
+    assert.deepEqual(email.attachments.map((one) => one.contentType), ["text/calendar", "text/calendar; method=REQUEST"]);
+  });
+  const hidden = { ...SENDER, to: [], bcc: [shown], subject: "Hello", text: "Hi" };
+  await assert.rejects(run(App.creates.send_email.operation.perform, hidden), /to: /);
+});
+
 test("an idempotency key sends a replayed Zap's email once", async () => {
   const input = { ...SENDER, to: [someone()], subject: "Hello", text: "Hi", idempotency_key: crypto.randomUUID() };
   const first = await run(App.creates.send_email.operation.perform, input);

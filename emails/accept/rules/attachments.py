@@ -32,6 +32,11 @@ NOT_AN_ALTERNATIVE = serializers.ErrorDetail(
     "An alternative needs a contentType that begins with text/, other than text/plain and text/html, and no contentId.",
     code="invalid_alternative",
 )
+CALENDAR = re.compile(r"text/calendar\s*(;|$)", re.IGNORECASE)
+# The method is a property of the whole calendar, in front of its meetings (RFC 5545, section 3.4).
+CALENDAR_METHOD = re.compile(rb"^METHOD:([A-Z]{1,20})\r?$", re.IGNORECASE | re.MULTILINE)
+CALENDAR_HEAD_BYTES = 8 * 1024
+MAX_TYPE = 255
 MESSAGE = re.compile(r"message/rfc822\s*(;|$)", re.IGNORECASE)
 
 
@@ -73,12 +78,12 @@ class Base64Field(TextField):
 class FileInput(StrictSerializer):
     filename = FileNameField(help_text="The name of the file, without a path.")
     content = Base64Field(allow_blank=True, help_text="The content of the file in base64.")
-    contentType = TextField(required=False, allow_null=True, allow_blank=True, max_length=255)
+    contentType = TextField(required=False, allow_null=True, allow_blank=True, max_length=MAX_TYPE)
     contentId = TextField(required=False, allow_null=True, max_length=255)
     alternative = StrictBooleanField(
         required=False,
         help_text="Whether the file is another form of the email, beside text and HTML, for mail programs that know "
-        "its type: an invitation with the contentType `text/calendar; method=REQUEST`.",
+        "its type, such as an invitation with the contentType `text/calendar`.",
     )
 
     def validate_contentType(self, content_type: str | None) -> str | None:  # noqa: N802
@@ -102,9 +107,11 @@ class FileInput(StrictSerializer):
         is_alternative = attrs.get("alternative", False)
         if is_alternative and (attrs.get("contentId") or not ALTERNATIVE.match(content_type)):
             raise serializers.ValidationError({"alternative": [NOT_AN_ALTERNATIVE]})
-        placement = Placement.ALTERNATIVE if is_alternative else Placement.ATTACHED
         # CharField passes a blank string through without decoding it.
-        return File(attrs["filename"], content_type, attrs["content"] or b"", attrs.get("contentId"), placement)
+        data = attrs["content"] or b""
+        if is_alternative:
+            return File(attrs["filename"], with_method(content_type, data), data, placement=Placement.ALTERNATIVE)
+        return File(attrs["filename"], content_type, data, attrs.get("contentId"))
 
 
 class FilesField(EntriesField):
@@ -120,6 +127,18 @@ class FilesField(EntriesField):
         if sum(len(file.data) for file in files) > MAX_TOTAL_BYTES:
             raise too_large()
         return files
+
+
+def with_method(content_type: str, data: bytes) -> str:
+    """Return the type of an alternative; that of a calendar names its method, as RFC 6047, section 2.4, requires.
+
+    Mail programs show an invitation without it as a file.
+    """
+    if not CALENDAR.match(content_type) or "method=" in content_type.lower():
+        return content_type
+    method = CALENDAR_METHOD.search(data, 0, CALENDAR_HEAD_BYTES)
+    complete = f"{content_type}; method={method[1].decode().upper()}" if method else content_type
+    return complete if len(complete) <= MAX_TYPE else content_type
 
 
 def too_large() -> AttachmentsTooLarge:

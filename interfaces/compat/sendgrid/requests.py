@@ -15,7 +15,7 @@ from core.delivery.message.footer import MAX_UNSUBSCRIBE_LINKS, UNSUBSCRIBE_PLAC
 from core.lib.email_addresses import quote_name
 from core.lib.ids import from_any_spelling
 from emails.accept.drafts import Draft
-from emails.accept.rules.attachments import CONTENT_TYPE, MAX_FILES
+from emails.accept.rules.attachments import CONTENT_TYPE, MAX_FILES, with_method
 from emails.accept.rules.fields import MAX_RECIPIENTS
 from interfaces.compat.attachments import spellings
 from interfaces.compat.drafts import (
@@ -202,7 +202,7 @@ def _alternative(content_type: str, text: Any) -> File:
         )
     name = FILE_NAMES.get(kind, "alternative.txt")
     data = (valid_field("text", text) or "").encode()
-    return File(name, content_type, data, placement=Placement.ALTERNATIVE)
+    return File(name, with_method(content_type, data), data, placement=Placement.ALTERNATIVE)
 
 
 def _personalized(body: dict[str, Any], shared: NativeBody, personalization: dict[str, Any]) -> NativeBody:

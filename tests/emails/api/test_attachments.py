@@ -91,6 +91,31 @@ class TestAlternatives:
         assert field_codes(response) == {"attachments[0].alternative": "invalid_alternative"}
         assert nothing_was_written()
 
+    def test_the_type_of_a_calendar_names_its_method(self, api: Api):
+        """RFC 6047, section 2.4; without it, mail programs show a file."""
+        head, request = b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n", b"METHOD:REQUEST\r\n"
+        long = f'text/calendar; x="{"x" * 90}"; y="{"y" * 90}"; z="{"z" * 35}"'
+        rows = [
+            ({}, head + request, "text/calendar; method=REQUEST"),
+            ({}, (head + b"method:cancel\n").replace(b"\r", b""), "text/calendar; method=CANCEL"),
+            ({"contentType": "Text/Calendar; x=y"}, head + request, "Text/Calendar; x=y; method=REQUEST"),
+            # The sender's own.
+            ({"contentType": "text/calendar; METHOD=reply"}, head + request, "text/calendar; METHOD=reply"),
+            ({}, head, "text/calendar"),
+            ({}, head + b"X-METHOD:REQUEST\r\nMETHOD:A B\r\n", "text/calendar"),
+            ({}, head + b"X" * 8192 + b"\r\n" + request, "text/calendar"),
+            ({"contentType": "text/calendarish"}, head + request, "text/calendarish"),
+            # No room for it.
+            ({"contentType": long}, head + request, long),
+        ]
+        for fields, data, expected in rows:
+            assert send(api, file("a.ics", data, **fields, alternative=True)).status_code == 202
+            stored = Attachment.objects.order_by("pk").last()
+            assert stored.content_type == expected, (fields, data[:80])
+        # A file that people save keeps the type that it was given.
+        send(api, file("a.ics", head + request))
+        assert Attachment.objects.order_by("pk").last().content_type == "text/calendar"
+
 
 @pytest.mark.django_db
 class TestLimits:

@@ -114,7 +114,7 @@ async function emailBody(context: IExecuteFunctions, index: number): Promise<IDa
 	const options = context.getNodeParameter('options', index, {}) as IDataObject;
 	return {
 		from: context.getNodeParameter('from', index) as string,
-		to: addresses(context.getNodeParameter('to', index) as string),
+		...addressed({ to: context.getNodeParameter('to', index), envelope: options.envelope }),
 		...withoutEmpty({
 			subject: options.subject,
 			replyTo: options.replyTo,
@@ -126,13 +126,19 @@ async function emailBody(context: IExecuteFunctions, index: number): Promise<IDa
 		...listed({ cc: options.cc, bcc: options.bcc, tags: options.tags }),
 		...(options.metadata ? { metadata: json(options.metadata) } : {}),
 		...(options.headers ? { headers: json(options.headers) } : {}),
-		...(options.attachments ? { attachments: await files(context, index, options.attachments as string) } : {}),
+		...(await attached(context, index, options)),
 	};
 }
 
-async function files(context: IExecuteFunctions, index: number, names: string): Promise<IDataObject[]> {
+async function attached(context: IExecuteFunctions, index: number, options: IDataObject): Promise<IDataObject> {
+	const attachments = await files(context, index, options.attachments);
+	for (const file of await files(context, index, options.alternatives)) attachments.push({ ...file, alternative: true });
+	return attachments.length ? { attachments } : {};
+}
+
+async function files(context: IExecuteFunctions, index: number, names: unknown): Promise<IDataObject[]> {
 	return await Promise.all(
-		separated(names).map(async (name) => {
+		separated((names as string) ?? '').map(async (name) => {
 			const { fileName, mimeType } = context.helpers.assertBinaryData(index, name);
 			const content = (await context.helpers.getBinaryDataBuffer(index, name)).toString('base64');
 			return { filename: fileName ?? name, content, contentType: mimeType };
@@ -168,9 +174,17 @@ export function separated(text: string): string[] {
 		.filter(Boolean);
 }
 
-/** Split addresses at commas, except in a quoted name such as "Hopper, Grace" <grace@example.com>. */
-function addresses(text: string): string[] {
-	return (text.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []).map((one) => one.trim()).filter(Boolean);
+/**
+ * Return lists of addresses, without empty ones: the service refuses an email without `to`.
+ *
+ * Texts are split at commas, except in a quoted name such as "Hopper, Grace" <grace@example.com>.
+ */
+function addressed(fields: IDataObject): IDataObject {
+	const lists = Object.entries(fields).map(([name, text]) => {
+		const parts = ((text as string) ?? '').match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? [];
+		return [name, parts.map((one) => one.trim()).filter(Boolean)] as const;
+	});
+	return Object.fromEntries(lists.filter(([, list]) => list.length > 0));
 }
 
 function json(value: unknown): IDataObject {

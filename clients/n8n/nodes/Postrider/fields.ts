@@ -54,6 +54,14 @@ const otherSubject: INodeProperties = {
 
 const emailOptions: INodeProperties[] = [
 	{
+		displayName: 'Alternatives',
+		name: 'alternatives',
+		type: 'string',
+		default: '',
+		placeholder: 'invitation',
+		description: 'Names of binary fields that are another form of the email, such as an invitation (.ics), separated by commas',
+	},
+	{
 		displayName: 'Attachments',
 		name: 'attachments',
 		type: 'string',
@@ -63,6 +71,13 @@ const emailOptions: INodeProperties[] = [
 	},
 	{ displayName: 'BCC', name: 'bcc', type: 'string', default: '', description: 'Addresses, separated by commas' },
 	{ displayName: 'CC', name: 'cc', type: 'string', default: '', description: 'Addresses, separated by commas' },
+	{
+		displayName: 'Envelope',
+		name: 'envelope',
+		type: 'string',
+		default: '',
+		description: 'The addresses of To, CC and BCC that receive the email, separated by commas; all of them if empty. The others are only shown.',
+	},
 	{ displayName: 'Headers', name: 'headers', type: 'json', default: '{}' },
 	idempotencyKey,
 	{

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Optional
@@ -38,9 +39,15 @@ def local_time(value: str) -> datetime:
 
 @click.command(cls=PostriderCommand)
 @click.option("--from", "from_", required=True, metavar="ADDRESS", help="The sender, such as 'Shop <hi@example.com>'.")
-@click.option("--to", multiple=True, metavar="ADDRESS", help="A recipient. Repeatable.")
+@click.option("--to", multiple=True, metavar="ADDRESS", help="A recipient. Repeatable; optional with --cc or --bcc.")
 @click.option("--cc", multiple=True, metavar="ADDRESS", help="Repeatable.")
 @click.option("--bcc", multiple=True, metavar="ADDRESS", help="Repeatable.")
+@click.option(
+    "--envelope",
+    multiple=True,
+    metavar="ADDRESS",
+    help="An address of --to, --cc or --bcc that receives the email; the others are only shown. Repeatable.",
+)
 @click.option("--reply-to", multiple=True, metavar="ADDRESS", help="Repeatable.")
 @click.option("--subject", metavar="TEXT")
 @click.option("--text", metavar="TEXT", help="The plain text; read from standard input without other content.")
@@ -51,6 +58,13 @@ def local_time(value: str) -> datetime:
 @click.option("--data", type=json_object, metavar="JSON", help="Values of the template.")
 @click.option("--data-file", type=TEXT_FILE, help="A JSON file with values of the template.")
 @click.option("--attach", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A file. Repeatable.")
+@click.option(
+    "--alternative",
+    "alternatives",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file that is another form of the email, such as the invitation meeting.ics. Repeatable.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Repeatable.")
 @click.option("--metadata", type=json_object, metavar="JSON", help="Values that events and webhooks repeat.")
 @click.option(
@@ -78,6 +92,7 @@ def send(
     data_file: Optional[IO[str]],
     data: Optional[dict[str, Any]],
     attach: Sequence[str],
+    alternatives: Sequence[str],
     dry_run: bool,
     **options: Any,
 ) -> None:
@@ -88,15 +103,19 @@ def send(
     postrider send --from hello@example.com --to ada@example.com --template welcome --data '{"name": "Ada"}'
     """  # noqa: D301 - click keeps the lines after this character
     fields = {name: value for name, value in options.items() if value not in (None, ())}
-    if not fields.keys() & {"to", "in_reply_to_id"}:
+    if not fields.keys() & {"to", "cc", "bcc", "in_reply_to_id"}:
         raise click.UsageError("Pass --to, or --in-reply-to with the id of a received email.")
+    if not fields.keys() & {"to", "in_reply_to_id"}:
+        fields["to"] = ()
     fields |= {name: file.read() for name, file in (("text", text_file), ("html", html_file)) if file}
     if data_file:
         data = json_object(data_file.read())
     if data is not None:
         fields["template_data"] = data
-    if attach:
-        fields["attachments"] = [Attachment.from_path(Path(path)) for path in attach]
+    files = [Attachment.from_path(Path(path)) for path in attach]
+    files += [replace(Attachment.from_path(Path(path)), alternative=True) for path in alternatives]
+    if files:
+        fields["attachments"] = files
     if not fields.keys() & {"text", "html", "template_id"}:
         fields["text"] = _text_from_stdin()
     with invocation.client() as client:
