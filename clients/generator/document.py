@@ -13,6 +13,8 @@ Schema = dict[str, Any]
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs/openapi.json"
 REFERENCE = "#/components/schemas/"
 JSON = "application/json"
+# The errors of later versions: the base class of errors.
+OTHER_PROBLEM = "OtherProblem"
 # Errors that every operation of their kind has: `Raises` does not list them.
 COMMON_ERRORS = {
     "invalid_json", "not_found", "not_acceptable", "length_required", "payload_too_large", "unsupported_media_type",
@@ -159,7 +161,7 @@ class Document:
             if status >= "400"
         ]
         names = [reference_of(one) for schema in schemas for one in schema.get("oneOf", [schema])]
-        return {self.schemas[name or ""]["properties"]["code"]["const"] for name in names}
+        return {self.schemas[name or ""]["properties"]["code"]["const"] for name in names if name != OTHER_PROBLEM}
 
     def own_members(self, problem: "Problem") -> "list[Field]":
         """Return the members of an error that the class above its own does not have."""
@@ -171,7 +173,7 @@ class Document:
         common = self.schemas["Problem"]["properties"]
         problems = []
         for name, schema in self.schemas.items():
-            if name.endswith("Problem") and name != "Problem":
+            if name.endswith("Problem") and name not in ("Problem", OTHER_PROBLEM):
                 code, status = (schema["properties"][member]["const"] for member in ("code", "status"))
                 members = tuple(field for field in _members(schema) if field.name not in common)
                 problems.append(Problem(name[: -len("Problem")], code, status, _plain(schema["description"]), members))

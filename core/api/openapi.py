@@ -86,6 +86,9 @@ COMMON_TEXTS = {
     "warnings": "Parts of the request that were accepted but may be mistakes.",
     "templateData": "The values of the template's variables.",
 }
+COMPONENT = "#/components/schemas/"
+# Clients that are generated from this document meet codes of later versions (docs/decisions/0299).
+OTHER_PROBLEM = "OtherProblem"
 RATE_LIMIT = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
@@ -219,11 +222,11 @@ def _problem_response(problems: list[type[Problem]]) -> Schema:
 
 
 def _one_of(problems: list[type[Problem]]) -> Schema:
-    references = {problem.code: f"#/components/schemas/{_name(problem)}" for problem in problems}
-    if len(references) == 1:
-        return {"$ref": references[problems[0].code]}
+    """Return the schema of the errors of a status, or of one that a later version has."""
+    references = {problem.code: f"{COMPONENT}{_name(problem)}" for problem in problems}
     discriminator = {"propertyName": "code", "mapping": references}
-    return {"oneOf": [{"$ref": reference} for reference in references.values()], "discriminator": discriminator}
+    known = [{"$ref": reference} for reference in references.values()]
+    return {"oneOf": [*known, {"$ref": COMPONENT + OTHER_PROBLEM}], "discriminator": discriminator}
 
 
 def _name(problem: type[Problem]) -> str:
@@ -231,7 +234,7 @@ def _name(problem: type[Problem]) -> str:
 
 
 def _problem_schemas() -> dict[str, Schema]:
-    """Return the common schema of problems, and one schema per code."""
+    """Return the common schema of problems, one schema per code, and that of all other codes."""
     text = {"type": "string"}
     common = {
         "type": {"type": "string", "format": "uri", "description": "A link to the documentation of this error."},
@@ -247,9 +250,17 @@ def _problem_schemas() -> dict[str, Schema]:
         "properties": common,
         "required": list(common),
     }
+    # Exactly one schema of `oneOf` may match.
+    other = {**common["code"], "pattern": f"^(?!({'|'.join(documented_problems())})$)"}
     return {
         "Problem": base,
         **{_name(problem): _problem_schema(problem, common) for problem in documented_problems().values()},
+        OTHER_PROBLEM: {
+            **base,
+            "title": "Other error",
+            "description": "An error of a later version, with a code that this document does not have.",
+            "properties": {**common, "code": other},
+        },
     }
 
 

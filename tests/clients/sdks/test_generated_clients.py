@@ -1,5 +1,6 @@
 """The programs of the guide "Generated clients", with clients generated from the document of the running service."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.clients.faulty import Answer, proxy
 from tests.clients.node import need_node, node_modules_of, run
 from tests.clients.sdks.conftest import received
 from tests.stack.stack import REPOSITORY
@@ -27,10 +29,25 @@ type SendInput = components["schemas"]["SendInput"];
 export const unknown: SendInput = { from: "a@b.example", recipient: "c@d.example" };
 // @ts-expect-error
 export const missing: SendInput = { to: "c@d.example" };
-export function show(error: components["schemas"]["NotFoundProblem"] | components["schemas"]["LastOwnerProblem"]) {
+type Problems = components["schemas"];
+type Known = Problems["NotFoundProblem"] | Problems["DomainNotRegisteredProblem"];
+export function show(error: Known | Problems["OtherProblem"]) {
+  if (error.code === "domain_not_registered") return error.domain;
   // @ts-expect-error
   return error.domain;
 }
+"""
+# An error of a later version.
+LATER = """
+import os
+from postrider_api import AuthenticatedClient
+from postrider_api.api.emails import send_email
+from postrider_api.models import OtherError, SendInput
+
+client = AuthenticatedClient(base_url=os.environ["POSTRIDER_URL"], token="pr_x")
+error = send_email.sync(client=client, body=SendInput(from_="a@b.example", to="c@d.example", subject="Hi", text="Hi"))
+assert type(error) is OtherError, error
+print(error.status, error.code, error.detail, error.additional_properties)
 """
 TSC = ("--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022", "--types", "node")
 
@@ -56,6 +73,13 @@ def test_openapi_python_client_sends_an_email_with_typed_fields(python, stack, t
     run("bash", "-euc", command, cwd=tmp_path, env={**environment, "PATH": path})
     output = run(python, "send.py", cwd=tmp_path, env=environment)
     assert_invoice_arrived(stack, language="python", output=output)
+    members = {"type": "https://mail.example/docs/errors#later", "title": "Later", "requestId": "req_1", "limit": 7}
+    problem = {"status": 422, "code": "later", "detail": "This came later.", **members}
+    answer = Answer(422, {"Content-Type": "application/problem+json"}, json.dumps(problem).encode())
+    (tmp_path / "later.py").write_text(LATER)
+    with proxy(stack.url, answer) as newer:
+        output = run(python, "later.py", cwd=tmp_path, env={**environment, "POSTRIDER_URL": newer.url})
+    assert output.strip() == "422 later This came later. {'limit': 7}"
 
 
 def test_openapi_typescript_sends_an_email_with_typed_fields(stack, tmp_path, environment):

@@ -170,6 +170,24 @@ def test_problems_have_the_common_members():
         assert set(common["required"]) <= set(schema["required"])
 
 
+def test_an_error_matches_its_own_schema_or_that_of_later_versions():
+    codes = {name: schema["properties"]["code"] for name, schema in SCHEMAS.items() if name.endswith("Problem")}
+    known = {schema["const"] for schema in codes.values() if "const" in schema}
+    other = codes["OtherProblem"]
+    assert known == set(documented_problems())
+    assert [code for code in known if schema_errors(other, code) == []] == []
+    for code in ("later", "not_found_later", "not", "later_not_found", "Not_found", ""):
+        assert schema_errors(other, code) == [], code
+    for *_, operation in OPERATIONS:
+        for status, response in operation["responses"].items():
+            for content in response["content"].values():
+                references = [one["$ref"] for one in content["schema"].get("oneOf", ())]
+                assert (references[-1:] == ["#/components/schemas/OtherProblem"]) == (status >= "400"), (
+                    status,
+                    references,
+                )
+
+
 def objects_in(value: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects within a JSON value, at any depth."""
     if isinstance(value, dict):
