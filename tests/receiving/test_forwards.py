@@ -85,6 +85,23 @@ def test_an_address_confirms_by_a_link_before_a_route_forwards_to_it(key, alice)
     assert browser.get(path).status_code == 404
 
 
+def test_the_page_of_a_link_has_the_language_of_its_reader(alice, receiving):
+    target = ForwardTarget.objects.create(workspace=alice.workspace, address="ada@example.org")
+    path = targets.target_url(target).partition(":8000")[2]
+    for accepted, language, title in (
+        ("de-DE,de;q=0.9,en;q=0.5", "de", "E-Mails an Sie weiterleiten?"),
+        ("tlh", "en", "Forward email to you?"),
+    ):
+        page = Client().get(path, headers={"Accept-Language": accepted})
+        assert page.status_code == 200
+        assert "Accept-Language" in page.headers["Vary"]
+        assert f'<html lang="{language}' in page.content.decode()
+        assert title in page.content.decode()
+    missing = Client().get("/inbound/forward/x", headers={"Accept-Language": "de"})
+    assert missing.status_code == 404
+    assert "Dieser Link ist nicht gültig" in missing.content.decode()
+
+
 def test_a_link_is_that_of_one_target(alice, receiving, confirmed):
     url = targets.target_url(confirmed).partition(":8000")[2]
     assert Client().get(url).status_code == 200

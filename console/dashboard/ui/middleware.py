@@ -25,7 +25,7 @@ UNSUBSCRIBE_PREFIXES = ("/u/", "/p/")
 MAX_PAGE_BODY_BYTES = 2 * 1024 * 1024
 TRACKING_PREFIXES = ("/t/", *UNSUBSCRIBE_PREFIXES)
 SITE_PREFIXES = ("/dashboard/", "/admin/")
-TRANSLATED_PREFIXES = (*SITE_PREFIXES, *TRACKING_PREFIXES)
+TRANSLATED_PREFIXES = (*SITE_PREFIXES, *TRACKING_PREFIXES, "/inbound/forward/")
 
 # 'unsafe-eval': Alpine 3 evaluates the attributes of unfold's templates. 'unsafe-inline' for styles only:
 # unfold writes its colours into a <style> element and htmx adds another; there is no inline script.
