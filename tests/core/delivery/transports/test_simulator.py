@@ -16,9 +16,17 @@ from tests.rows import each
 DOMAIN = "simulator.example"
 
 
-def simulate(local: str, *, attempt: int = 1, lease: LeaseCheck | None = None, host: str = DOMAIN) -> DeliveryOutcome:
+def simulate(
+    local: str,
+    *,
+    attempt: int = 1,
+    lease: LeaseCheck | None = None,
+    host: str = DOMAIN,
+    is_test: bool = False,
+) -> DeliveryOutcome:
+    # Nothing listens there: a message that is not simulated is not delivered.
     simulator = SimulatorTransport(inbox_transport(port=1, ehlo_name="localhost"), domain=DOMAIN)
-    message = outgoing_message(recipient=f"{local}@{host.title()}", attempt=attempt)
+    message = outgoing_message(recipient=f"{local}@{host.title()}", attempt=attempt, is_test=is_test)
     return run(simulator.deliver(message, lease=lease or StubLease()))
 
 
@@ -49,6 +57,18 @@ def test_only_addresses_with_a_label_are_suppressed(policy):
     assert not simulate("bounced").suppresses(policy)
     assert simulate("complained").never_suppresses
     assert not simulate("complained+1").never_suppresses
+
+
+def test_a_message_of_a_test_key_is_simulated_for_any_address_and_suppresses_nothing():
+    for local, host, status in (
+        ("ada", "example.com", DeliveryStatus.DELIVERED),
+        ("bounced", "example.com", DeliveryStatus.BOUNCED),
+        ("bounced+1", "example.com", DeliveryStatus.BOUNCED),
+        ("bounced+1", DOMAIN, DeliveryStatus.BOUNCED),
+        ("nobody+1", DOMAIN, DeliveryStatus.BOUNCED),
+    ):
+        outcome = simulate(local, host=host, is_test=True)
+        assert (outcome.status, outcome.never_suppresses) == (status, True), (local, host)
 
 
 def test_a_failure_suppresses_nothing():
