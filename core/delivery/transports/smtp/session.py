@@ -79,7 +79,10 @@ class Session:
         try:
             await (self._send_pipelined if "PIPELINING" in self._extensions else self._send_one_by_one)(commands)
             reply = await self._send_body(composed, lease)
-        except (asyncio.CancelledError, LeaseLost):
+        except SmtpError:
+            raise
+        except BaseException:
+            # The host may wait for the rest of the message, in which the next one would be.
             self.close()
             raise
         self._needs_reset = False

@@ -446,13 +446,31 @@ def test_timeouts_are_those_of_the_standard():
     assert SHORT.dot < 1
 
 
-@awaited
-async def test_an_internal_error_after_the_dot_leaves_the_outcome_unknown(monkeypatch):
+def fail_at(monkeypatch, failing):
     def strike(point):
-        if point == "delivery.after_dot":
+        if point == failing:
             raise RuntimeError(point)
 
     monkeypatch.setattr("core.delivery.transports.smtp.session.failpoint", strike)
+
+
+@awaited
+async def test_an_internal_error_before_the_dot_ends_the_session(monkeypatch):
+    async with ScriptedServer() as server:
+        # Longer than the test: in the same session, the next message would wait for a reply.
+        transport = relay(server, timeouts=Timeouts())
+        with monkeypatch.context() as broken:
+            fail_at(broken, "delivery.before_dot")
+            with pytest.raises(RuntimeError):
+                await transport.deliver(MESSAGE, lease=LEASE)
+        assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+        assert (server.connections, server.messages) == (2, [MESSAGE.to_bytes()])
+        transport.close()
+
+
+@awaited
+async def test_an_internal_error_after_the_dot_leaves_the_outcome_unknown(monkeypatch):
+    fail_at(monkeypatch, "delivery.after_dot")
     async with ScriptedServer() as server:
         outcome = await relay(server).deliver(MESSAGE, lease=LEASE)
         assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.OUTCOME_UNKNOWN)
