@@ -1,8 +1,9 @@
-// The MCP server resend-mcp, unchanged, with the base URL in its environment. Environment: URL, KEY, RUN.
+// The MCP server resend-mcp, unchanged, with the base URL in its environment. Argument: its file.
+// Environment: URL, KEY, RUN.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
-const server = new URL("node_modules/resend-mcp/dist/index.js", import.meta.url);
+const [server] = process.argv.slice(2);
 // The protocol library that the server itself depends on.
 const require = createRequire(server);
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
@@ -11,7 +12,7 @@ const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio
 const { URL: base, KEY: key, RUN: run, PATH } = process.env;
 const env = { PATH, RESEND_API_KEY: key, RESEND_BASE_URL: `${base}/compat/resend` };
 const client = new Client({ name: "test", version: "1.0.0" });
-await client.connect(new StdioClientTransport({ command: "node", args: [server.pathname], env }));
+await client.connect(new StdioClientTransport({ command: "node", args: [server], env }));
 
 async function call(name, values) {
   const { isError, content } = await client.callTool({ name, arguments: values });

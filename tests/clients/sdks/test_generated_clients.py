@@ -9,9 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.clients.faulty import Answer, proxy
-from tests.clients.node import need_node, node_modules_of, run
+from tests.clients.node import need_node, run
 from tests.clients.sdks.conftest import received
 from tests.stack.stack import REPOSITORY
+from tests.standards.tools import npm_modules
 
 pytestmark = pytest.mark.stack
 
@@ -49,6 +50,7 @@ error = send_email.sync(client=client, body=SendInput(from_="a@b.example", to="c
 assert type(error) is OtherError, error
 print(error.status, error.code, error.detail, error.additional_properties)
 """
+MODULES = ("openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3", "@types/node@20.19.43")
 TSC = ("--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022", "--types", "node")
 
 
@@ -84,7 +86,7 @@ def test_openapi_python_client_sends_an_email_with_typed_fields(python, stack, t
 
 def test_openapi_typescript_sends_an_email_with_typed_fields(stack, tmp_path, environment):
     need_node()
-    modules = node_modules_of(Path(__file__).parent)
+    modules = npm_modules(*MODULES)
     (tmp_path / "node_modules").symlink_to(modules)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "send.ts").write_text(TYPESCRIPT)

@@ -14,8 +14,11 @@ from tests.clients.sdks.conftest import (
     run_python,
     unsubscribe_with_one_click,
 )
+from tests.standards.tools import npm_modules
 
 pytestmark = pytest.mark.stack
+
+MCP_SERVER = "resend-mcp@2.6.0"
 
 
 def test_the_node_library(node_scripts, stack):
@@ -59,7 +62,7 @@ def test_the_python_library(python, stack):
 
 
 def test_the_mcp_server_sends(node_scripts, stack):
-    run_node(node_scripts, "resend_mcp.mjs", stack)
+    run_node(node_scripts, "resend_mcp.mjs", stack, [str(npm_modules(MCP_SERVER) / "resend-mcp/dist/index.js")])
     message = received(stack, f"mcp-{RUN}@example.com")
     assert message["Subject"] == "From MCP"
     assert message.get_content().startswith("It works")
