@@ -49,8 +49,9 @@ def read_forwards(scenario: Scenario, tenant: Tenant) -> dict[str, list[dict[str
 
 def record_forwards(scenario: Scenario) -> None:
     """Record the emails that forwards have accepted in the ledger, as if a caller had sent them."""
+    recorded = {email.email_id for email in scenario.ledger.accepted}
     for tenant in scenario.tenants:
         for forwards in read_forwards(scenario, tenant).values():
             for forward in forwards:
-                if forward["emailId"]:
+                if forward["emailId"] and forward["emailId"] not in recorded:
                     scenario.ledger.record_accepted(forward["emailId"], workspace=tenant.id, addresses=(forward["to"],))

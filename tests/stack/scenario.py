@@ -91,11 +91,13 @@ class Scenario:
     # Responses with status 500, which no fault may cause.
     internal_errors: list[str] = field(default_factory=list)
     relays: list[UnreliableRelay] = field(default_factory=list)
+    # Recipients of emails that may have been accepted without an answer, with their workspaces.
+    unanswered: dict[str, Tenant] = field(default_factory=dict)
 
     def run(self, name: str, plan: str = "") -> None:
-        """Start a process with this failpoint plan, unless it already runs with it."""
+        """Start a process with this failpoint plan, again if it has visited its points; keep one without a plan."""
         process = self.stack.processes.get(name)
-        if process and process.poll() is None and self.plans.get(name) == plan:
+        if process and process.poll() is None and not plan and not self.plans.get(name):
             return
         if process:
             with suppress(ProcessLookupError):
@@ -197,12 +199,16 @@ class Scenario:
         self._until_accepted(lambda: self._submit(report, message.sender), "the report")
         self.ledger.reports.add(message_id_of(message))
 
-    def receive(self, tenant: Tenant) -> None:
-        """Send an email to a workspace until the inbound server answers 250, as a mail host would."""
+    def receive(self, tenant: Tenant, *, to: str = "") -> None:
+        """Send an email to a workspace until the inbound server answers 250, as a mail host would.
+
+        to: its shared address by default.
+        """
+        to = to or tenant.address
         message_id = f"<{next(self.numbers)}@example.com>"
         source = f"From: ada@example.com\r\nSubject: {tenant.marker}\r\nMessage-ID: {message_id}\r\n\r\nHello\r\n"
-        self._until_accepted(lambda: self._submit(source.encode(), tenant.address), "the email")
-        self.ledger.record_received(source.encode(), message_id=message_id, recipients={tenant.address: tenant.id})
+        self._until_accepted(lambda: self._submit(source.encode(), to), "the email")
+        self.ledger.record_received(source.encode(), message_id=message_id, recipients={to: tenant.id})
 
     def _until_accepted(self, submit: Callable[[], tuple[int, bytes]], what: str) -> str:
         """Submit over SMTP until the answer is 250; return its text."""
@@ -225,11 +231,22 @@ class Scenario:
 
     def submit(self, tenant: Tenant, *addresses: str) -> AcceptedEmail:
         """Send an email over SMTP; repeat it with its key until it is accepted, as a correct client would."""
-        head = f"From: hello@{tenant.domain}\r\nSubject: About {tenant.marker}\r\n"
-        key = f"Idempotency-Key: key-{next(self.numbers)}\r\n"
-        source = f"{head}{key}\r\n{tenant.marker}\r\n".encode()
+        source = _message(tenant, f"Idempotency-Key: key-{next(self.numbers)}\r\n")
         text = self._until_accepted(lambda: self._submit_email(tenant, source, addresses), "the message")
         return self.ledger.record_accepted(text.split()[3], workspace=tenant.id, addresses=addresses)
+
+    def submit_once(self, tenant: Tenant, address: str) -> None:
+        """Send an email over SMTP without a key, which a correct client does not repeat."""
+        self.unanswered[address] = tenant
+        with suppress(OSError, smtplib.SMTPException):
+            self._submit_email(tenant, _message(tenant), (address,))
+
+    def record_unanswered(self) -> None:
+        """Record the emails of `submit_once` that were accepted."""
+        sql = "SELECT email_id, address FROM emails_recipient WHERE address = ANY (%s)"
+        for email_id, address in self.stack.query(sql, [*self.unanswered]):
+            tenant = self.unanswered.pop(address)
+            self.ledger.record_accepted(wire_id(email_id), workspace=tenant.id, addresses=(address,))
 
     def _submit_email(self, tenant: Tenant, source: bytes, addresses: tuple[str, ...]) -> tuple[int, bytes]:
         with smtplib.SMTP("127.0.0.1", int(self.stack.environment["SUBMISSION_PORTS"]), timeout=20) as client:
@@ -276,6 +293,11 @@ class Scenario:
         except AssertionError as error:
             violations.append(f"reconcile: {error}")
         return [*violations, *self.internal_errors]
+
+
+def _message(tenant: Tenant, fields: str = "") -> bytes:
+    head = f"From: hello@{tenant.domain}\r\nSubject: About {tenant.marker}\r\n{fields}"
+    return f"{head}\r\n{tenant.marker}\r\n".encode()
 
 
 def message_id_of(message: ReceivedMessage) -> str:
@@ -372,12 +394,12 @@ def _create_template(scenario: Scenario, tenant: Tenant, *, name: str, paragraph
     return str(template["id"])
 
 
-def recover_after_failpoint(scenario: Scenario, name: str, point: str, *, is_deadly: bool) -> Future[None]:
+def recover_after_failpoint(scenario: Scenario, name: str, point: str, *, since: int, is_deadly: bool) -> Future[None]:
     """Wait in the background until a process hits a failpoint; restart it without a plan if that was deadly.
 
     A process must recover without help from a fault that it survives. Raises AssertionError if it never hits the point.
+    since: the length of the process's log before it was started.
     """
-    since = len(scenario.log(name))
 
     def watch() -> None:
         wait_for(

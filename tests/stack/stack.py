@@ -224,9 +224,11 @@ class Stack:
         with psycopg.connect(self.database, autocommit=True) as connection:
             try:
                 return connection.execute(sql, parameters).fetchall()
-            except psycopg.errors.AdminShutdown:
-                # The connections of the service and this one were terminated together; the statement was rolled back.
-                return self.query(sql, *parameters)
+            except psycopg.OperationalError:
+                # The connections of the service and this one were terminated together.
+                if connection.broken:
+                    return self.query(sql, *parameters)
+                raise
 
     def execute(self, sql: str) -> None:
         """Run a statement, again if it loses a deadlock with the running service."""
