@@ -18,8 +18,6 @@ from tests.stack.stack import Reply, Stack, running_stack, wait_for
 pytestmark = pytest.mark.stack
 CORES = multiprocessing.cpu_count()
 CALLERS = 20
-# Less than a check with a silent name server takes, which is about four seconds.
-MAX_SECONDS = 1
 CREATE_WORKSPACES = f"""
 import json
 from tests.conftest import make_account, make_domain, make_key
@@ -61,8 +59,7 @@ def test_a_check_with_a_silent_name_server_leaves_a_thread_to_its_workspace(call
         checks = [pool.submit(verify, caller, domain) for _ in range(4)]
         time.sleep(0.5)
         seconds = [caller.call("GET", "/me").seconds for _ in range(10)]
-    assert max(seconds) < MAX_SECONDS
-    assert {check.result().status for check in checks} == {200}
+    assert_no_wait(seconds, [check.result() for check in checks])
 
 
 @pytest.mark.long
@@ -73,10 +70,18 @@ def test_checks_with_a_silent_name_server_delay_nobody(stack, callers):
         seconds = []
         while not all(check.done() for check in checks):
             seconds.append(stack.call("GET", "/me").seconds)
-    assert max(seconds) < MAX_SECONDS
-    assert {check.result().status for check in checks} == {200}
+    assert_no_wait(seconds, [check.result() for check in checks])
     checked = "SELECT count(*) FROM domains_domain WHERE name = 'silent.example' AND checks_recorded > 0"
     wait_for(lambda: stack.query(checked) == [(CALLERS,)], seconds=60, what="all domains are checked")
+
+
+def assert_no_wait(seconds: list[float], checks: list[Reply]) -> None:
+    """Assert that no request waited for a check, which takes about four seconds, or more on a busy machine.
+
+    A check of a domain that is being checked returns at once.
+    """
+    assert {check.status for check in checks} == {200}
+    assert max(seconds) < min(check.seconds for check in checks if check.seconds > 3) / 2
 
 
 def test_bytes_after_a_request_do_not_reset_the_connection(stack):
