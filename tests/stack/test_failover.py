@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.alone]
 CLIENTS = 6, 2
 # Emails before the loss, and after the first one that the new primary accepts.
 BEFORE, AFTER = 150, 150
-ROUNDS = 10
+# Losses directly, and as many through PgBouncer; ten for the figures.
+ROUNDS = 5
 # Connections of PgBouncer.
 POOL_SIZE = 20
 # The time to live of the lock of the primary (deploy/patroni), its promotion, and a busy machine.
@@ -110,7 +111,7 @@ def test_the_loss_of_the_primary_under_load_loses_no_email(cluster, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("has_pooler", [False, True], ids=["directly", "pgbouncer"])
-def test_ten_losses_in_turn_lose_no_email(cluster, tmp_path, has_pooler):
+def test_losses_in_turn_lose_no_email(cluster, tmp_path, has_pooler):
     with ExitStack() as stack:
         pooler = stack.enter_context(pooler_of(cluster, tmp_path / "pooler")).url if has_pooler else ""
         scenario = stack.enter_context(running_scenario(tmp_path, pooler=pooler))

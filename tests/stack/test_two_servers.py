@@ -15,6 +15,8 @@ from tests.stack.stack import Stack, free_port
 pytestmark = pytest.mark.stack
 
 CLIENTS = 8
+# The figures for docs/scaling.md need more.
+EMAILS = 300
 PROCESSES = ("web", "worker")
 
 
@@ -53,30 +55,28 @@ def lose_power(server: Stack) -> None:
         server.kill(name)
 
 
-# The figures for docs/scaling.md need more.
-@pytest.mark.parametrize("emails", [300, pytest.param(1000, marks=pytest.mark.long)])
-def test_nothing_is_lost_when_one_of_two_servers_dies_under_load(scenario, tmp_path, emails):
+def test_nothing_is_lost_when_one_of_two_servers_dies_under_load(scenario, tmp_path):
     first, _ = scenario.servers
     answered: list[float] = []
 
     def send(tenant: Tenant) -> None:
         assert scenario.send(tenant, scenario.address())
         answered.append(time.monotonic())
-        if len(answered) == emails // 2:
+        if len(answered) == EMAILS // 2:
             lose_power(first)
 
     started = time.monotonic()
     with ThreadPoolExecutor(CLIENTS) as clients:
-        list(clients.map(send, itertools.islice(itertools.cycle(scenario.tenants), emails)))
+        list(clients.map(send, itertools.islice(itertools.cycle(scenario.tenants), EMAILS)))
     scenario.wait_until_idle()
-    assert len(scenario.ledger.accepted) == emails
+    assert len(scenario.ledger.accepted) == EMAILS
     assert scenario.find_violations() == []
-    killed = answered[emails // 2 - 1]
+    killed = answered[EMAILS // 2 - 1]
     figures = {
-        "emails per second with two servers": emails / 2 / (killed - started),
-        "emails per second with one server": emails / 2 / (answered[-1] - killed),
+        "emails per second with two servers": EMAILS / 2 / (killed - started),
+        "emails per second with one server": EMAILS / 2 / (answered[-1] - killed),
         "longest pause in seconds": max(later - before for before, later in itertools.pairwise(sorted(answered))),
-        "messages sent twice": len(scenario.ledger.messages) - emails,
+        "messages sent twice": len(scenario.ledger.messages) - EMAILS,
         "seconds from the loss to the last delivery": scenario.ledger.messages[-1].at
         - time.time()
         + time.monotonic()

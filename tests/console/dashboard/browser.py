@@ -33,6 +33,22 @@ LOOKS = [
     pytest.param((1440, "dark"), id="1440-dark", marks=pytest.mark.long),
     pytest.param((390, "light"), id="390-light", marks=pytest.mark.long),
 ]
+
+
+def looks_in(first: str, second: str) -> list[Any]:
+    """Return each width in each scheme with a language, so that each language has both widths and both schemes.
+
+    Most runs have one of the four: `page_problems` (axe.py) also measures the width of a phone.
+    """
+    languages = (first, first, second, second)
+    return [
+        pytest.param(
+            *look.values, language, id=f"{look.id}-{language}", marks=[pytest.mark.long] * (look is not LOOKS[0])
+        )
+        for look, language in zip(LOOKS, languages, strict=True)
+    ]
+
+
 # Other tests may load the machine.
 expect.set_options(timeout=30_000)
 # For manual review; ignored by git. Not with --full, where they would take a fifth of the time of the page tests.

@@ -13,7 +13,7 @@ from core.workspaces.account_status import confirmation_token
 from core.workspaces.members import invitation_token, invite_member
 from core.workspaces.models import User
 from tests.console.dashboard.axe import page_problems
-from tests.console.dashboard.browser import Visit, sign_in, use_session
+from tests.console.dashboard.browser import Visit, looks_in, sign_in, use_session
 from tests.console.dashboard.conftest import signed_in
 from tests.console.dashboard.routes import PAGES, ROUTES, SIGNED_OUT, paths_of, staff_paths
 from tests.console.dashboard.scenario import fill_workspace, fill_workspace_with
@@ -36,7 +36,6 @@ LISTS = [
     "templates_app_template_changelist",
     "workspaces_membership_changelist",
 ]
-LANGUAGES = ["en", pytest.param("de", marks=pytest.mark.long)]
 
 
 def walk(visit: Visit, paths: dict[str, str], *, language: str = "en") -> list[str]:
@@ -59,7 +58,7 @@ def one_of_each_template(client: Client, paths: dict[str, str]) -> dict[str, str
     return {name: paths[name] for name in found.values()}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("look", "language"), looks_in("en", "de"), indirect=["look"])
 def test_every_page(look, account, language):
     paths = paths_of(fill_workspace(account))
     sign_in(look, account.owner.email)
@@ -100,7 +99,7 @@ def pages_of_staff(staff: Client) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(("look", "language"), looks_in("en", "de"), indirect=["look"])
 def test_every_page_of_staff(look, account, staff, language):
     fill_workspace(account)
     use_session(look, User.objects.get(is_staff=True))

@@ -10,7 +10,7 @@ from receiving.models import InboundRoute
 from receiving.states import NOT_READ
 from tests.conftest import make_account, make_domain
 from tests.console.dashboard.axe import page_problems, violations
-from tests.console.dashboard.browser import listener, sign_in
+from tests.console.dashboard.browser import listener, looks_in, sign_in
 from tests.console.dashboard.conftest import make_email, make_received, verdicts
 from tests.console.dashboard.pages.test_received_answers import PNG
 from tests.console.dashboard.sample_programs import wait_for_the_end_of_requests
@@ -109,7 +109,7 @@ def test_files_are_shown_on_request_and_an_answer_joins_the_conversation(visit):
     wait_for_the_end_of_requests()
 
 
-@pytest.mark.parametrize("language", ["de", pytest.param("en", marks=pytest.mark.long)])
+@pytest.mark.parametrize(("look", "language"), looks_in("de", "en"), indirect=["look"])
 def test_the_pages_fit_every_screen(look, language):
     account = make_account("alice", plan="pro")
     workspace = account.workspace

@@ -43,8 +43,15 @@ def longest_pages():
     return {response_to(path).templates[0].name: path for path in pages}.values()
 
 
-@pytest.mark.parametrize("pages", [longest_pages, pytest.param(lambda: PATHS, marks=pytest.mark.long, id="all_pages")])
-@pytest.mark.parametrize("look", LOOKS)
+def looks_and_pages():
+    """Yield the longest pages in every look, and all pages in both widths and both schemes."""
+    for look in LOOKS:
+        yield pytest.param(*look.values, longest_pages, id=f"{look.id}-longest", marks=look.marks)
+    for look in LOOKS[:2]:
+        yield pytest.param(*look.values, lambda: PATHS, id=f"{look.id}-all", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize(("look", "pages"), list(looks_and_pages()))
 def test_the_pages_are_accessible_and_fit_the_screen(browser, live_server, look, pages):
     with documentation_in(browser, live_server, look=look) as visit:
         problems = []

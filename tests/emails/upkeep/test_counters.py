@@ -292,4 +292,4 @@ def test_the_counters_match_a_recount_after_any_history():
 @pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_the_counters_match_a_recount_after_many_long_histories():
-    run_histories(150, 60)
+    run_histories(60, 60)
