@@ -66,7 +66,7 @@ def deliver_round(stack: Stack, addresses: list[str], number: int, *, size: int)
     line = base64.b64encode(bytes(range(57))) + b"\r\n"
     for index in range(8):
         head = f"Subject: {number} {index}\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n"
-        source = head.encode() + line * (size // len(line))
+        source = head.encode() + line * ((size - len(head)) // len(line))
         with smtplib.SMTP("127.0.0.1", int(stack.environment["INBOUND_PORT"]), timeout=SECONDS) as client:
             client.sendmail("a@host.example", [addresses[index]], source)
     unread = "SELECT count(*) FROM receiving_message WHERE read_at IS NULL"
