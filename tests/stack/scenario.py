@@ -225,8 +225,9 @@ class Scenario:
     def _submit(self, report: bytes, to: str) -> tuple[int, bytes]:
         with smtplib.SMTP("127.0.0.1", int(self.stack.environment["INBOUND_PORT"]), timeout=20) as client:
             client.ehlo("mx.example.com")
-            client.mail("<>")
-            code, text = client.rcpt(to)
+            code, text = client.mail("<>")
+            if code == 250:
+                code, text = client.rcpt(to)
             return (code, text) if code != 250 else client.data(report)
 
     def submit(self, tenant: Tenant, *addresses: str) -> AcceptedEmail:
@@ -251,12 +252,11 @@ class Scenario:
     def _submit_email(self, tenant: Tenant, source: bytes, addresses: tuple[str, ...]) -> tuple[int, bytes]:
         with smtplib.SMTP("127.0.0.1", int(self.stack.environment["SUBMISSION_PORTS"]), timeout=20) as client:
             client.login("x", tenant.key)
-            client.mail(f"hello@{tenant.domain}")
+            code, text = client.mail(f"hello@{tenant.domain}")
             for address in addresses:
-                code, text = client.rcpt(address)
-                if code != 250:
-                    return code, text
-            return client.data(source)
+                if code == 250:
+                    code, text = client.rcpt(address)
+            return (code, text) if code != 250 else client.data(source)
 
     def enqueue_tasks(self, *tasks: str) -> None:
         """Enqueue periodic tasks immediately; lost without Redis, like tasks from beat."""
