@@ -68,7 +68,11 @@ def read_addresses(fields: Iterable[MessageField], *, name: str) -> AddressList:
     """
     lists = [read_address_list(field.value) for field in fields if field.name.lower() == name]
     mailboxes = [mailbox for found in lists for mailbox in found.mailboxes]
-    return AddressList(mailboxes[:MAX_MAILBOXES], is_exact=len(lists) < 2 and all(found.is_exact for found in lists))
+    return AddressList(
+        mailboxes[:MAX_MAILBOXES],
+        is_exact=len(lists) < 2 and all(found.is_exact for found in lists),
+        is_complete=len(mailboxes) <= MAX_MAILBOXES and all(found.is_complete for found in lists),
+    )
 
 
 def read_date(value: str) -> datetime | None:

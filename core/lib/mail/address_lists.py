@@ -60,8 +60,11 @@ LIST = re.compile(rf"{MEMBER}(?:,{MEMBER})*")
 
 # In other texts: words joined by dots and at signs, the last of them an address.
 BRACKETED = re.compile(r"<[^<>]*")
-RUN = re.compile(r"[wqnxl](?:[.@]++[wqnxl])*+\.*+")
+RUN = re.compile(r"[wqnxl](?:[.@]++[wqnxl])*\.*+")
 READABLE = re.compile(r".+@\.*[wnxl](?:\.+[wnxl])*\.*")
+TWO_DOMAINS = re.compile(r"@[^@]+@")
+# Around an address, from programs that quote it in their way; no domain ends with them.
+OPENING, CLOSING = "'`[{*|", "'`]}*|"
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,15 @@ class Mailbox:
 
 @dataclass(frozen=True)
 class AddressList:
-    """The mailboxes of a field. is_exact: whether it follows the grammar, so that all programs read the same ones."""
+    """The mailboxes of a field.
+
+    is_exact: whether it follows the grammar, so that all programs read the same ones.
+    is_complete: whether no member was left out.
+    """
 
     mailboxes: Sequence[Mailbox]
     is_exact: bool
+    is_complete: bool = True
 
 
 class Token(NamedTuple):
@@ -114,14 +122,18 @@ def read_address_list(value: str) -> AddressList:
     """
     mailboxes: list[Mailbox] = []
     shape: list[str] = []
+    is_complete = len(value) <= MAX_FIELD_LENGTH
     for member in _members(_tokens(value[:MAX_FIELD_LENGTH])):
         kind, mailbox = _read_member(member)
         shape += kind, member.separator
         if mailbox:
             mailboxes.append(mailbox)
+        elif kind == "x" or (kind == "p" and member.separator != ":"):
+            is_complete = False
         if len(mailboxes) > MAX_ADDRESSES:
-            return AddressList(mailboxes[:MAX_ADDRESSES], is_exact=False)
-    return AddressList(mailboxes, bool(LIST.fullmatch("".join(shape))) and len(value) <= MAX_FIELD_LENGTH)
+            return AddressList(mailboxes[:MAX_ADDRESSES], is_exact=False, is_complete=False)
+    is_exact = LIST.fullmatch("".join(shape)) is not None and len(value) <= MAX_FIELD_LENGTH
+    return AddressList(mailboxes, is_exact, is_complete)
 
 
 def decode_address_list(value: str) -> str:
@@ -195,11 +207,11 @@ def _read_member(member: ListMember) -> tuple[str, Mailbox | None]:
     tokens, kinds = member.tokens, "".join(token.kind for token in member.tokens)
     found = _find_exactly(tokens, kinds)
     position = found or _find_readable(kinds)
-    email = _address(tokens[position.start : position.end]) if position else ""
-    if not position or len(email) > MAX_LENGTH:
+    email, is_cleaned = _address(tokens[position.start : position.end]) if position else ("", False)
+    if not position or not email or len(email) > MAX_LENGTH:
         return "p" if PHRASE.fullmatch(kinds) else "x" if kinds else "", None
     name = _name(tokens[: position.name_end], member.comments)
-    return "m" if found else "x", Mailbox(email, name)
+    return "m" if found and not is_cleaned else "x", Mailbox(email, name)
 
 
 def _find_exactly(tokens: Sequence[Token], kinds: str) -> Position | None:
@@ -209,18 +221,24 @@ def _find_exactly(tokens: Sequence[Token], kinds: str) -> Position | None:
         return None
     start, end = found.span("angle" if found["angle"] else "bare")
     name_end = max(found.end("name"), 0)
-    if "@" in kinds[:name_end] and _address(tokens[:name_end]).lower() != _address(tokens[start:end]).lower():
+    if "@" in kinds[:name_end] and _address(tokens[:name_end])[0].lower() != _address(tokens[start:end])[0].lower():
         return None
     return Position(name_end, start, end)
 
 
 def _find_readable(kinds: str) -> Position | None:
-    """Return the last address in brackets, else the last one."""
+    """Return the last address in brackets, else the last one.
+
+    None for one with white space within, and for one with two domains: no program knows the right one.
+    """
     for region in reversed(list(BRACKETED.finditer(kinds))):
         if span := _last_run(kinds, *region.span()):
-            return Position(region.start() if kinds[: region.start()].strip("<>") else 0, *span)
+            around = {kinds[span[0] - 1], *kinds[span[1] : region.end()][:1]}
+            is_split = bool(around & set("wqnx")) or TWO_DOMAINS.search(kinds, *span)
+            name_end = region.start() if kinds[: region.start()].strip("<>") else 0
+            return None if is_split else Position(name_end, *span)
     span = _last_run(kinds, 0, len(kinds))
-    return Position(span[0], *span) if span else None
+    return Position(span[0], *span) if span and not TWO_DOMAINS.search(kinds, *span) else None
 
 
 def _last_run(kinds: str, start: int, end: int) -> tuple[int, int] | None:
@@ -228,13 +246,21 @@ def _last_run(kinds: str, start: int, end: int) -> tuple[int, int] | None:
     return spans[-1] if spans else None
 
 
-def _address(tokens: Sequence[Token]) -> str:
-    """Return an address without comments and white space, and without quotes that it does not need."""
+def _address(tokens: Sequence[Token]) -> tuple[str, bool]:
+    """Return an address without comments and white space, and whether other characters were removed.
+
+    Without quotes that it does not need. Empty without a domain.
+    """
     at = max(index for index, token in enumerate(tokens) if token.kind == "@")
     local, domain = ("".join(token.text for token in part) for part in (tokens[:at], tokens[at + 1 :]))
     if any(token.kind == "q" for token in tokens[:at]) and not DOT_ATOM.fullmatch(local):
         local = f'"{ESCAPED_IN_QUOTES.sub(PAIR, local)}"'
-    return printable(f"{local}@{domain.strip('.')}").strip()
+    # The query of a mailto: URL.
+    plain = domain.partition("?")[0] if domain.startswith("[") else domain.partition("?")[0].rstrip(CLOSING)
+    is_cleaned = plain != domain or local.endswith("@")
+    if is_cleaned:
+        local = local.rstrip("@").lstrip(OPENING) or local
+    return (printable(f"{local}@{plain.strip('.')}").strip() if plain else ""), is_cleaned
 
 
 def _name(tokens: Sequence[Token], comments: Sequence[str]) -> str:

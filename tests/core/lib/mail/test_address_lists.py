@@ -62,7 +62,14 @@ AMBIGUOUS = {
     "<mailto:ada@bank.example>": [("ada@bank.example", "")],
     "a@b.example; c@d.example": [("a@b.example", ""), ("c@d.example", "")],
     "x@evil.example: ada@bank.example;": [("x@evil.example", ""), ("ada@bank.example", "")],
-    "a@x.example@bank.example": [("a@x.example@bank.example", "")],
+    "a@x.example@bank.example": [],
+    "a@@bank.example": [("a@bank.example", "")],
+    "<a b@bank.example>": [],
+    "<a@bank. example b>": [],
+    "'ada@bank.example'": [("ada@bank.example", "")],
+    "[ada@bank.example]": [("ada@bank.example", "")],
+    "<mailto:ada@bank.example?subject=x>": [("ada@bank.example", "")],
+    "a@'": [],
     "ada@bank.example.": [("ada@bank.example", "")],
     "=?utf-8?Q?Lovelace,_Ada?= <ada@bank.example>": [("ada@bank.example", "Lovelace, Ada")],
     "Ada\x00 <ada@bank.example>": [("ada@bank.example", "Ada")],
@@ -122,6 +129,12 @@ def test_a_list_of_the_grammar_is_exact(text):
     assert [parts_of(address) for address, _ in EXACT[text]] == read_strictly(text)
 
 
+def test_an_address_in_apostrophes_is_a_name_of_that_address_alone():
+    for text, is_exact in (("'ada@b.example' <ada@b.example>", True), ("'x@y.example' <ada@b.example>", False)):
+        found = read_address_list(text)
+        assert ([one.email for one in found.mailboxes], found.is_exact) == (["ada@b.example"], is_exact)
+
+
 @each("text", AMBIGUOUS)
 def test_another_list_is_not_exact_and_is_read_as_mail_programs_do(text):
     assert read(text) == AMBIGUOUS[text]
@@ -169,7 +182,7 @@ def test_a_list_has_bounds():
     found = read_address_list(many)
     assert (len(found.mailboxes), found.is_exact) == (200, False)
     cut = read_address_list("ada@bank.example" + " " * 64 * 1024 + ", x@evil.example")
-    assert cut == AddressList([Mailbox("ada@bank.example", "")], is_exact=False)
+    assert cut == AddressList([Mailbox("ada@bank.example", "")], is_exact=False, is_complete=False)
 
 
 @each("unit", UNITS)
