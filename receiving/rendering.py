@@ -137,7 +137,7 @@ class ReceivedItemSerializer(AttributesSerializer[ReceivedEmail]):
         help_text="Whether a program sent it: `no`, `auto_generated`, `auto_replied`, `list` or `bulk`.",
     )
     blockedReason = serializers.SerializerMethodField("get_blocked", help_text="Why it is blocked; null if it is not.")
-    parseErrors = TextListField(source="message.parse_errors", help_text="What could not be read.")
+    parseErrors = TextListField(source="message.parse_errors", help_text="What could not be read, or was repaired.")
     remote = serializers.SerializerMethodField(help_text="The host that delivered it.")
     size = CountField(help_text="The size of the message in bytes.")
     receivedAt = UtcDateTimeField(help_text="The time when it was stored.")
@@ -218,7 +218,7 @@ class ReceivedSerializer(ReceivedItemSerializer):
 
     text = serializers.CharField(source="message.text", help_text="The plain text, at most 5 MiB.")
     textGenerated = serializers.BooleanField(
-        source="message.text_generated", help_text="Whether the text was made from the HTML."
+        source="message.text_generated", help_text="Whether the text, or a part of it, was made from HTML."
     )
     replyText = serializers.CharField(
         source="message.reply_text",

@@ -1,7 +1,6 @@
 """The source of received messages as it is shown: our fields in front, forged ones removed, attachments decoded."""
 
 import base64
-import binascii
 import functools
 import re
 from collections import Counter
@@ -13,7 +12,8 @@ from django.conf import settings
 
 from core.lib.mail.charsets import decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
-from core.lib.mail.mime import EMPTY_LINES, END_OF_HEADER, MimePolicy, decode_base64
+from core.lib.mail.header_bounds import EMPTY_LINES, END_OF_HEADER
+from core.lib.mail.transfer_encodings import decode_base64, decode_quoted_printable
 from receiving import content
 from receiving.models import Message
 
@@ -142,9 +142,9 @@ def html_with_images(message: Message) -> str:
 def decode_part(body: bytes, encoding: str) -> bytes:
     """Return a body without its transfer encoding; of broken base64 what can be read."""
     if encoding == "quoted-printable":
-        return binascii.a2b_qp(body)
+        return decode_quoted_printable(body)
     if encoding == "base64":
-        return decode_base64(body, MimePolicy())
+        return decode_base64(body).data
     return body
 
 

@@ -2,10 +2,13 @@
 
 import mimetypes
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from core.delivery.message.compose import File, Placement
+from core.delivery.message.text import html_to_text
 from core.lib.email_addresses import FORBIDDEN
+from core.lib.mail.inline_texts import HTML, PLAIN, InlineTexts, join_texts, text_to_html
 from core.lib.mail.lines import has_long_line
 from core.lib.mail.mime import MimePart
 from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, FALLBACK_TYPE, MAX_FILES, MAX_TOTAL_BYTES
@@ -14,8 +17,6 @@ from interfaces.submission.errors import ConversionNotAllowed, MessageTooLarge
 
 SIGNED = ("multipart/signed", "multipart/encrypted")
 SMIME = ("application/pkcs7-mime", "application/x-pkcs7-mime")
-# The part of a multipart/alternative or multipart/related is HTML to be shown, not a file.
-BODIES = ("", "multipart/alternative", "multipart/related")
 MAX_LINE = 998
 # A text needs at most 8 bytes for each of its bytes in UTF-8, with any charset and transfer encoding.
 MAX_ENCODED_BODY_BYTES = 8 * MAX_BODY_BYTES
@@ -26,63 +27,66 @@ NAMES = {"message/rfc822": "message.eml", "text/calendar": "invite.ics", "text/h
 DROPPED_PARAMETERS = ("name", "boundary")
 
 
-@dataclass
+@dataclass(frozen=True)
 class MessageContent:
-    """The texts and files collected so far; text and html are None until found."""
+    """The texts and files of a message. text, html: empty without one."""
 
-    text: str | None = None
-    html: str | None = None
-    files: list[File] = field(default_factory=list)
-
-    def add(self, part: MimePart) -> None:
-        """Add a part. Raises Refused."""
-        parent = part.parent.kind if part.parent else ""
-        if part.kind in SIGNED:
-            raise ConversionNotAllowed("A signed or encrypted part must be the whole message, or an attached message")
-        if part.is_container:
-            return
-        if self._is_text(part, parent):
-            self.text = _body(part)
-        elif self._is_html(part, parent):
-            self.html = _body(part)
-        else:
-            self._add_file(part, parent)
-
-    def _is_text(self, part: MimePart, parent: str) -> bool:
-        is_first = self.text is None and (self.html is None or parent == "multipart/alternative")
-        return part.kind == "text/plain" and is_first and not _is_file(part)
-
-    def _is_html(self, part: MimePart, parent: str) -> bool:
-        is_first = self.html is None and (self.text is None or parent in BODIES)
-        return part.kind == "text/html" and is_first and not _is_file(part)
-
-    def _add_file(self, part: MimePart, parent: str) -> None:
-        is_alternative = parent == "multipart/alternative" or (parent == "" and part.kind == "text/calendar")
-        placement = Placement.ALTERNATIVE if is_alternative and not _is_file(part) else Placement.ATTACHED
-        content_id = part.content_id if self._is_inline(part, parent) else None
-        name = _file_name(part, number=len(self.files) + 1)
-        self.files.append(File(name, _content_type(part, name), part.content, content_id, placement))
-        if len(self.files) > MAX_FILES:
-            raise MessageTooLarge(f"At most {MAX_FILES} attachments are allowed")
-        if sum(len(file.data) for file in self.files) > MAX_TOTAL_BYTES:
-            raise MessageTooLarge(f"Attachments must not exceed {MAX_TOTAL_BYTES:,} bytes in total after decoding")
-
-    def _is_inline(self, part: MimePart, parent: str) -> bool:
-        """Return whether the HTML shows the part: some programs give a Content-ID to every attachment."""
-        if not CONTENT_ID.fullmatch(part.content_id):
-            return False
-        return parent == "multipart/related" or f"cid:{part.content_id}" in (self.html or "")
+    text: str = ""
+    html: str = ""
+    files: tuple[File, ...] = ()
 
 
 def read_content(message: MimePart) -> MessageContent:
-    """Return the content of a message. Raises Refused."""
-    content = MessageContent()
+    """Return the content of a message. Raises Refused.
+
+    A text beside HTML is in both, unless they are alternatives (docs/decisions/0310).
+    """
     if message.kind in (*SIGNED, *SMIME):
-        content.files.append(_whole(message))
-    else:
-        for part in message.walk():
-            content.add(part)
-    return content
+        return MessageContent(files=(_whole(message),))
+    texts, attached = InlineTexts(), []
+    for part in message.walk():
+        if part.kind in SIGNED:
+            raise ConversionNotAllowed("A signed or encrypted part must be the whole message, or an attached message")
+        if part.is_container:
+            texts.add(part)
+        elif texts.accepts(part):
+            texts.add(part, _body(part))
+        else:
+            attached.append(part)
+        if len(attached) > MAX_FILES:
+            raise MessageTooLarge(f"At most {MAX_FILES} attachments are allowed")
+    html = _joined(texts, HTML, text_to_html)
+    return MessageContent(_joined(texts, PLAIN, html_to_text), html, tuple(_files(attached, html)))
+
+
+def _joined(texts: InlineTexts, kind: str, convert: Callable[[str], str]) -> str:
+    """Return the text of a kind. The composer makes a text from HTML alone."""
+    if not texts.has(kind):
+        return texts.blank(kind)
+    joined = join_texts(texts.shown(kind), kind=kind, convert=convert, limit=MAX_BODY_BYTES)
+    _check_size(joined)
+    return joined
+
+
+def _files(parts: Iterable[MimePart], html: str) -> Iterator[File]:
+    size = 0
+    for number, part in enumerate(parts, 1):
+        parent = part.parent.kind if part.parent else ""
+        is_alternative = parent == "multipart/alternative" or (parent == "" and part.kind == "text/calendar")
+        placement = Placement.ALTERNATIVE if is_alternative and not _is_file(part) else Placement.ATTACHED
+        name, data = _file_name(part, number=number), part.content
+        size += len(data)
+        if size > MAX_TOTAL_BYTES:
+            raise MessageTooLarge(f"Attachments must not exceed {MAX_TOTAL_BYTES:,} bytes in total after decoding")
+        content_id = part.content_id if _is_shown(part, parent, html) else None
+        yield File(name, _content_type(part, name), data, content_id, placement)
+
+
+def _is_shown(part: MimePart, parent: str, html: str) -> bool:
+    """Return whether the HTML shows a part: some programs give a Content-ID to every attachment."""
+    if not CONTENT_ID.fullmatch(part.content_id):
+        return False
+    return parent == "multipart/related" or f"cid:{part.content_id}" in html
 
 
 def _whole(message: MimePart) -> File:
@@ -104,9 +108,13 @@ def _body(part: MimePart) -> str:
     if part.end - part.start > MAX_ENCODED_BODY_BYTES:
         raise MessageTooLarge(TEXT_TOO_LARGE)
     text = part.text
+    _check_size(text)
+    return text
+
+
+def _check_size(text: str) -> None:
     if len(text) > MAX_BODY_BYTES or len(text.encode()) > MAX_BODY_BYTES:
         raise MessageTooLarge(TEXT_TOO_LARGE)
-    return text
 
 
 def _is_file(part: MimePart) -> bool:

@@ -21,7 +21,8 @@ from core.lib.email_addresses import (
 )
 from core.lib.mail.address_lists import read_address_list
 from core.lib.mail.encoded_words import decode_words
-from core.lib.mail.mime import MalformedMime, MimePart, MimePolicy, read_message
+from core.lib.mail.mime import MimePart, read_message
+from core.lib.mail.mime_policy import MalformedMime, MimePolicy
 from emails.accept.drafts import Draft
 from emails.accept.rules.fields import (
     MAX_HEADER_LENGTH,
@@ -173,9 +174,9 @@ def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
         bcc=tuple(address for address in recipients if address.spec.lower() not in visible),
         reply_to=headers.addresses.get("reply-to", ()),
         subject=headers.checked_subject() or (None if template else ""),
-        html=content.html or "",
-        text=content.text or "",
-        files=tuple(content.files),
+        html=content.html,
+        text=content.text,
+        files=content.files,
         headers=headers.checked_custom(),
         template=template,
         template_data=options.get("templateData"),

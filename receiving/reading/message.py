@@ -4,7 +4,7 @@ Tolerant: what cannot be read is listed, and the rest is read. Archives are neve
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict
@@ -13,8 +13,11 @@ from core.delivery.message.text import html_to_text
 from core.lib.ids import new_id
 from core.lib.mail.address_lists import Mailbox
 from core.lib.mail.charsets import decode_tolerantly
+from core.lib.mail.header_bounds import SKIPPED_CHARACTERS, SKIPPED_LINES
 from core.lib.mail.header_fields import MessageField
-from core.lib.mail.mime import MalformedMime, MimePart, MimePolicy, TooManyParts, read_message
+from core.lib.mail.inline_texts import HTML, PLAIN, InlineTexts, join_texts, text_to_html
+from core.lib.mail.mime import MimePart, read_message
+from core.lib.mail.mime_policy import MalformedMime, MimePolicy, TooManyParts
 from receiving.reading.automatic import classify_message, is_report
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.fields import (
@@ -41,7 +44,6 @@ MAX_ERRORS = 20
 MAX_ERROR_LENGTH = 200
 # The HTML from which a text is made.
 HTML_TO_TEXT_LENGTH = 1024 * 1024
-KINDS = {"text/plain": "text", "text/html": "html"}
 # By the names of the resource.
 ADDRESS_FIELDS = {"from": "from", "to": "to", "cc": "cc", "replyTo": "reply-to"}
 # The verdict of DMARC is permerror then (docs/decisions/0273).
@@ -51,13 +53,16 @@ DECODED = frozenset({"base64", "quoted-printable"})
 
 @dataclass(frozen=True)
 class ReceivedPolicy(MimePolicy):
-    """The bounds of received messages. errors: what was dropped because of them, or could not be read."""
+    """The bounds of received messages. errors: what was dropped, could not be read, or was repaired."""
 
     errors: list[str] = field(default_factory=list)
 
     def refuse(self, problem: str) -> None:
         if len(self.errors) < MAX_ERRORS and problem not in self.errors:
             self.errors.append(clean(problem)[:MAX_ERROR_LENGTH])
+
+    def repair(self, problem: str) -> None:
+        self.refuse(problem)
 
 
 class ReadAttachment(TypedDict):
@@ -86,6 +91,7 @@ class Reading:
 
     mailboxes: by the names of the resource.
     senders: the addresses in From; none if programs may read others there.
+    text_generated: the text, or a part of it, was made from HTML.
     """
 
     headers: list[list[str]]
@@ -116,13 +122,24 @@ def read_received(source: bytes, *, envelope_from: str, budget: ProcessorBudget)
     message, policy = _open(source)
     reading = _read_fields(message.fields, policy, envelope_from)
     budget.check()
-    for part in _leaves(message, policy):
-        _read_part(part, reading, is_whole=part is message)
+    texts = InlineTexts()
+    named: list[MimePart] = []
+    for part in _parts(message, policy):
+        if part.is_container:
+            texts.add(part)
+        elif texts.accepts(part):
+            texts.add(part, _read_text(part))
+        else:
+            reading.attachments.append(_attachment(part))
+            named += [part] * texts.is_shown(part)
         # Also of a report to which a gateway has added a text.
         if part.parent and is_report(part.parent.kind):
             reading.automatic = Automatic.AUTO_GENERATED
         budget.check()
-    _finish_texts(reading, budget)
+    if not texts.has(PLAIN) and not texts.has(HTML):
+        for part in named[:1]:
+            texts.add(part, _read_text(part))
+    _read_texts(texts, reading, budget)
     return reading
 
 
@@ -147,12 +164,16 @@ def _read_fields(fields: tuple[MessageField, ...], policy: ReceivedPolicy, envel
     named = HeaderFields(fields)
     subject = read_subject(named.first("subject"))
     lists = {name: read_addresses(fields, name=header) for name, header in ADDRESS_FIELDS.items()}
-    if not lists["from"].is_exact:
+    is_certain = lists["from"].is_exact and not _is_header_doubtful(fields, policy)
+    if not is_certain:
         policy.refuse(AMBIGUOUS_SENDER)
+    for name, header in ADDRESS_FIELDS.items():
+        if name != "from" and not lists[name].is_complete:
+            policy.refuse(f"An address in {header.title()} was left out")
     return Reading(
         headers=[[field.name, decode_field(field)] for field in fields],
         subject=subject,
-        senders=list(lists["from"].mailboxes) if lists["from"].is_exact else [],
+        senders=list(lists["from"].mailboxes) if is_certain else [],
         mailboxes={name: list(found.mailboxes) for name, found in lists.items()},
         date=read_date(named.first("date")),
         message_id=read_message_id(named.first("message-id")),
@@ -163,37 +184,25 @@ def _read_fields(fields: tuple[MessageField, ...], policy: ReceivedPolicy, envel
     )
 
 
-def _leaves(message: MimePart, policy: ReceivedPolicy) -> Iterator[MimePart]:
-    """Yield the parts with content; those behind the last one that is read are dropped."""
+def _is_header_doubtful(fields: tuple[MessageField, ...], policy: ReceivedPolicy) -> bool:
+    """Return whether other programs read no From, since it was repaired or is behind lines that end a header."""
+    is_first = any(field.name.lower() == "from" for field in fields[:1])
+    return SKIPPED_LINES in policy.errors or (is_first and SKIPPED_CHARACTERS in policy.errors)
+
+
+def _parts(message: MimePart, policy: ReceivedPolicy) -> Iterator[MimePart]:
+    """Yield the parts; those behind the last one that is read are dropped."""
     try:
-        for part in message.walk():
-            if not part.is_container:
-                yield part
+        yield from message.walk()
     except TooManyParts as error:
         policy.refuse(str(error))
 
 
-def _read_part(part: MimePart, reading: Reading, *, is_whole: bool) -> None:
-    """Add a part to the texts of a message if it is the first of its kind, else to its attachments."""
-    name = KINDS.get(part.kind, "")
-    is_text = name and part.disposition != "attachment" and (is_whole or not part.filename)
-    if is_text and not getattr(reading, name):
-        text, is_cut = _read_text(part, reading)
-        setattr(reading, name, text)
-        if is_cut:
-            reading.truncated.append(name)
-        return
-    # A multipart without parts has an empty text in front of everything.
-    if part.end > part.start or part.filename or not is_text:
-        reading.attachments.append(_attachment(part, reading))
-
-
-def _read_text(part: MimePart, reading: Reading) -> tuple[str, bool]:
-    """Return the text of a part with LF at line ends, and whether it was cut."""
-    data, _ = _decode(part, reading)
+def _read_text(part: MimePart) -> str:
+    """Return the text of a part with LF at line ends, at most one character more than is kept."""
+    data, _ = _decode(part)
     text = decode_tolerantly(data, part.charset, kind=part.kind).replace("\r\n", "\n").replace("\r", "\n")
-    shorter = cut_text(text, TEXT_BYTES)
-    return shorter, len(shorter) < len(text)
+    return text[: TEXT_BYTES + 1]
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -201,7 +210,7 @@ def cut_text(text: str, limit: int) -> str:
     return text.encode()[:limit].decode("utf-8", "ignore") if len(text) * 4 > limit else text
 
 
-def _decode(part: MimePart, reading: Reading) -> tuple[bytes, str]:
+def _decode(part: MimePart) -> tuple[bytes, str]:
     """Return the content of a part and its transfer encoding; the body if it cannot be decoded."""
     encoding = part.encoding
     try:
@@ -211,14 +220,14 @@ def _decode(part: MimePart, reading: Reading) -> tuple[bytes, str]:
         return part.body, "binary"
 
 
-def _attachment(part: MimePart, reading: Reading) -> ReadAttachment:
-    data, encoding = _decode(part, reading)
-    content_type = part.content_fields.get("content-type", "").partition(";")[0].strip().lower() or part.kind
+def _attachment(part: MimePart) -> ReadAttachment:
+    data, encoding = _decode(part)
+    word = part.content_type.word
     is_inline = part.disposition == "inline" or (bool(part.content_id) and part.disposition != "attachment")
     return {
         "id": new_id("att_"),
         "filename": _filename(part.filename),
-        "contentType": clean(content_type)[:MAX_TYPE],
+        "contentType": clean(word if "/" in word else part.kind)[:MAX_TYPE],
         "size": len(data),
         "contentId": clean(part.content_id)[:MAX_FILENAME] or None,
         "inline": is_inline,
@@ -242,13 +251,33 @@ def _filename(text: str) -> str:
     return "".join(character if character.isprintable() else "_" for character in name).strip()[:MAX_FILENAME]
 
 
-def _finish_texts(reading: Reading, budget: ProcessorBudget) -> None:
-    if reading.html and not reading.text:
-        reading.text = html_to_text(reading.html[:HTML_TO_TEXT_LENGTH])
-        reading.text_generated = True
-        budget.check()
+def _read_texts(texts: InlineTexts, reading: Reading, budget: ProcessorBudget) -> None:
+    """Set the texts: each has everything that a person reads, and HTML is not made from a text alone."""
+    shown = texts.shown(PLAIN)
+    text = join_texts(shown, kind=PLAIN, convert=_bounded_converter(budget), limit=TEXT_BYTES) or texts.blank(PLAIN)
+    reading.text_generated = any(node.kind == HTML for node in shown)
+    html = ""
+    if texts.has(HTML):
+        html = join_texts(texts.shown(HTML), kind=HTML, convert=text_to_html, limit=TEXT_BYTES)
+    reading.text, reading.html = cut_text(text, TEXT_BYTES), cut_text(html, TEXT_BYTES)
+    cuts = {"text": len(reading.text) < len(text), "html": len(reading.html) < len(html)}
+    reading.truncated = [name for name, is_cut in cuts.items() if is_cut]
+    budget.check()
     if reading.text_generated:
         reading.reply_text = find_reply_in_html(reading.html[:HTML_TO_TEXT_LENGTH], reading.text)
     else:
         reading.reply_text = find_reply(reading.text)
     budget.check()
+
+
+def _bounded_converter(budget: ProcessorBudget) -> Callable[[str], str]:
+    """Return a function that makes texts from HTML, up to HTML_TO_TEXT_LENGTH together."""
+    left = HTML_TO_TEXT_LENGTH
+
+    def convert(html: str) -> str:
+        nonlocal left
+        start, left = html[:left], max(left - len(html), 0)
+        budget.check()
+        return html_to_text(start)
+
+    return convert

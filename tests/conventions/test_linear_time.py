@@ -16,7 +16,8 @@ from core.delivery.message.text import html_to_text
 from core.lib.email_addresses import normalize_search, parse_recipient, split_address_list
 from core.lib.mail.charsets import decode_tolerantly, find_codec
 from core.lib.mail.encoded_words import decode_words
-from core.lib.mail.header_fields import read_fields, read_parameters
+from core.lib.mail.header_fields import read_content_field, read_fields
+from core.lib.mail.transfer_encodings import decode_base64, decode_quoted_printable
 from domains.names import organizational_domain
 from domains.record_checks.dmarc import find_dmarc_error
 from interfaces.inbound.inbox.html_check import check_html
@@ -25,6 +26,8 @@ from interfaces.submission.drafts import read_email
 from interfaces.submission.errors import Refused
 from receiving.inlining import with_fields
 from receiving.reading.automatic import classify_message
+from receiving.reading.budget import ProcessorBudget
+from receiving.reading.message import read_received
 from receiving.reading.quotes import find_reply, find_reply_in_html
 from receiving.source import split_header, without_forged_results
 from tests.rows import each
@@ -52,7 +55,16 @@ ANCHORED = {
     "core.lib.mail.address_lists.LIST",
     "core.lib.mail.address_lists.MAILBOX",
     "core.lib.mail.address_lists.READABLE",
+    "core.lib.mail.header_bounds.FIELD_START",
+    "core.lib.mail.header_bounds.LINES_IN_FRONT",
+    "core.lib.mail.header_bounds.PIECE",
+    "core.lib.mail.header_fields.ANY_CHARSET",
+    "core.lib.mail.header_fields.EXACT",
     "core.lib.mail.header_fields.FIELD",
+    "core.lib.mail.header_fields.FIRST_WORD",
+    "core.lib.mail.header_fields.KNOWN_CHARSET",
+    "core.lib.mail.header_fields.PARAMETER",
+    "core.lib.mail.header_fields.SEPARATORS",
     "core.lib.network.client_address.WITH_PORT",
     "core.lib.network.target_urls._URL",
     "receiving.reading.automatic.QUOTED_SUBJECT",
@@ -83,6 +95,10 @@ def read_submitted(text: str) -> None:
         read_email(text.encode(), recipients=())
 
 
+def read_received_text(text: str) -> None:
+    read_received(text.encode("latin-1"), envelope_from="", budget=ProcessorBudget())
+
+
 # Functions with loops, and those that call libraries. Starts: in front of the repeated unit.
 RESULTS = "Authentication-Results: "
 FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
@@ -90,7 +106,16 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "with_fields": (lambda text: with_fields(text.encode("latin-1"), [], without={"x-spam-"}), ("X-Spam-A: ",)),
     "split_header": (lambda text: split_header(text.encode("latin-1")), ("X: ",)),
     "read_fields": (lambda text: [field.decoded for field in read_fields(text, limit=400)], ("X: ",)),
-    "read_parameters": (read_parameters, ("a/b; ", 'a/b; a="', "a/b; a*0*=")),
+    "read_content_field": (
+        read_content_field,
+        ("", "a/b ", "a/b; ", 'a/b; a="', "a/b; a*0*=", "a/b; name=a ", "(", "a/b; a=b ("),
+    ),
+    "decode_base64": (lambda text: decode_base64(text.encode("latin-1")), ("QQ==", "A=")),
+    "decode_quoted_printable": (lambda text: decode_quoted_printable(text.encode("latin-1")), ("= ",)),
+    "read_message": (
+        read_received_text,
+        ("", "From: ", "Content-Type: multipart/mixed\n\n", "Content-Type: text/html\n\n"),
+    ),
     "decode_words": (decode_words, ("", "=?utf-8?q?", "=?utf-8?b?", "=?gb2312?q?a?=20")),
     **{
         f"decode_tolerantly {charset}": (

@@ -102,7 +102,8 @@ def test_two_senders_or_two_fields_never_pass(fields):
 def test_an_ambiguous_sender_is_explained():
     assert read("From: Ada", "To: <a@b.example> c").errors == ["The sender in From is ambiguous"]
     assert read("From: a@b.example", "From: a@b.example").errors == ["The sender in From is ambiguous"]
-    assert read("To: Ada").errors == read("From: a@b.example, c@d.example").errors == []
+    assert read("To: Ada", "From: a@b.example").errors == ["An address in To was left out"]
+    assert read("From: a@b.example, c@d.example").errors == []
 
 
 @pytest.mark.django_db
@@ -179,6 +180,7 @@ BEYOND = {
         "<x@evil.example:ada@bank.example>",
         "<mailto:ada@bank.example>",
     ),
+    "of an address with two at signs none; others keep what is before the first, or all": ("ada@[x@evil.example]",),
     "others show either the name of a group or its member": (
         "x@evil.example: ada@bank.example;",
         "<x@evil.example>: ada@bank.example;",

@@ -219,7 +219,7 @@ def test_a_blocked_email_is_kept_back_until_it_is_released(key, alice, receiving
 
 
 def test_an_unreadable_message_is_published_with_its_header(key, route, webhook, monkeypatch):
-    monkeypatch.setattr("receiving.reading.message._leaves", lambda *_: 1 / 0)
+    monkeypatch.setattr("receiving.reading.message._parts", lambda *_: 1 / 0)
     email = receive()
     shown = key.get(f"/inbound/emails/{email.id}").json()
     assert (shown["status"], shown["subject"], shown["text"]) == ("unreadable", "Where is my order?", "")

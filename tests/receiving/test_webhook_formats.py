@@ -371,7 +371,7 @@ def test_mailguns_format_has_no_other_events(key):
 
 def test_header_names_of_files_cannot_leave_their_part(posted):
     source = (
-        b'From: ada@example.com\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n--m\r\nContent-Type: text/x"y;\r\n'
+        b"From: ada@example.com\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n--m\r\nContent-Type: text/x<y;\r\n"
         b" charset=x\r\nContent-Disposition: attachment; filename*=UTF-8''a%0D%0AX-Evil%3A%201%22%00.txt\r\n\r\n1"
         b"\r\n--m--\r\n"
     )

@@ -38,6 +38,9 @@ class OpenBoundaries:
     def __len__(self) -> int:
         return len(self._boundaries)
 
+    def is_open(self, boundary: bytes) -> bool:
+        return boundary in self._boundaries
+
     def open(self, boundary: bytes) -> None:
         self._boundaries.append(boundary)
         self._list_lines()
@@ -62,7 +65,6 @@ class OpenBoundaries:
 
     def _list_lines(self) -> None:
         self._lines = {}
-        # The line of the outer boundary counts if two are equal.
+        # The line of the inner boundary counts if two are equal, as it does for mail programs.
         for level, boundary in enumerate(self._boundaries):
-            self._lines.setdefault(boundary, (level, False))
-            self._lines.setdefault(boundary + b"--", (level, True))
+            self._lines |= {boundary: (level, False), boundary + b"--": (level, True)}

@@ -4,63 +4,39 @@ A message is read in one pass over its bytes, part after part; nothing is copied
 library's parser takes a second for a megabyte of empty lines, holds several copies of the message, raises on some real
 messages and does not return the exact bytes of an attached message (docs/decisions/0161).
 
-Lines end with CRLF or LF; with CR if the message has no LF. A session refuses other line ends before.
+Lines end with CRLF or LF; with CR if the message has no LF. A session refuses other line ends before. Malformed
+structures are read as mail programs read them, or refused where these differ (docs/decisions/0311).
 """
 
-import binascii
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from core.lib.mail.boundaries import Delimiter, OpenBoundaries
 from core.lib.mail.charsets import decode_strictly, decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
-from core.lib.mail.header_fields import MessageField, decode_header, read_fields, read_parameters
+from core.lib.mail.header_bounds import find_header, start_of_header, with_line_feeds
+from core.lib.mail.header_fields import ContentField, MessageField, decode_header, read_content_field, read_fields
+from core.lib.mail.mime_policy import MalformedMime, MimePolicy, TooManyParts
+from core.lib.mail.transfer_encodings import UNENCODED, decode_base64, decode_quoted_printable, encoding_name
 
 # RFC 2046 allows 70 characters.
 MAX_BOUNDARY = 200
-END_OF_HEADER = re.compile(rb"\n\r?\n")
-EMPTY_LINES = (b"\r\n", b"\n")
-UNENCODED = ("7bit", "8bit", "binary")
+# A delimiter in front of the first field of a part, for a multipart without its boundary.
+LIKELY_DELIMITER = re.compile(rb"\n--([^\r\n]{1,200})\r?\n(?=Content-[a-z-]{1,40}[ \t]*+:)", re.IGNORECASE)
 MESSAGES = ("message/rfc822", "message/global")
 # The fields about the content that are read.
 DECISIVE = frozenset({"content-type", "content-transfer-encoding", "content-disposition", "content-id"})
-# Texts to add to broken base64, and the number of bytes that they add: some programs omit the padding.
-BASE64_ENDS = ((b"", 0), (b"==", 0), (b"A==", 1))
-
-
-class MalformedMime(ValueError):
-    """Raised with an explanation for a message that cannot be read without guessing."""
-
-
-class TooManyParts(MalformedMime):
-    """Raised with either policy after the last part that is read."""
-
-
-@dataclass(frozen=True)
-class MimePolicy:
-    """The bounds of a message, and whether it is refused beyond them or where a reader would have to guess.
-
-    is_strict: raise MalformedMime; otherwise the rest is dropped, and the content is read as well as possible.
-    max_header_bytes, max_fields: limits of each header.
-    max_parameters: characters of a field about the content.
-    opens_messages: the parts of attached messages are parts of the message.
-    """
-
-    is_strict: bool = False
-    max_bytes: int = 25 * 1024 * 1024
-    max_header_bytes: int = 64 * 1024
-    max_fields: int = 400
-    max_parameters: int = 4_000
-    max_depth: int = 10
-    max_parts: int = 100
-    opens_messages: bool = False
-
-    def refuse(self, problem: str) -> None:
-        if self.is_strict:
-            raise MalformedMime(problem)
+# Media types without a subtype. RFC 2045, section 5.2: a type that cannot be read is text/plain.
+SHORT_TYPES = {
+    "": "text/plain",
+    "text": "text/plain",
+    "plain": "text/plain",
+    "html": "text/html",
+    "multipart": "multipart/mixed",
+}
+FILE_TYPES = frozenset({"application", "audio", "font", "image", "message", "model", "video"})
 
 
 @dataclass(eq=False)
@@ -98,17 +74,31 @@ class MimePart:
         return values
 
     @cached_property
+    def content_type(self) -> ContentField:
+        return self._read_field("content-type", "The Content-Type of a part is malformed")
+
+    @cached_property
+    def content_disposition(self) -> ContentField:
+        return self._read_field("content-disposition", "The Content-Disposition of a part is malformed")
+
+    @property
     def parameters(self) -> Mapping[str, str]:
         """The parameters of the content type."""
-        return read_parameters(self.content_fields.get("content-type", ""))
+        return self.content_type.parameters
 
     @cached_property
     def kind(self) -> str:
         """The media type in lower case."""
+        word = self.content_type.word
         # RFC 2046, section 5.1.5.
-        is_in_digest = self.parent is not None and self.parent.kind == "multipart/digest"
-        kind = self._first_word("content-type") or ("message/rfc822" if is_in_digest else "text/plain")
-        return kind if kind.count("/") == 1 else "text/plain"
+        if not word and self.parent is not None and self.parent.kind == "multipart/digest":
+            return "message/rfc822"
+        if "/" in word:
+            return word
+        if word not in SHORT_TYPES:
+            self.policy.refuse("A media type has no subtype")
+        is_file = word in FILE_TYPES or word.startswith("x-")
+        return SHORT_TYPES.get(word) or ("application/octet-stream" if is_file else "text/plain")
 
     @property
     def depth(self) -> int:
@@ -116,31 +106,35 @@ class MimePart:
 
     @property
     def disposition(self) -> str:
-        return self._first_word("content-disposition")
+        return self.content_disposition.word
 
     @property
     def filename(self) -> str:
-        disposition = read_parameters(self.content_fields.get("content-disposition", ""))
-        return decode_words(disposition.get("filename") or self.parameters.get("name", "")).strip()
+        name = self.content_disposition.parameters.get("filename") or self.parameters.get("name", "")
+        return decode_words(name).strip()
 
     @property
     def content_id(self) -> str:
         return self.content_fields.get("content-id", "").removeprefix("<").removesuffix(">").strip()
 
-    @property
+    @cached_property
     def encoding(self) -> str:
-        return self._first_word("content-transfer-encoding") or "7bit"
+        given = self.content_fields.get("content-transfer-encoding", "")
+        name = encoding_name(given)
+        if given and name != given.partition(";")[0].strip().lower():
+            self.policy.repair("The transfer encoding of a part is misspelt")
+        return name
 
     @property
     def body(self) -> bytes:
         """The body as received, with its transfer encoding."""
-        return bytes(memoryview(self.source)[self.start : max(self.end, self.start)])
+        return bytes(self._view)
 
     @property
     def content(self) -> bytes:
         """The body without its transfer encoding, which is never smaller. Raises MalformedMime."""
         if self.encoding == "quoted-printable":
-            return binascii.a2b_qp(self.body)
+            return decode_quoted_printable(self.body)
         if self.encoding == "base64":
             return self._from_base64()
         if self.encoding not in UNENCODED:
@@ -149,7 +143,7 @@ class MimePart:
 
     @property
     def charset(self) -> str:
-        return self.parameters.get("charset", "").lower()
+        return "".join(self.parameters.get("charset", "").split()[:1]).strip("'\"").lower()
 
     @property
     def text(self) -> str:
@@ -195,20 +189,23 @@ class MimePart:
                 raise TooManyParts(f"The message has more than {self.policy.max_parts} parts")
             yield part
 
-    def _first_word(self, name: str) -> str:
-        return self.content_fields.get(name, "").partition(";")[0].strip().lower()
+    @property
+    def _view(self) -> memoryview:
+        return memoryview(self.source)[self.start : max(self.end, self.start)]
+
+    def _read_field(self, name: str, problem: str) -> ContentField:
+        found = read_content_field(self.content_fields.get(name, ""))
+        if not found.is_exact and name in self.content_fields:
+            self.policy.repair(problem)
+        return found
 
     def _from_base64(self) -> bytes:
-        return decode_base64(memoryview(self.source)[self.start : max(self.end, self.start)], self.policy)
-
-
-def decode_base64(body: bytes | memoryview, policy: MimePolicy) -> bytes:
-    """Return a body without base64. Raises MalformedMime."""
-    for end, added in BASE64_ENDS[: 2 if policy.is_strict else 3]:
-        with suppress(binascii.Error):
-            data = binascii.a2b_base64(b"".join((body, end)) if end else body)
-            return data[: len(data) - added]
-    raise MalformedMime("A part is not valid base64")
+        decoded = decode_base64(self._view)
+        if decoded.is_padded_within:
+            self.policy.repair("The base64 of a part has padding within")
+        if decoded.loss:
+            self.policy.refuse(decoded.loss)
+        return decoded.data
 
 
 class _MessageReader:
@@ -224,53 +221,55 @@ class _MessageReader:
         """Yield a message and its parts in order."""
         part: MimePart | None = message
         while part:
-            if self._policy.opens_messages and part.kind in MESSAGES:
+            if self._policy.opens_messages and part.kind in MESSAGES and part.encoding in UNENCODED:
                 part.is_container = True
                 yield part
                 part = self.read_part(part.start, parent=part)
                 continue
-            boundary = part.boundary
-            if boundary:
-                self._boundaries.open(boundary)
-                self._multiparts.append(part)
-            # The line end of a header may be that of a delimiter.
-            delimiter = self._boundaries.find(part.start - 1)
-            part.end = delimiter.start if delimiter else len(self._source)
-            is_innermost = delimiter is not None and delimiter.level == len(self._multiparts) - 1
-            part.is_container = bool(boundary) and is_innermost
-            if boundary and not part.is_container:
-                self._policy.refuse("A multipart has no part")
-                self._close(len(self._multiparts) - 1)
+            delimiter = self._enter(part, part.boundary)
+            if part.is_multipart and not part.is_container and (boundary := self._likely_boundary(part)):
+                self._policy.repair("The boundary of a multipart was found in its body")
+                delimiter = self._enter(part, boundary)
             if part.is_multipart and not part.is_container:
                 part.kind = "text/plain"
             yield part
             part = self._next_part(delimiter)
 
-    def read_part(self, start: int, *, parent: MimePart | None) -> MimePart:
-        """Return the part that begins at a position, with the rest of the source as its body."""
-        header_end, body = self._header_bounds(start)
-        header = decode_header(bytes(self._source[start:header_end]).rstrip(b"\r\n"))
+    def _enter(self, part: MimePart, boundary: bytes) -> Delimiter | None:
+        """Return the delimiter at the end of the body of a part, or of the text in front of the first of its parts."""
+        if boundary:
+            if self._boundaries.is_open(boundary):
+                self._policy.refuse("A multipart has the boundary of the one that contains it")
+            self._boundaries.open(boundary)
+            self._multiparts.append(part)
+        # The line end of a header may be that of a delimiter.
+        delimiter = self._boundaries.find(part.start - 1)
+        part.end = delimiter.start if delimiter else len(self._source)
+        is_innermost = delimiter is not None and delimiter.level == len(self._multiparts) - 1
+        part.is_container = bool(boundary) and is_innermost
+        if boundary and not part.is_container:
+            self._policy.refuse("A multipart has no part")
+            self._close(len(self._multiparts) - 1)
+        return delimiter
+
+    def _likely_boundary(self, part: MimePart) -> bytes:
+        """Return the boundary that the first part in a body shows; empty without one, and beyond the depth."""
+        if self._policy.is_strict or part.depth >= self._policy.max_depth:
+            return b""
+        found = LIKELY_DELIMITER.search(self._source, max(part.start - 1, 0), max(part.end, part.start))
+        return found[1].rstrip() if found else b""
+
+    def read_part(self, start: int, *, parent: MimePart | None, is_first: bool = False) -> MimePart:
+        """Return the part that begins at a position, with the rest of the source as its body.
+
+        is_first: it is the message.
+        """
+        found = find_header(self._source, start, self._boundaries, self._policy, is_first=is_first)
+        header = decode_header(found.data)
         fields = tuple(read_fields(header, limit=self._policy.max_fields, refuse=self._policy.refuse))
         # A part without a header, and without the empty line before its body.
         is_body = bool(header) and not fields
-        return MimePart(self._source, self._policy, fields, start if is_body else body, len(self._source), parent)
-
-    def _header_bounds(self, start: int) -> tuple[int, int]:
-        """Return the end of a header, which is an empty line or a delimiter, and the start of the body."""
-        if self._source.startswith(EMPTY_LINES, start):
-            return start, self._source.index(b"\n", start) + 1
-        limit = min(start + self._policy.max_header_bytes, len(self._source))
-        empty = END_OF_HEADER.search(self._source, start, limit)
-        end, body = empty.span() if empty else (limit, limit)
-        if delimiter := self._boundaries.find(start - 1, end + 1):
-            return delimiter.start, delimiter.start + 1
-        if body == limit < len(self._source):
-            name = "The header of a part" if start else "The header"
-            self._policy.refuse(f"{name} is longer than {self._policy.max_header_bytes:,} bytes")
-            # Once, not for each part: the search may go to the end.
-            if not start and (empty := END_OF_HEADER.search(self._source, limit)):
-                body = empty.end()
-        return end, body
+        return MimePart(self._source, self._policy, fields, start if is_body else found.body, len(self._source), parent)
 
     def _next_part(self, delimiter: Delimiter | None) -> MimePart | None:
         """Return the part after a delimiter, or after the next one that a part follows."""
@@ -292,8 +291,6 @@ def read_message(source: bytes | bytearray, policy: MimePolicy) -> MimePart:
     if len(source) > policy.max_bytes:
         policy.refuse(f"The message is longer than {policy.max_bytes:,} bytes")
         source = source[: policy.max_bytes]
-    if b"\n" not in source:
-        source = source.replace(b"\r", b"\n")
-    if source.startswith(EMPTY_LINES):
-        policy.refuse("The message has no header")
-    return _MessageReader(source, policy).read_part(0, parent=None)
+    source = with_line_feeds(source, policy)
+    start = start_of_header(source, policy)
+    return _MessageReader(source, policy).read_part(start, parent=None, is_first=True)

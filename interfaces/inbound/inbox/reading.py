@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from core.lib.coded_texts import CodedText, join_sentences
 from core.lib.mail.charsets import UNENCODABLE, decode_tolerantly
-from core.lib.mail.mime import MimePart, MimePolicy, TooManyParts, read_message
+from core.lib.mail.mime import MimePart, read_message
+from core.lib.mail.mime_policy import MimePolicy, TooManyParts
 
 MAX_PARTS = 100
 MAX_HEADERS = 200

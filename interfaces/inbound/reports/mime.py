@@ -14,8 +14,9 @@ from functools import cached_property
 from core.lib.mail.charsets import decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_fields import MessageField, read_fields
-from core.lib.mail.mime import MimePart, MimePolicy, TooManyParts
+from core.lib.mail.mime import MimePart
 from core.lib.mail.mime import read_message as read_mime
+from core.lib.mail.mime_policy import MimePolicy, TooManyParts
 
 MAX_BYTES = 256 * 1024
 MAX_FIELDS = 400

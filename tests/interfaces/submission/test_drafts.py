@@ -109,7 +109,7 @@ class TestTexts:
         read = draft(b"From: hi@alice.example\r\n\r\n")
         assert (read.subject, read.text, read.html, read.to) == ("", "", "", ())
 
-    def test_the_text_after_the_html_is_a_file(self):
+    def test_texts_of_several_parts_are_one_text(self):
         message = built()
         message.set_content("<p>Hi", subtype="html")
         message.make_mixed()
@@ -117,8 +117,19 @@ class TestTexts:
         footer.set_content("To unsubscribe, write to …")
         message.attach(footer)
         read = draft(message.as_bytes())
-        assert (read.text, read.html) == ("", "<p>Hi\n")
-        assert [file.content_type for file in read.files] == ['text/plain; charset="utf-8"']
+        assert (read.text, read.files) == ("Hi\nTo unsubscribe, write to …\n", ())
+        assert read.html == "<p>Hi\n<br>\n<div>To unsubscribe, write to …</div>"
+
+    def test_the_texts_around_a_file_are_one_text(self):
+        part = b"--b\r\n\r\n%b\r\n"
+        file = b"--b\r\nContent-Type: image/png; name=a.png\r\n\r\nx\r\n"
+        read = draft(with_type("multipart/mixed; boundary=b", part % b"One" + file + part % b"Two" + b"--b--"))
+        assert (read.text, read.html, [file.filename for file in read.files]) == ("One\nTwo", "", ["a.png"])
+
+    def test_the_limit_of_the_api_is_that_of_all_texts_together(self):
+        part = b"--b\r\n\r\n" + b"x" * 600_000 + b"\r\n"
+        with pytest.raises(MessageTooLarge):
+            draft(with_type("multipart/mixed; boundary=b", part + part + b"--b--"))
 
     def test_a_large_text_is_refused_at_the_limit_of_the_api(self):
         limit = 1024 * 1024
@@ -206,11 +217,39 @@ class TestFiles:
 class TestStructure:
     @each(("line", "body"), [
         ("multipart/mixed; boundary=b", b"x"),
-        ("text/plain; charset=utf-8\r\nContent-Type: text/html", b""),
+        ("text/plain; charset=utf-8\r\nContent-Type: text/html", b""), ("multipart/mixed", b"--b\r\n\r\nHi\r\n--b--"),
+        ("multipart/mixed; boundary=c", b"--b\r\nContent-Type: text/plain\r\n\r\nHi\r\n--b--"), ("nonsense", b"Hi"),
+        ("multipart/mixed; boundary=b",
+        b"--b\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nHi\r\n--b--"),
     ])  # fmt: skip
     def test_a_broken_structure_is_refused(self, line, body):
         with pytest.raises(MalformedMessage):
             draft(with_type(line, body))
+
+    @each(
+        "line",
+        ["text/html charset=utf-8", "text/html (html); charset=utf-8", "text/html, charset=utf-8", "text / html"],
+    )
+    def test_a_type_that_all_programs_read_alike_is_accepted(self, line):
+        read = draft(with_type(line, "<p>Grüße".encode()))
+        assert (read.html, read.text, read.files) == ("<p>Grüße", "", ())
+
+    @each(("body", "text"), [
+        (b"UEFSVC1PTkU=\r\nUEFSVC1UV08h", "PART-ONEPART-TWO!"), (b"SGk=", "Hi"), (b"SGk", "Hi"), (b"SGkhS", None),
+        (b"SGk=\r\n-- \r\nThe footer of a list", None),
+    ])  # fmt: skip
+    def test_base64_is_read_to_its_end_or_refused(self, body, text):
+        source = with_type("text/plain", body, "base64")
+        if text is None:
+            with pytest.raises(MalformedMessage, match="base64"):
+                draft(source)
+        else:
+            assert draft(source).text == text
+
+    @each("front", [b"\xef\xbb\xbf", b" ", b"\r\n", b"From ada@example.com Fri Nov 20 09:12:29 2026\r\n"])
+    def test_characters_in_front_of_the_header_are_refused(self, front):
+        with pytest.raises(MalformedMessage):
+            draft(front + HEAD + b"\r\nHi")
 
     def test_nesting_is_bounded(self):
         source = HEAD
