@@ -1,0 +1,1 @@
+"""Public messages of other projects, read by Postrider and by independent readers."""
