@@ -5,7 +5,8 @@ place here.
 """
 
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from uuid import UUID
 
 from django.db import connection
 
@@ -18,6 +19,7 @@ PIECE_BYTES = 256 * 1024
 # Pieces that are put together: libpq keeps a buffer that fits the largest row of a connection.
 RANGE_BYTES = 1024 * 1024
 READ = "SELECT substring(data FROM %s FOR %s) FROM receiving_content WHERE id = %s"
+READ_TOGETHER = "SELECT id, data FROM receiving_content WHERE id = ANY(%s)"
 COPY = "COPY receiving_content (id, size, data) FROM STDIN (FORMAT BINARY)"
 # PostgreSQL's binary COPY format: signature, flags, length of the extension; a row has the number of its fields, each
 # with its length; -1 ends the rows.
@@ -26,16 +28,23 @@ ROW = struct.Struct(">hi16siii")
 END = struct.pack(">h", -1)
 
 
-def put(data: bytes | bytearray) -> str:
-    """Store bytes in the caller's transaction; return the id of the content."""
-    content_id = new_id(PREFIX)
-    view = memoryview(data)
+def put(contents: Sequence[bytes | bytearray]) -> list[str]:
+    """Store bytes in the caller's transaction; return the ids of the contents."""
+    ids = [new_id(PREFIX) for _ in contents]
     with connection.cursor() as cursor, cursor.copy(COPY) as copy:
-        copy.write(HEADER + ROW.pack(3, 16, to_uuid(content_id, prefix=PREFIX).bytes, 4, len(view), len(view)))
-        for start in range(0, len(view), PIECE_BYTES):
-            copy.write(bytes(view[start : start + PIECE_BYTES]))
+        copy.write(HEADER)
+        for content_id, data in zip(ids, contents, strict=True):
+            view = memoryview(data)
+            copy.write(ROW.pack(3, 16, to_uuid(content_id, prefix=PREFIX).bytes, 4, len(view), len(view)))
+            for start in range(0, len(view), PIECE_BYTES):
+                copy.write(bytes(view[start : start + PIECE_BYTES]))
         copy.write(END)
-    return content_id
+    return ids
+
+
+def open_together(ids: Sequence[UUID]) -> dict[UUID, bytes]:
+    """Return the bytes of small contents, by the UUIDs of their ids; without deleted ones."""
+    return dict(run_binary(READ_TOGETHER, [ids])) if ids else {}
 
 
 def open_range(content_id: str, start: int, end: int) -> bytes:

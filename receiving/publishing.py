@@ -1,12 +1,12 @@
 """Publishing received emails: the moves of their status, and the events `received` and `replied`."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models.functions import Now
-
-from core.lib.ids import from_uuid
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run, run_replanned
 from events.kinds import EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
@@ -22,54 +22,121 @@ MAX_REPLIED = 20
 TEXT_BYTES = 256 * 1024
 HEADER_BYTES = 64 * 1024
 BODY_BYTES = 1000 * 1024
+MOVE = """
+UPDATE receiving_receivedemail e
+   SET status = v.status, blocked_reason = v.blocked_reason, sender = v.sender, subject = v.subject,
+       event_id = coalesce(v.event_id, e.event_id),
+       unread_event_id = CASE WHEN v.event_id IS NULL THEN e.unread_event_id ELSE e.event_id END,
+       reply_email_id = v.reply_email_id, reply_recipient_id = v.reply_recipient_id, reply_address = v.reply_address,
+       reply_matched_by = v.reply_matched_by, is_from_recipient = v.is_from_recipient,
+       processed_at = CASE WHEN NOT v.is_forwarded THEN now() END,
+       -- It is not deleted before it is forwarded (docs/decisions/0281).
+       forward_due_at = CASE WHEN v.is_forwarded THEN now() ELSE e.forward_due_at END
+  FROM json_to_recordset(%s) AS v (
+       id uuid, before text[], status text, blocked_reason text, event_id uuid, sender text, subject text,
+       reply_email_id uuid, reply_recipient_id uuid, reply_address text, reply_matched_by text,
+       is_from_recipient boolean, is_forwarded boolean)
+ WHERE e.id = v.id AND e.status = ANY(v.before)
+RETURNING e.id
+"""
+FIND_REPLIED = f"""
+SELECT given.recipient_id, found.answer
+  FROM unnest(%s::uuid[], %s::uuid[]) AS given (email_id, recipient_id)
+  CROSS JOIN LATERAL (
+    SELECT payload->>'inboundId' AS answer FROM emails_event
+     WHERE email_id = given.email_id AND recipient_id = given.recipient_id AND kind = '{EventKind.REPLIED.value}'
+     LIMIT %s) found
+"""  # noqa: S608 - a constant
 
 
-def move_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) -> bool:
-    """Move an email to a status with other changes, if the transition table allows it; return whether it was moved.
+@dataclass(frozen=True)
+class Move:
+    """The move of an email, whose other columns have their new values already, to a status.
 
-    The object has the changes, but not the time of the move.
+    blocked_reason: why it is kept back; otherwise it is published.
+    is_forwarded: by its route, afterwards.
     """
-    rows = ReceivedEmail.objects.filter(id=email.id, status__in=TRANSITIONS[status])
-    if not rows.update(status=status, **{"processed_at": Now(), **changes}):
-        return False
-    for name, value in {"status": status, **changes}.items():
-        setattr(email, name, value)
-    return True
+
+    email: ReceivedEmail
+    status: ReceivedStatus
+    blocked_reason: str = ""
+    is_forwarded: bool = False
+
+    def row(self, event: NewEvent | None) -> dict[str, Any]:
+        """Return the values of MOVE. event: `received`, if the email is published."""
+        email = self.email
+        return {
+            "id": str(to_uuid(email.id, prefix="inb_")),
+            "before": [*TRANSITIONS[self.status]],
+            "status": self.status,
+            "blocked_reason": self.blocked_reason,
+            "event_id": event and str(event.id),
+            "sender": email.sender,
+            "subject": email.subject,
+            "reply_email_id": email.reply_email_id and str(to_uuid(email.reply_email_id)),
+            "reply_recipient_id": email.reply_recipient_id and str(to_uuid(email.reply_recipient_id)),
+            "reply_address": email.reply_address,
+            "reply_matched_by": email.reply_matched_by,
+            "is_from_recipient": email.is_from_recipient,
+            "is_forwarded": self.is_forwarded,
+        }
 
 
-def publish_email(email: ReceivedEmail, *, status: ReceivedStatus, **changes: Any) -> None:
-    """Move an email to a published status and record its events, in the caller's transaction.
+def move_emails(moves: Sequence[Move]) -> None:
+    """Move emails if the transition table allows it, and record the events of published ones.
 
-    An email that was published without its content gets a second event (docs/decisions/0277); it is counted once.
+    In the caller's transaction, which has locked them. An email that was published without its content gets a second
+    event (docs/decisions/0277); it is counted once.
     """
-    event = NewEvent(EventKind.RECEIVED, workspace_id=email.workspace_id, details={"id": email.id})
-    earlier = email.event_id
-    ids = {"event_id": from_uuid(event.id, prefix="evt_"), "unread_event_id": earlier}
-    if not move_email(email, status=status, blocked_reason="", **ids, **changes):
+    events = {
+        move.email.id: NewEvent(EventKind.RECEIVED, workspace_id=move.email.workspace_id, details={"id": move.email.id})
+        for move in moves
+        if not move.blocked_reason
+    }
+    if not moves:
         return
-    events = [event, *_replied(email)]
-    if not earlier:
-        count_received(email)
-    record_events(events)
+    rows = json.dumps([move.row(events.get(move.email.id)) for move in moves])
+    moved = {from_uuid(id_, prefix="inb_") for (id_,) in run_replanned(MOVE, [rows])}
+    published = [move.email for move in moves if move.email.id in moved and not move.blocked_reason]
+    replied = _replied(published)
+    count_received(email for email in published if not email.event_id)
+    record_events([event for email in published for event in (events[email.id], *replied.get(email.id, ()))])
+    for move in moves:
+        if move.email.id in moved:
+            _set_columns(move, events.get(move.email.id))
 
 
-def _replied(email: ReceivedEmail) -> Iterator[NewEvent]:
-    """Yield the event of the sent email that was answered, at most MAX_REPLIED for each of its recipients.
+def _set_columns(move: Move, event: NewEvent | None) -> None:
+    """Give the object of a moved email its new columns, except for the time."""
+    email = move.email
+    email.status, email.blocked_reason = move.status, move.blocked_reason
+    if event:
+        email.event_id, email.unread_event_id = from_uuid(event.id, prefix="evt_"), email.event_id
+
+
+def _replied(emails: Sequence[ReceivedEmail]) -> dict[str, list[NewEvent]]:
+    """Return the event of the sent email that each one answers, at most MAX_REPLIED for each of its recipients.
 
     An answer has one, also if it is published twice.
     """
-    if not email.reply_recipient_id or email.message.automatic != Message.Automatic.NO:
-        return
-    earlier = Event.objects.filter(email=email.reply_email_id, recipient=email.reply_recipient_id)
-    answers = earlier.filter(kind=EventKind.REPLIED).values_list("payload__inboundId", flat=True)[:MAX_REPLIED]
-    if len(answers) < MAX_REPLIED and email.id not in answers:
-        yield NewEvent(
-            EventKind.REPLIED,
-            email.reply_email_id,
-            email.reply_recipient_id,
-            email.reply_address,
-            {"inboundId": email.id},
-        )
+    answers = [one for one in emails if one.reply_recipient_id and one.message.automatic == Message.Automatic.NO]
+    if not answers:
+        return {}
+    asked = sorted({(one.reply_email_id or "", one.reply_recipient_id or "") for one in answers})
+    ids = [[to_uuid(email) for email, _ in asked], [to_uuid(recipient) for _, recipient in asked]]
+    earlier: dict[str, set[str]] = {recipient: set() for _, recipient in asked}
+    for recipient, answer in run(FIND_REPLIED, [*ids, MAX_REPLIED]):
+        earlier[from_uuid(recipient)].add(answer)
+    events: dict[str, list[NewEvent]] = {}
+    for one in answers:
+        known = earlier[one.reply_recipient_id or ""]
+        if len(known) < MAX_REPLIED and one.id not in known:
+            known.add(one.id)
+            details = {"inboundId": one.id}
+            events[one.id] = [
+                NewEvent(EventKind.REPLIED, one.reply_email_id, one.reply_recipient_id, one.reply_address, details)
+            ]
+    return events
 
 
 def describe_received(events: Sequence[Event], is_whole: bool) -> dict[int, SubjectDescription]:  # noqa: FBT001

@@ -6,16 +6,17 @@ Emails that were published before are forwarded by their routes between two clai
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from uuid import UUID
 
 from django.conf import settings
 
 from core.lib.forking import LARGE_BYTES, return_free_memory
 from core.lib.ids import from_uuid
-from core.lib.sql import run
+from core.lib.sql import run_replanned
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Cursor
 from core.lib.worker.leases import Lease
@@ -24,9 +25,9 @@ from core.lib.worker.processor import ClaimResult, QueueProcessor
 from core.lib.worker.unused_claims import UnusedClaims
 from receiving import content
 from receiving.forwarding.forwards import forward_due
-from receiving.processing import ReadResult, record_reading
+from receiving.processing import ReadResult, record_readings
 from receiving.reading.budget import ProcessorBudget, TooExpensive
-from receiving.reading.dns_lookups import MessageLookups
+from receiving.reading.dns_lookups import MessageLookups, SharedLookups
 from receiving.reading.header_process import read_header_apart
 from receiving.reading.message import MAX_HEADER_BYTES, Reading, read_header, read_received
 from receiving.reading.spam import check_spam
@@ -51,10 +52,12 @@ SESSIONS = 16
 WORKSPACE_SESSIONS = 12
 # Sources in a process at a time. A reading briefly takes about three times as much.
 MEMORY_BYTES = 64 * 1024 * 1024
+# Sources of readings that are recorded in one transaction; their texts are copied for the database.
+RECORD_BYTES = 2 * 1024 * 1024
 LOAD = """
-SELECT content_id, envelope_from, helo, host(remote_ip),
+SELECT id, content_id, envelope_from, helo, host(remote_ip),
        (SELECT recipient FROM receiving_receivedemail e WHERE e.message_id = m.id ORDER BY e.id LIMIT 1)
-  FROM receiving_message m WHERE id = %s
+  FROM receiving_message m WHERE id = ANY(%s)
 """
 
 
@@ -86,6 +89,7 @@ class ReceivedQueueWork:
         self._small: Cursor[MessageClaim] = Cursor()
         self._large: Cursor[MessageClaim] = Cursor()
         self._is_turn_of_alone = False
+        self._lookups: SharedLookups | None = None
 
     def claim(self, limit: int) -> ClaimResult[ReceivedJob]:
         has_forwarded = forward_due(SESSIONS)
@@ -93,7 +97,7 @@ class ReceivedQueueWork:
             self._claim_messages(limit, claims)
             if claims:
                 failpoint("receiving.after_claim")
-            jobs = [job for claim in claims if (job := self._load(claim))]
+            jobs = self._load(claims)
         # Not before all are loaded: without an answer of the database, none is performed.
         self._in_flight.update(job.claim for job in jobs)
         return ClaimResult(jobs, has_leased=bool(claims) or has_forwarded, has_waiting=bool(self._in_flight))
@@ -126,26 +130,24 @@ class ReceivedQueueWork:
         counts = Counter(claim.workspace for claim in (*self._in_flight, *claimed))
         return ReadingShares(statement, WORKSPACE_SESSIONS, counts, **options)
 
-    def _load(self, claim: MessageClaim) -> ReceivedJob | None:
-        if claim.attempt > MAX_ATTEMPTS:
-            record_reading(_give_up(claim, None))
-            return None
-        rows = run(LOAD, [claim.key])
-        if not rows:
-            # Deleted since the claim.
-            return None
-        ((content_id, mail_from, helo, remote_ip, recipient),) = rows
-        content_id = from_uuid(content_id, prefix=content.PREFIX)
-        is_whole = not claim.is_given_up
-        source = content.open_range(content_id, 0, claim.size if is_whole else min(claim.size, MAX_HEADER_BYTES))
-        return ReceivedJob(claim, source, ReceivedEnvelope(mail_from, helo, remote_ip), recipient or "")
+    def _load(self, claims: Sequence[MessageClaim]) -> list[ReceivedJob]:
+        """Return the jobs of claims, without messages that were deleted since."""
+        if ended := [claim for claim in claims if claim.attempt > MAX_ATTEMPTS]:
+            record_readings([_give_up(claim, None) for claim in ended])
+        by_key = {claim.key: claim for claim in claims if claim not in ended}
+        rows = [(by_key[key], *row) for key, *row in run_replanned(LOAD, [[*by_key]])] if by_key else []
+        small = content.open_together([row[1] for row in rows if row[0].size <= SMALL_BYTES])
+        return [
+            ReceivedJob(claim, _source(claim, content_id, small), ReceivedEnvelope(*envelope), recipient or "")
+            for claim, content_id, *envelope, recipient in rows
+        ]
 
     async def perform(self, job: ReceivedJob, lease: Lease) -> ReadResult:
         loop = asyncio.get_running_loop()
         if job.claim.is_given_up:
             read = partial(read_header_apart, job.source, envelope_from=job.envelope.mail_from)
             return _give_up(job.claim, await loop.run_in_executor(self._threads, read))
-        lookups = MessageLookups(loop, settings.DNS_SERVERS)
+        lookups = MessageLookups(self._shared_lookups(loop))
         (reading, authentication, error), spam = await asyncio.gather(
             loop.run_in_executor(self._threads, read_and_verify, job, lookups),
             check_spam(
@@ -158,21 +160,47 @@ class ReceivedQueueWork:
         )
         return ReadResult(job.claim, reading, authentication, spam, error)
 
+    def _shared_lookups(self, loop: asyncio.AbstractEventLoop) -> SharedLookups:
+        if self._lookups is None or self._lookups.loop is not loop:
+            self._lookups = SharedLookups(loop, settings.DNS_SERVERS)
+        return self._lookups
+
     def crash_result(self, job: ReceivedJob, error: BaseException) -> ReadResult:
         log.error("a message could not be read", exc_info=error)
         return ReadResult(job.claim, None, error=NOT_READ)
 
     def record(self, results: Sequence[ReadResult]) -> None:
-        for result in results:
-            # Also one that the database refuses is no longer in memory.
-            self._in_flight.discard(result.claim)
-            if not record_reading(result):
-                self.unused.add([result.claim])
+        # Also those that the database refuses are no longer in memory.
+        self._in_flight.difference_update(result.claim for result in results)
+        for batch in _batches(results):
+            self.unused.add(record_readings(batch))
         if _has_large(result.claim for result in results) and not _has_large(self._in_flight):
             return_free_memory()
 
     def renew(self, claims: Collection[MessageClaim]) -> Collection[MessageClaim]:
         return QUEUE.renew(claims)
+
+
+def _source(claim: MessageClaim, content_id: UUID, small: Mapping[UUID, bytes]) -> bytes:
+    """Return the bytes of a message, or of its header if it is given up. small: contents of at most SMALL_BYTES."""
+    size = min(claim.size, MAX_HEADER_BYTES) if claim.is_given_up else claim.size
+    if claim.size <= SMALL_BYTES:
+        return small.get(content_id, b"")[:size]
+    return content.open_range(from_uuid(content_id, prefix=content.PREFIX), 0, size)
+
+
+def _batches(results: Sequence[ReadResult]) -> Iterator[list[ReadResult]]:
+    """Yield results that are recorded in one transaction each."""
+    batch: list[ReadResult] = []
+    size = 0
+    for result in results:
+        size += result.claim.size
+        if batch and size > RECORD_BYTES:
+            yield batch
+            batch, size = [], result.claim.size
+        batch.append(result)
+    if batch:
+        yield batch
 
 
 def _has_large(claims: Iterable[MessageClaim]) -> bool:

@@ -17,7 +17,7 @@ from receiving.deletion import delete_emails
 from receiving.errors import NotBlocked, NotPublished
 from receiving.forwarding.targets import require_confirmed
 from receiving.models import SHARED, InboundRoute, ReceivedEmail, SenderBlock
-from receiving.publishing import publish_email
+from receiving.publishing import Move, move_emails
 from receiving.states import ReceivedStatus
 from webhooks.models import Webhook
 from webhooks.services import redeliver_event
@@ -105,7 +105,7 @@ def bypass_block(email: ReceivedEmail) -> ReceivedEmail:
     locked = _lock(email)
     if locked.status != ReceivedStatus.BLOCKED:
         raise NotBlocked(CodedText("receiving.not_blocked", status=locked.status), emailStatus=locked.status)
-    publish_email(locked, status=ReceivedStatus.PROCESSED)
+    move_emails([Move(locked, ReceivedStatus.PROCESSED)])
     record_action(locked.workspace, AuditAction.INBOUND_BYPASSED, about=locked.id)
     return locked
 

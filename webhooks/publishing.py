@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from core.lib.ids import new_id, to_uuid
-from core.lib.sql import run
+from core.lib.sql import run, run_prepared
 from core.lib.worker import wakeup
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.stages import Stage
@@ -141,7 +141,7 @@ def insert_deliveries(pairs: Sequence[tuple[RenderedEvent, str]]) -> list[str]:
         "deliveries": json.dumps([_delivery_row(id_, *pair) for id_, pair in zip(ids, pairs, strict=True)]),
         "window": WINDOW,
     }
-    run(INSERT, values)
+    run_prepared(INSERT, values)
     transaction.on_commit(lambda: wakeup.notify("webhooks"))
     return ids
 

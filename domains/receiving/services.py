@@ -70,12 +70,6 @@ def move_receiving(receiving: ReceivingDomain) -> None:
     record_action(receiving.workspace, AuditAction.DOMAIN_CHANGED, about=about)
 
 
-def find_receiving_domain(name: str) -> ReceivingDomain | None:
-    """Return the active receiving domain with a name, an A-label in lower case."""
-    active = ReceivingDomain.objects.filter(name=name, status=ReceivingStatus.ACTIVE, proven_at__isnull=False)
-    return active.select_related("workspace").first()
-
-
 def is_received_by(workspace: Workspace, name: str) -> bool:
     """Return whether a workspace receives the email of a domain, at most a second ago."""
     cached = active_cache.get((workspace.id, name))

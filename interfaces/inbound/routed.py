@@ -3,12 +3,14 @@
 Content is never refused after DATA except for its size and a mail loop, and nothing is ever sent in answer.
 """
 
+import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -16,13 +18,19 @@ from core.counters.process_counts import Labels, ProcessCounts, read_process_cou
 from core.lib.mail.smtp_limits import network_of
 from core.lib.network.address_guard import unwrap
 from core.lib.network.resolver import DnsError, Resolver
+from core.lib.sql import is_outage
 from core.lib.worker.failpoints import failpoint
 from interfaces.inbound.sessions import InboundEnvelope, InboundSMTP
 from receiving.arrival import replies
-from receiving.arrival.routing import RoutedRecipient
-from receiving.arrival.storing import Arrival, store_message
+from receiving.arrival.storing import Arrival, Delivery, store_messages
 from receiving.arrival.usage import LimitReached
 
+log = logging.getLogger("postrider.inbound")
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
 MAX_RECIPIENTS = 50
 MAX_RECEIVED_FIELDS = 30
 NETWORK_MESSAGES = 500
@@ -137,16 +145,42 @@ def read_arrival(server: InboundSMTP, envelope: InboundEnvelope) -> Arrival:
     )
 
 
-def store(arrival: Arrival, recipients: Sequence[RoutedRecipient]) -> str:
-    """Store a message for its recipients; return the SMTP reply to its final dot."""
-    if is_looping(arrival.source):
-        return replies.MAIL_LOOP
+def process_together(act: Callable[[Sequence[T]], list[R]], items: Sequence[T], *, failed: R) -> list[R]:
+    """Return the results of items that one step processes; if it fails, each item is processed alone.
+
+    failed: the result of an item that fails alone.
+    Raises the errors of a database that does not respond.
+    """
     try:
-        email_id = store_message(arrival, recipients)
+        return act(items)
+    except Exception as error:
+        if is_outage(error):
+            raise
+        log.exception("a recipient or a message failed", extra={"data": {"together": len(items)}})
+        if len(items) == 1:
+            return [failed]
+    return [result for item in items for result in process_together(act, [item], failed=failed)]
+
+
+def store(deliveries: Sequence[Delivery]) -> list[str]:
+    """Store messages in one transaction; return the SMTP replies to their final dots."""
+    kept = [one for one in deliveries if not is_looping(one.arrival.source)]
+    stored = dict(zip(map(id, kept), _store(kept), strict=True))
+    return [stored.get(id(one), replies.MAIL_LOOP) for one in deliveries]
+
+
+def _store(deliveries: Sequence[Delivery]) -> list[str]:
+    if not deliveries:
+        return []
+    try:
+        ids = store_messages(deliveries)
     except LimitReached as error:
-        return error.reply
+        if len(deliveries) == 1:
+            return [error.reply]
+        # The others fit.
+        return [reply for one in deliveries for reply in _store([one])]
     failpoint("receiving.after_commit")
-    return replies.stored(email_id)
+    return [replies.stored(id_) for id_ in ids]
 
 
 def peer_of(server: InboundSMTP) -> str | None:

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack, contextmanager
+from functools import partial
+from typing import TypeVar
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from django.conf import settings
@@ -25,16 +27,19 @@ from core.lib.mail.smtp_limits import SessionLimits
 from core.lib.mail.smtp_server import TOO_LARGE
 from core.lib.network.tls_certificate import Certificate
 from core.lib.worker.database_outage import database_outage
+from core.lib.worker.groups import Groups
 from interfaces.inbound.processing import process_reports
 from interfaces.inbound.report_recipients import ACCEPTED, STORED, report_reply, role_account_reply, store_report
 from interfaces.inbound.reports.mime import MAX_BYTES
 from interfaces.inbound.routed import (
     MAX_RECIPIENTS,
+    STORAGE_FAILED,
     HourlyMessages,
     count_reply,
     counts,
     is_listed,
     peer_of,
+    process_together,
     read_arrival,
     store,
 )
@@ -48,14 +53,18 @@ from interfaces.inbound.sessions import (
     session_limits,
 )
 from receiving.arrival import replies
-from receiving.arrival.routing import Decision, decide_recipient
+from receiving.arrival.routing import AskedRecipient, Decision, RoutedRecipient, decide_recipients
+from receiving.arrival.storing import Delivery
 
 log = logging.getLogger("postrider.inbound")
 
+T = TypeVar("T")
+
 ONE_RECIPIENT_ONLY = "452 4.5.3 One recipient per message"
-STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
 STORE_THREADS = 4
 LARGE_BYTES = 1024 * 1024
+# Recipients that are decided, and messages that are stored, at a time; the messages have together at most LARGE_BYTES.
+GROUP_SIZE = 50
 
 
 class InboundHandler:
@@ -66,6 +75,11 @@ class InboundHandler:
         self._process_executor = process_executor
         self._is_processing = self._is_requested = False
         self._messages = HourlyMessages(Counter())
+        self._recipients: Groups[None, AskedRecipient, Decision] = Groups(self._decide, max_items=GROUP_SIZE)
+        # Separate for each workspace: one whose row of usage is locked does not delay the others.
+        self._deliveries: Groups[str, Delivery, str] = Groups(
+            self._store, max_items=GROUP_SIZE, max_bytes=LARGE_BYTES, size_of=lambda delivery: delivery.size
+        )
         # Large messages are stored one at a time: the bytes are copied for the database.
         self._large_messages = asyncio.Semaphore(1)
 
@@ -91,26 +105,17 @@ class InboundHandler:
             return ONE_RECIPIENT_ONLY
         if len(envelope.recipients) >= MAX_RECIPIENTS:
             return count_reply(replies.TOO_MANY_RECIPIENTS)
-        found: list[Decision] = []
-        sender = (envelope.mail_from or "").strip("<>")
-        remote_ip = peer_of(server)
-        reply = await self._run_query(lambda: self._decide(address, sender, remote_ip, found))
-        if reply == ACCEPTED and not found:
-            return self._add_report(envelope, address)
-        if not found:
-            return count_reply(reply)
-        return count_reply(reply if reply != ACCEPTED else await self._add_recipient(server, envelope, found[0]))
-
-    def _decide(self, address: str, sender: str, remote_ip: str | None, found: list[Decision]) -> str:
-        """Return the reply to RCPT; add the decision if a workspace has the address."""
-        reply = report_reply(address)
-        if reply == ACCEPTED:
-            return reply
-        decision = decide_recipient(address, sender=sender, remote_ip=remote_ip)
+        asked = AskedRecipient(address, (envelope.mail_from or "").strip("<>"), peer_of(server))
+        decision = await self._recipients.process(None, asked)
         if decision.recipient is None:
-            return role_account_reply(address, peer=remote_ip or "")
-        found.append(decision)
-        return decision.reply
+            return self._add_report(envelope, address) if decision.is_accepted else count_reply(decision.reply)
+        if not decision.is_accepted:
+            return count_reply(decision.reply)
+        return count_reply(await self._add_recipient(server, envelope, decision.recipient))
+
+    async def _decide(self, asked: Sequence[AskedRecipient]) -> list[Decision]:
+        step = partial(process_together, decide, asked, failed=Decision(STORAGE_FAILED))
+        return await self._run_query(step) or [Decision(STORAGE_FAILED)] * len(asked)
 
     def _add_report(self, envelope: InboundEnvelope, address: str) -> str:
         if envelope.recipients:
@@ -120,7 +125,7 @@ class InboundHandler:
         envelope.rcpt_tos.append(address)
         return ACCEPTED
 
-    async def _add_recipient(self, server: InboundSMTP, envelope: InboundEnvelope, decision: Decision) -> str:
+    async def _add_recipient(self, server: InboundSMTP, envelope: InboundEnvelope, recipient: RoutedRecipient) -> str:
         session = server.current_session()
         peer = _peer(session)
         if not self._messages.has_room(peer):
@@ -129,13 +134,12 @@ class InboundHandler:
             session.is_listed = await is_listed(peer)
         if session.is_listed:
             return replies.LISTED
-        assert decision.recipient
-        if envelope.announced > decision.recipient.max_bytes:
+        if envelope.announced > recipient.max_bytes:
             return replies.TOO_LARGE_FOR_RECIPIENT
-        if not server.assign(decision.recipient.workspace.id):
+        if not server.assign(recipient.workspace.id):
             return replies.TOO_MANY_SESSIONS
-        envelope.recipients.append(decision.recipient)
-        envelope.rcpt_tos.append(decision.recipient.address)
+        envelope.recipients.append(recipient)
+        envelope.rcpt_tos.append(recipient.address)
         return ACCEPTED
 
     async def handle_DATA(  # noqa: N802
@@ -145,29 +149,36 @@ class InboundHandler:
             return await self._store_message(server, envelope)
         # Copied, like the arrival of a message: the session may end before the thread begins.
         source = bytes(envelope.source[:MAX_BYTES])
-        status = await self._run_query(lambda: store_report(envelope, source, peer=_peer(session)))
+        step = partial(store_report, envelope, source, peer=_peer(session))
+        status = await self._run_query(step) or STORAGE_FAILED
         if status == STORED:
             self._request_processing()
         return status
 
     async def _store_message(self, server: InboundSMTP, envelope: InboundEnvelope) -> str:
-        arrival, recipients = read_arrival(server, envelope), envelope.recipients
-        if len(arrival.source) < LARGE_BYTES:
-            reply = await self._run_query(lambda: store(arrival, recipients))
+        delivery = Delivery(read_arrival(server, envelope), envelope.recipients)
+        if delivery.size < LARGE_BYTES:
+            reply = await self._deliveries.process(envelope.owner, delivery)
         else:
             async with self._large_messages:
-                reply = await self._run_query(lambda: store(arrival, recipients))
+                (reply,) = await self._store([delivery])
         if reply.startswith("250"):
+            database_outage.record_success()
             self._messages.add(_peer(server.current_session()))
         return count_reply(reply)
+
+    async def _store(self, deliveries: Sequence[Delivery]) -> list[str]:
+        step = partial(process_together, store, deliveries, failed=STORAGE_FAILED)
+        return await self._run_query(step) or [STORAGE_FAILED] * len(deliveries)
 
     async def handle_exception(self, error: Exception) -> str:
         """Reply with a temporary error. aiosmtpd's default of 500 would lose the report and expose the error text."""
         log.error("an SMTP session failed", exc_info=error)
         return STORAGE_FAILED
 
-    async def _run_query(self, act: Callable[[], str]) -> str:
-        return await asyncio.get_running_loop().run_in_executor(self._store_executor, _reply_to_errors, act)
+    async def _run_query(self, act: Callable[[], T]) -> T | None:
+        """Return the result of a step in a thread; None if the database does not respond."""
+        return await asyncio.get_running_loop().run_in_executor(self._store_executor, _with_connection, act)
 
     def _request_processing(self) -> None:
         """Process stored reports in the other thread; a report stored meanwhile starts one more run."""
@@ -245,17 +256,27 @@ def _peer(session: Session) -> str:
     return str(session.peer[0])[:64] if session.peer else ""
 
 
-def _reply_to_errors(act: Callable[[], str]) -> str:
+def decide(asked: Sequence[AskedRecipient]) -> list[Decision]:
+    """Return the replies to RCPT; a decision has a recipient if a workspace has the address."""
+    reports = [report_reply(one.address) for one in asked]
+    others = iter(decide_recipients([one for one, reply in zip(asked, reports, strict=True) if reply != ACCEPTED]))
+    found = [Decision(reply) if reply == ACCEPTED else next(others) for reply in reports]
+    return [
+        decision
+        if decision.recipient or decision.is_accepted
+        else Decision(role_account_reply(one.address, peer=one.remote_ip or ""))
+        for one, decision in zip(asked, found, strict=True)
+    ]
+
+
+def _with_connection(act: Callable[[], T]) -> T | None:
     close_old_connections()
     try:
-        reply = act()
+        return act()
     except Error:
         log.exception("a message could not be stored")
         connection.close()
-        return STORAGE_FAILED
-    if reply.startswith("250 2.6.0"):
-        database_outage.record_success()
-    return reply
+        return None
 
 
 def _process() -> None:

@@ -3,14 +3,14 @@
 Only emails of the workspace that received are considered. A match proves no identity without `fromRecipient`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.lib.email_addresses import normalize_address
 from core.lib.ids import is_id
 from core.lib.tokens import InvalidToken
-from emails.models import Recipient
+from emails.models import Email, Recipient
 from emails.sending.reply_address import PREFIX, read_reply_token
 from receiving.models import Message, ReceivedEmail
 
@@ -35,20 +35,35 @@ class ReplyMatch:
         }
 
 
-def match_reply(email: ReceivedEmail, message: Message) -> ReplyMatch | None:
-    """Return the match of a received email, the signed address first; None without one."""
-    by_address, by_message_id = _reply_recipient(email.recipient), dict(_referenced(message))
-    ids = [*([by_address] if by_address else []), *by_message_id]
-    if not ids:
-        return None
-    found = _find_recipients(email, ids)
-    if by_address and (recipient := found.get(by_address)):
+def match_replies(emails: Sequence[ReceivedEmail]) -> dict[str, ReplyMatch]:
+    """Return the matches of received emails by their ids, the signed address first; none without one.
+
+    The recipients are found with one statement for all of them.
+    """
+    asked = {email.id: (_reply_recipient(email.recipient), dict(_referenced(email.message))) for email in emails}
+    found = _find_recipients({id_ for first, others in asked.values() for id_ in (*filter(None, [first]), *others)})
+    matches = {}
+    for email in emails:
+        if match := _match(email, *asked[email.id], found):
+            matches[email.id] = match
+    return matches
+
+
+def _match(
+    email: ReceivedEmail, by_address: str | None, by_message_id: Mapping[str, str], found: Mapping[str, Recipient]
+) -> ReplyMatch | None:
+    if by_address and (recipient := found.get(by_address)) and _is_within(recipient.email, email):
         return ReplyMatch(recipient, MatchedBy.ADDRESS)
     for recipient_id, domain in by_message_id.items():
         recipient = found.get(recipient_id)
-        if recipient and recipient.email.from_domain == domain:
+        if recipient and _is_within(recipient.email, email) and recipient.email.from_domain == domain:
             return ReplyMatch(recipient, MatchedBy.MESSAGE_ID)
     return None
+
+
+def _is_within(sent: Email, email: ReceivedEmail) -> bool:
+    """Return whether a sent email is of the workspace that received; a simulated email answers test emails only."""
+    return sent.workspace_id == email.workspace_id and sent.is_test == email.is_test
 
 
 def is_from(recipient: Recipient, message: Message) -> bool:
@@ -79,7 +94,10 @@ def _referenced(message: Message) -> Iterator[tuple[str, str]]:
             yield local, domain.lower()
 
 
-def _find_recipients(email: ReceivedEmail, ids: list[str]) -> Mapping[str, Recipient]:
-    """Return the recipients with these ids of emails of the workspace; a simulated email answers test emails only."""
-    rows = Recipient.objects.filter(id__in=ids, email__workspace=email.workspace_id, email__is_test=email.is_test)
-    return {row.id: row for row in rows.select_related("email").defer("email__template_data")}
+def _find_recipients(ids: Collection[str]) -> Mapping[str, Recipient]:
+    """Return recipients of sent emails, of any workspace, by their ids."""
+    if not ids:
+        return {}
+    rows = Recipient.objects.filter(id__in=ids).select_related("email")
+    columns = ("address", "email__workspace", "email__is_test", "email__from_domain")
+    return {row.id: row for row in rows.only(*columns)}

@@ -4,31 +4,57 @@ A signed reply address comes first, then the first route that matches; the share
 for it accepts everything.
 """
 
-from collections.abc import Iterable
+import itertools
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import idna
 from django.conf import settings
 
-from core.lib.ids import to_uuid
-from core.lib.sql import database_time, run
+from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run_replanned
 from core.lib.tokens import InvalidToken
 from core.workspaces.models import Workspace
-from domains.receiving.services import find_receiving_domain
-from emails.models import Recipient
+from domains.models import ReceivingDomain
 from emails.sending.reply_address import PREFIX, read_reply_token
 from receiving.arrival import replies
 from receiving.arrival.patterns import matches
-from receiving.arrival.shared_addresses import find_owner
-from receiving.arrival.usage import message_limit, read_usage
+from receiving.arrival.usage import USE, ReceivingUse, counted_host, message_limit, use_of
 from receiving.models import SHARED, InboundRoute
 
 # Mail to a suspended or deleted workspace waits at the sender, then it is refused.
 SUSPENSION_TOLERANCE = timedelta(days=7)
 MAX_ADDRESS = 320
-FIND_BLOCK = "SELECT 1 FROM receiving_senderblock WHERE workspace_id = %s AND sender = ANY(%s) LIMIT 1"
+# In the order of the models' fields. Others are read when they are needed.
+WORKSPACE_COLUMNS = ("id", "plan", "own_limits", "suspended_at", "is_proven", "deletes_at")
+ROUTE_COLUMNS = ("id", "match", "action", "attachments", "include_raw", "store_days", "active")
+# The senders that a workspace blocks; other statements have the names, too.
+BLOCKS = "EXISTS (SELECT FROM receiving_senderblock b WHERE b.workspace_id = {workspace} AND b.sender = ANY({senders}))"
+# Each lookup is LATERAL, so that a plan for many addresses reads no table as a whole.
+FIND = f"""
+SELECT asked.number, answered.workspace_id, statement_timestamp(),
+       {BLOCKS.format(workspace="w.id", senders="asked.senders")}, use.*,
+       {", ".join(f"w.{name}" for name in WORKSPACE_COLUMNS)}, {", ".join(f"r.{name}" for name in ROUTE_COLUMNS)}
+  FROM json_to_recordset(%s) AS asked (number int, domain text, name text, box text, answered uuid, senders text[],
+                                       address inet)
+  LEFT JOIN LATERAL (
+    SELECT e.workspace_id FROM emails_recipient p JOIN emails_email e ON e.id = p.email_id
+     WHERE p.id = asked.answered LIMIT 1) answered ON true
+  CROSS JOIN LATERAL (
+    SELECT workspace_id FROM domains_receivingdomain
+     WHERE name = asked.name AND status = '{ReceivingDomain.ReceivingStatus.ACTIVE.value}' AND proven_at IS NOT NULL
+    UNION ALL SELECT answered.workspace_id WHERE asked.name IS NULL AND answered.workspace_id IS NOT NULL
+    UNION ALL SELECT workspace_id FROM receiving_sharedaddress WHERE local_part = asked.box LIMIT 1) owner
+  CROSS JOIN LATERAL (SELECT * FROM workspaces_workspace WHERE id = owner.workspace_id LIMIT 1) w
+  CROSS JOIN LATERAL ({USE.format("asked.address", workspace="w.id")}) use
+  LEFT JOIN LATERAL (
+    SELECT * FROM receiving_inboundroute WHERE workspace_id = w.id AND domain = asked.domain) r ON true
+ ORDER BY asked.number, r.priority, r.literals DESC, r.created_at, r.id
+"""  # noqa: S608 - constants
 
 
 @dataclass(frozen=True)
@@ -75,104 +101,166 @@ class Decision:
 UNKNOWN = Decision(replies.NO_SUCH_ADDRESS)
 
 
-def decide_recipient(address: str, *, sender: str, remote_ip: str | None = None) -> Decision:
-    """Return the reply to RCPT TO and the recipient.
+@dataclass(frozen=True)
+class AskedRecipient:
+    """A recipient address of RCPT TO.
 
     sender: the address in MAIL FROM, empty for a report.
     remote_ip: of the host that delivers; None for a simulated message.
     """
-    recipient = find_recipient(address)
-    if recipient is None:
-        return UNKNOWN
-    return Decision(_refusal(recipient, sender, remote_ip) or replies.ACCEPTED, recipient)
+
+    address: str
+    sender: str
+    remote_ip: str | None = None
+
+    @property
+    def local_part(self) -> str:
+        """The local part in lower case."""
+        return self.address.rpartition("@")[0].lower()
+
+    @cached_property
+    def domain(self) -> str:
+        """The domain as an A-label; empty for an address that no workspace has."""
+        is_usable = self.local_part and len(self.address) <= MAX_ADDRESS and self.address.isprintable()
+        return _a_label(self.address.rpartition("@")[2]) if is_usable else ""
+
+    @property
+    def is_shared(self) -> bool:
+        return self.domain == settings.RECEIVING_DOMAIN
+
+    @cached_property
+    def answered(self) -> str | None:
+        """The id of the recipient in a signed reply address."""
+        if not self.local_part.startswith(PREFIX):
+            return None
+        try:
+            return read_reply_token(self.local_part[len(PREFIX) :])
+        except InvalidToken:
+            return None
+
+    def row(self, number: int) -> dict[str, Any]:
+        """Return the values of FIND."""
+        return {
+            "number": number,
+            "domain": SHARED if self.is_shared else self.domain,
+            "box": self.local_part.partition("+")[0] if self.is_shared else None,
+            "name": None if self.is_shared else self.domain,
+            "answered": self.answered and str(to_uuid(self.answered)),
+            "senders": sorted(blockable_names([self.sender])),
+            "address": counted_host(self.remote_ip),
+        }
 
 
-def find_recipient(address: str) -> RoutedRecipient | None:
-    """Return the workspace and the route of an address; None if there is none."""
-    local, _, domain = address.rpartition("@")
-    name = _a_label(domain)
-    if not local or not name or len(address) > MAX_ADDRESS:
-        return None
-    full, lower = f"{local}@{name}", local.lower()
-    if name == settings.RECEIVING_DOMAIN:
-        return _find_reply(full, lower, None) or _find_shared(full, lower)
-    receiving = find_receiving_domain(name)
-    if receiving is None:
-        return None
-    return _find_reply(full, lower, receiving.workspace) or _find_routed(full, lower, receiving.workspace, name)
+@dataclass(frozen=True)
+class FoundRecipient:
+    """The rows of FIND about an address.
+
+    answering: the workspace of the email that it answers; None if it is no signed reply address, or the email is
+    deleted.
+    routes: of the domain, in their order.
+    """
+
+    asked: AskedRecipient
+    workspace: Workspace
+    answering: str | None
+    now: datetime
+    is_blocked: bool
+    use: ReceivingUse
+    routes: Sequence[InboundRoute]
+
+    def decide(self) -> Decision:
+        recipient = self._recipient()
+        return Decision(self._refusal(recipient) or replies.ACCEPTED, recipient) if recipient else UNKNOWN
+
+    def _recipient(self) -> RoutedRecipient | None:
+        asked, workspace = self.asked, self.workspace
+        address, local_part = f"{asked.address.rpartition('@')[0]}@{asked.domain}", asked.local_part
+        if asked.answered and self.answering == workspace.id:
+            return RoutedRecipient(workspace, address, local_part, reply_to=asked.answered)
+        if asked.answered and self.answering is None and not asked.is_shared:
+            # Retention has deleted the email: only the domain still says whose reply it is.
+            return RoutedRecipient(workspace, address, local_part)
+        route = select_route(self.routes, local_part)
+        is_default = asked.is_shared and not self.routes
+        return RoutedRecipient(workspace, address, local_part, route) if route or is_default else None
+
+    def _refusal(self, recipient: RoutedRecipient) -> str | None:
+        if reply := self._inactivity():
+            return reply
+        if recipient.route and recipient.route.action == InboundRoute.RouteAction.REJECT:
+            return replies.REJECTED
+        if self.is_blocked:
+            return replies.BLOCKED
+        return None if recipient.is_discarded else self.use.refusal
+
+    def _inactivity(self) -> str | None:
+        """Return the reply for a workspace that receives nothing now."""
+        if not self.workspace.is_proven:
+            return replies.SUSPENDED
+        since = inactive_since(self.workspace)
+        if since is None:
+            return None
+        return replies.SUSPENDED if self.now - since <= SUSPENSION_TOLERANCE else replies.NO_SUCH_ADDRESS
+
+
+def decide_recipient(address: str, *, sender: str, remote_ip: str | None = None) -> Decision:
+    """Return the reply to RCPT TO and the recipient; see AskedRecipient."""
+    return decide_recipients([AskedRecipient(address, sender, remote_ip)])[0]
+
+
+def decide_recipients(asked: Sequence[AskedRecipient]) -> list[Decision]:
+    """Return the replies to RCPT TO and the recipients, found with one statement."""
+    rows = [one.row(number) for number, one in enumerate(asked) if one.domain]
+    found = _find(asked, rows) if rows else {}
+    return [found[number].decide() if number in found else UNKNOWN for number in range(len(asked))]
+
+
+def _find(asked: Sequence[AskedRecipient], rows: Sequence[dict[str, Any]]) -> dict[int, FoundRecipient]:
+    """Return the workspaces that have the addresses, by the numbers of the rows."""
+    found: dict[int, FoundRecipient] = {}
+    by_number = itertools.groupby(run_replanned(FIND, [json.dumps(rows)]), key=lambda row: int(row[0]))
+    for number, lines in by_number:
+        (first, *_) = routed = list(lines)
+        _, answering, now, is_blocked, *counts = first[: -len(WORKSPACE_COLUMNS) - len(ROUTE_COLUMNS)]
+        workspace = _workspace(first[-len(WORKSPACE_COLUMNS) - len(ROUTE_COLUMNS) : -len(ROUTE_COLUMNS)])
+        found[number] = FoundRecipient(
+            asked[number],
+            workspace,
+            answering and from_uuid(answering, prefix="ws_"),
+            now,
+            is_blocked,
+            use_of(workspace, *counts),
+            [_route(row[-len(ROUTE_COLUMNS) :]) for row in routed if row[-len(ROUTE_COLUMNS)]],
+        )
+    return found
+
+
+def _workspace(values: Sequence[Any]) -> Workspace:
+    """Return a workspace with WORKSPACE_COLUMNS."""
+    id_, plan, own_limits, *others = values
+    loaded = [from_uuid(id_, prefix="ws_"), plan, json.loads(own_limits), *others]
+    return Workspace.from_db(None, WORKSPACE_COLUMNS, loaded)
+
+
+def _route(values: Sequence[Any]) -> InboundRoute:
+    """Return a route with ROUTE_COLUMNS."""
+    id_, *others = values
+    return InboundRoute.from_db(None, ROUTE_COLUMNS, [from_uuid(id_, prefix="rt_"), *others])
 
 
 def select_route(routes: Iterable[InboundRoute], local_part: str) -> InboundRoute | None:
-    """Return the first route that matches: of the lowest priority, then the most specific, then the oldest one."""
-    ordered = sorted(routes, key=lambda route: (route.priority, -route.literals, route.created_at, route.id))
-    return next((route for route in ordered if route.active and matches(route.match, local_part)), None)
+    """Return the first active route that matches. routes: in their order."""
+    return next((route for route in routes if route.active and matches(route.match, local_part)), None)
 
 
-def is_blocked(workspace: Workspace, senders: Iterable[str]) -> bool:
-    """Return whether a workspace blocks one of several senders, by its address or its domain."""
-    names = {name for sender in senders for name in _blockable_names(sender)}
-    return bool(names) and bool(run(FIND_BLOCK, [to_uuid(workspace.id, prefix="ws_"), list(names)]))
-
-
-def _blockable_names(sender: str) -> set[str]:
-    """Return the address and the domain of a sender as a block stores them, with the domain as an A-label."""
-    local, _, domain = sender.lower().rpartition("@")
-    name = _a_label(domain)
-    return {f"{local}@{name}", name} if name else set()
-
-
-def _find_reply(address: str, local_part: str, owner: Workspace | None) -> RoutedRecipient | None:
-    """Return the recipient of a reply address. owner: of the receiving domain; None for RECEIVING_DOMAIN."""
-    if not local_part.startswith(PREFIX):
-        return None
-    try:
-        recipient_id = read_reply_token(local_part[len(PREFIX) :])
-    except InvalidToken:
-        return None
-    answered = Recipient.objects.filter(id=recipient_id).select_related("email__workspace").first()
-    if answered is None:
-        # Retention has deleted the email: only the domain still says whose reply it is.
-        return RoutedRecipient(owner, address, local_part) if owner else None
-    workspace = answered.email.workspace
-    if owner and workspace.id != owner.id:
-        return None
-    return RoutedRecipient(workspace, address, local_part, reply_to=recipient_id)
-
-
-def _find_shared(address: str, local_part: str) -> RoutedRecipient | None:
-    owner = find_owner(local_part)
-    if owner is None:
-        return None
-    routes = list(InboundRoute.objects.filter(workspace=owner, domain=SHARED))
-    if not routes:
-        return RoutedRecipient(owner, address, local_part)
-    route = select_route(routes, local_part)
-    return RoutedRecipient(owner, address, local_part, route) if route else None
-
-
-def _find_routed(address: str, local_part: str, workspace: Workspace, domain: str) -> RoutedRecipient | None:
-    route = select_route(InboundRoute.objects.filter(workspace=workspace, domain=domain), local_part)
-    return RoutedRecipient(workspace, address, local_part, route) if route else None
-
-
-def _refusal(recipient: RoutedRecipient, sender: str, remote_ip: str | None) -> str | None:
-    if reply := _inactivity(recipient.workspace):
-        return reply
-    if recipient.route and recipient.route.action == InboundRoute.RouteAction.REJECT:
-        return replies.REJECTED
-    if is_blocked(recipient.workspace, [sender]):
-        return replies.BLOCKED
-    return None if recipient.is_discarded else read_usage(recipient.workspace, remote_ip=remote_ip).refusal
-
-
-def _inactivity(workspace: Workspace) -> str | None:
-    """Return the reply for a workspace that receives nothing now."""
-    if not workspace.is_proven:
-        return replies.SUSPENDED
-    since = inactive_since(workspace)
-    if since is None:
-        return None
-    return replies.SUSPENDED if database_time() - since <= SUSPENSION_TOLERANCE else replies.NO_SUCH_ADDRESS
+def blockable_names(senders: Iterable[str]) -> set[str]:
+    """Return the addresses and the domains of senders as blocks store them, with the domains as A-labels."""
+    names: set[str] = set()
+    for sender in senders:
+        local, _, domain = sender.lower().rpartition("@")
+        if (name := _a_label(domain)) and sender.isprintable():
+            names |= {f"{local}@{name}", name}
+    return names
 
 
 def inactive_since(workspace: Workspace) -> datetime | None:
@@ -197,4 +285,6 @@ def find_route(workspace: Workspace, address: str) -> dict[str, Any]:
     decision = decide_recipient(address, sender="")
     if decision.recipient is None or decision.recipient.workspace.id != workspace.id:
         return {"route": None, "reply": replies.NO_SUCH_ADDRESS}
-    return {"route": decision.recipient.route, "reply": decision.reply}
+    route = decision.recipient.route
+    # With all columns, unless it was deleted in the meantime.
+    return {"route": route and InboundRoute.objects.filter(id=route.id).first(), "reply": decision.reply}

@@ -20,13 +20,6 @@ def shared_address(workspace: Workspace) -> str | None:
     return f"{address.local_part}@{settings.RECEIVING_DOMAIN}"
 
 
-def find_owner(local_part: str) -> Workspace | None:
-    """Return the workspace of an address, with or without a label, in lower case."""
-    name = local_part.partition("+")[0]
-    found = SharedAddress.objects.filter(local_part=name).select_related("workspace").first()
-    return found.workspace if found else None
-
-
 def _create(workspace: Workspace) -> SharedAddress:
     local_part = "".join(secrets.choice(string.ascii_lowercase) for _ in range(LENGTH))
     try:

@@ -4,31 +4,68 @@ A repeated delivery, which follows when a 250 was lost, makes no second row.
 """
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import cached_property
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from core.lib.ids import from_uuid, new_id, to_uuid
-from core.lib.sql import Fragment, run_together
+from core.lib.sql import Fragment, run_prepared, run_together
 from core.lib.worker import wakeup
 from core.lib.worker.failpoints import failpoint
 from receiving import content
+from receiving.arrival import replies
 from receiving.arrival.routing import RoutedRecipient
-from receiving.arrival.usage import take_usage
-from receiving.models import InboundRoute, Message, ReceivedEmail
+from receiving.arrival.usage import LimitReached, NewUse, message_limit, take_usage
+from receiving.models import InboundRoute
 
+# The digest and the sender of a message, the workspace and the address of a recipient.
+EmailKey = tuple[str, str, str, str]
 REPEATED_WITHIN = timedelta(hours=24)
-# Deliveries of the same bytes wait for each other.
-LOCK = "SELECT pg_advisory_xact_lock(hashtext('received'), hashtext(%(digest)s)), statement_timestamp()"
+# Deliveries of the same bytes wait for each other. In the order of the keys, so that two transactions cannot wait for
+# each other.
+LOCK = """
+SELECT pg_advisory_xact_lock(hashtext('received'), key), statement_timestamp()
+  FROM (SELECT DISTINCT hashtext(digest) AS key FROM unnest(%(digests)s::text[]) AS digest ORDER BY key OFFSET 0) keys
+"""
 FIND_REPEATED = """
-SELECT e.workspace_id, lower(e.recipient), e.id FROM receiving_message m
+SELECT given.digest, m.envelope_from, e.workspace_id, lower(e.recipient), e.id
+  FROM unnest(%(digests)s::text[]) AS given (digest)
+  JOIN receiving_message m ON m.sha256 = decode(given.digest, 'hex') AND m.received_at > now() - %(within)s
   JOIN receiving_receivedemail e ON e.message_id = m.id
- WHERE m.sha256 = %(sha256)s AND m.received_at > now() - %(within)s AND m.envelope_from = %(sender)s
-   AND NOT m.is_test AND NOT %(is_test)s
+ WHERE NOT m.is_test
+"""
+# The reading follows later, and fills the other columns.
+INSERT = """
+WITH message AS (
+    INSERT INTO receiving_message (
+        id, content_id, sha256, size, envelope_from, remote_ip, helo, tls, trace, is_test, workspace_id, received_at,
+        subject, sender, addresses, message_id, in_reply_to, "references", text, text_generated, html, truncated,
+        headers, attachments, automatic, parse_errors)
+    SELECT id, content_id, decode(digest, 'hex'), size, envelope_from, remote_ip, helo, tls, trace, is_test,
+           workspace_id, %(now)s, '', '', '{}', '', '', '{}', '', false, '', '{}', '[]', '[]', 'no', '{}'
+      FROM json_to_recordset(%(messages)s) AS m (
+           id uuid, content_id uuid, digest text, size int, envelope_from text, remote_ip inet, helo text, tls text,
+           trace text, is_test boolean, workspace_id uuid)
+)
+INSERT INTO receiving_receivedemail (
+    id, workspace_id, message_id, route_id, recipient, tag, status, blocked_reason, sender, subject, size, is_test,
+    reply_address, reply_matched_by, is_from_recipient, inlines_files, includes_raw, store_days, received_at,
+    expires_at)
+SELECT id, workspace_id, message_id, route_id, recipient, tag, 'stored', '', '', '', size, is_test, '', '', false,
+       inlines_files, includes_raw, store_days, %(now)s,
+       -- Without days it goes when its deliveries have ended, within a week.
+       %(now)s + make_interval(days => coalesce(nullif(store_days, 0), 7))
+  FROM json_to_recordset(%(emails)s) AS e (
+       id uuid, workspace_id uuid, message_id uuid, route_id uuid, recipient text, tag text, size int, is_test boolean,
+       inlines_files boolean, includes_raw boolean, store_days int)
 """
 
 
@@ -48,88 +85,139 @@ class Arrival:
     is_test: bool = False
 
 
-@transaction.atomic
+@dataclass(frozen=True)
+class Delivery:
+    """A message for its recipients. size: of the message in bytes."""
+
+    arrival: Arrival
+    recipients: Sequence[RoutedRecipient]
+
+    @property
+    def size(self) -> int:
+        return len(self.arrival.source)
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.arrival.source).hexdigest()
+
+    @property
+    def kept(self) -> list[RoutedRecipient]:
+        """The recipients without those of a route that discards."""
+        return [recipient for recipient in self.recipients if not recipient.is_discarded]
+
+    def key(self, recipient: RoutedRecipient) -> EmailKey:
+        """Return what a repeated delivery has in common."""
+        sender = stored_sender(self.arrival)
+        return self.digest, sender, recipient.workspace.id, recipient.address.lower()
+
+
 def store_message(arrival: Arrival, recipients: Sequence[RoutedRecipient]) -> str:
-    """Store a message for its recipients, one row each; return the id of the first. Raises LimitReached.
+    """Store a message for its recipients, one row each; return the id of the first. Raises LimitReached."""
+    return store_messages([Delivery(arrival, recipients)])[0]
+
+
+@transaction.atomic
+def store_messages(deliveries: Sequence[Delivery]) -> list[str]:
+    """Store messages for their recipients, one row each; return the id of the first row of each message.
 
     Rows that an earlier delivery of the same message made are kept, and recipients of a route that discards get none.
+    Raises LimitReached if one of them exceeds a limit: then none is stored.
     """
-    digest = hashlib.sha256(arrival.source).digest()
-    now, known = _find_repeated(arrival, digest)
-    kept = [recipient for recipient in recipients if not recipient.is_discarded]
-    new = [recipient for recipient in kept if _key(recipient) not in known]
+    now, ids = _find_repeated(deliveries)
     failpoint("receiving.before_store")
-    ids = known | (_insert(arrival, digest, new, now) if new else {})
+    new: list[Delivery] = []
+    for delivery in deliveries:
+        missing = {key: one for one in delivery.kept if (key := delivery.key(one)) not in ids}
+        if missing:
+            new.append(Delivery(delivery.arrival, [*missing.values()]))
+            # Also for the same message further behind.
+            ids |= {key: new_id("inb_") for key in missing}
+    if new:
+        _insert(new, ids, now)
     failpoint("receiving.after_store")
-    return next((ids[_key(recipient)] for recipient in kept), new_id("inb_"))
+    return [next((ids[one.key(recipient)] for recipient in one.kept), new_id("inb_")) for one in deliveries]
 
 
-def _key(recipient: RoutedRecipient) -> tuple[str, str]:
-    return recipient.workspace.id, recipient.address.lower()
+def _find_repeated(deliveries: Sequence[Delivery]) -> tuple[datetime, dict[EmailKey, str]]:
+    """Lock messages by their digests; return the time, and the ids of earlier deliveries."""
+    digests = sorted({one.digest for one in deliveries})
+    # A simulated message is no repetition.
+    repeatable = sorted({one.digest for one in deliveries if not one.arrival.is_test})
+    values = {"digests": repeatable, "within": REPEATED_WITHIN}
+    locked, rows = run_together([Fragment(LOCK, {"digests": digests}), Fragment(FIND_REPEATED, values)])
+    return locked[0][1], {
+        (digest, sender, from_uuid(workspace, prefix="ws_"), recipient): from_uuid(id_, prefix="inb_")
+        for digest, sender, workspace, recipient, id_ in rows
+    }
 
 
-def _find_repeated(arrival: Arrival, digest: bytes) -> tuple[datetime, dict[tuple[str, str], str]]:
-    """Lock a message by its digest; return the time, and the ids of earlier deliveries by workspace and recipient."""
-    values = {
-        "sha256": digest,
-        "within": REPEATED_WITHIN,
-        "sender": _stored_sender(arrival),
+def _insert(deliveries: Sequence[Delivery], ids: Mapping[EmailKey, str], now: datetime) -> None:
+    take_usage(_new_uses(deliveries))
+    contents = content.put([one.arrival.source for one in deliveries])
+    messages, emails = [], []
+    for delivery, content_id in zip(deliveries, contents, strict=True):
+        message_id = new_id("msg_")
+        messages.append(_message_row(delivery, message_id, content_id, now))
+        emails += [_email_row(delivery, message_id, recipient, ids) for recipient in delivery.recipients]
+    run_prepared(INSERT, {"now": now, "messages": json.dumps(messages), "emails": json.dumps(emails)})
+    transaction.on_commit(lambda: wakeup.notify_soon("receiving"))
+
+
+def _new_uses(deliveries: Iterable[Delivery]) -> Iterator[NewUse]:
+    """Yield the use by workspaces and hosts."""
+    workspaces = {one.workspace.id: one.workspace for delivery in deliveries for one in delivery.recipients}
+    counts: Counter[tuple[str, str | None]] = Counter()
+    sizes: Counter[tuple[str, str | None]] = Counter()
+    for delivery in deliveries:
+        for recipient in delivery.recipients:
+            if delivery.size > message_limit(recipient.workspace):
+                raise LimitReached(replies.TOO_LARGE_FOR_RECIPIENT)
+            user = recipient.workspace.id, delivery.arrival.remote_ip
+            counts[user] += 1
+            sizes[user] += delivery.size
+    for (workspace_id, remote_ip), count in counts.items():
+        yield NewUse(workspaces[workspace_id], remote_ip, count, sizes[workspace_id, remote_ip])
+
+
+def _message_row(delivery: Delivery, message_id: str, content_id: str, now: datetime) -> dict[str, Any]:
+    arrival = delivery.arrival
+    helo, tls = _plain(arrival.helo)[:255], arrival.tls[:16]
+    return {
+        "id": str(to_uuid(message_id, prefix="msg_")),
+        "content_id": str(to_uuid(content_id, prefix=content.PREFIX)),
+        "digest": delivery.digest,
+        "size": delivery.size,
+        "envelope_from": stored_sender(arrival),
+        "remote_ip": arrival.remote_ip,
+        "helo": helo,
+        "tls": tls,
+        "trace": _trace(message_id, helo=helo, remote_ip=arrival.remote_ip, tls=tls, received_at=now),
         "is_test": arrival.is_test,
-    }
-    ((_, now),), rows = run_together([Fragment(LOCK, {"digest": digest.hex()}), Fragment(FIND_REPEATED, values)])
-    return now, {
-        (from_uuid(workspace, prefix="ws_"), recipient): from_uuid(id_, prefix="inb_")
-        for workspace, recipient, id_ in rows
+        "workspace_id": str(to_uuid(delivery.recipients[0].workspace.id, prefix="ws_")),
     }
 
 
-def _insert(
-    arrival: Arrival, digest: bytes, recipients: Sequence[RoutedRecipient], now: datetime
-) -> dict[tuple[str, str], str]:
-    # In the order of ids, so that two transactions cannot wait for each other.
-    for recipient in sorted(recipients, key=lambda recipient: to_uuid(recipient.workspace.id, prefix="ws_")):
-        take_usage(recipient.workspace, size=len(arrival.source), remote_ip=arrival.remote_ip)
-    message = Message(
-        content_id=content.put(arrival.source),
-        sha256=digest,
-        size=len(arrival.source),
-        envelope_from=_stored_sender(arrival),
-        remote_ip=arrival.remote_ip,
-        helo=_plain(arrival.helo)[:255],
-        tls=arrival.tls[:16],
-        is_test=arrival.is_test,
-        workspace_id=recipients[0].workspace.id,
-        received_at=now,
-    )
-    message.trace = _trace(message)
-    message.save(force_insert=True)
-    rows = [_row(message, recipient) for recipient in recipients]
-    ReceivedEmail.objects.bulk_create(rows)
-    transaction.on_commit(lambda: wakeup.notify("receiving"))
-    return {_key(recipient): row.id for recipient, row in zip(recipients, rows, strict=True)}
+def _email_row(
+    delivery: Delivery, message_id: str, recipient: RoutedRecipient, ids: Mapping[EmailKey, str]
+) -> dict[str, Any]:
+    route = recipient.route
+    days = route.store_days if route and route.store_days is not None else recipient.workspace.limits.retention.days
+    return {
+        "id": str(to_uuid(ids[delivery.key(recipient)], prefix="inb_")),
+        "workspace_id": str(to_uuid(recipient.workspace.id, prefix="ws_")),
+        "message_id": str(to_uuid(message_id, prefix="msg_")),
+        "route_id": route and str(to_uuid(route.id, prefix="rt_")),
+        "recipient": _plain(recipient.address),
+        "tag": _plain(recipient.tag),
+        "size": delivery.size,
+        "is_test": delivery.arrival.is_test,
+        "inlines_files": bool(route and route.attachments == InboundRoute.AttachmentForm.INLINE),
+        "includes_raw": bool(route and route.include_raw),
+        "store_days": days,
+    }
 
 
-def _row(message: Message, recipient: RoutedRecipient) -> ReceivedEmail:
-    retention, route = recipient.workspace.limits.retention, recipient.route
-    days = route.store_days if route and route.store_days is not None else retention.days
-    return ReceivedEmail(
-        workspace=recipient.workspace,
-        message=message,
-        route_id=route.id if route else None,  # type: ignore[misc]  # IdField is a str's
-        recipient=_plain(recipient.address),
-        tag=_plain(recipient.tag),
-        size=message.size,
-        is_test=message.is_test,
-        inlines_files=bool(route and route.attachments == InboundRoute.AttachmentForm.INLINE),
-        includes_raw=bool(route and route.include_raw),
-        store_days=days,
-        received_at=message.received_at,
-        # Without days it goes when its deliveries have ended, within a week.
-        expires_at=message.received_at + timedelta(days=days or 7),
-    )
-
-
-def _stored_sender(arrival: Arrival) -> str:
+def stored_sender(arrival: Arrival) -> str:
     return _plain(arrival.envelope_from).strip("<>")[:320]
 
 
@@ -138,13 +226,12 @@ def _plain(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def _trace(message: Message) -> str:
+def _trace(message_id: str, *, helo: str, remote_ip: str | None, tls: str, received_at: datetime) -> str:
     """Return our Received field (RFC 5321, section 4.4), without a recipient: recipients of the envelope share it."""
-    helo = message.helo or "unknown"
-    address = f" ([{message.remote_ip}])" if message.remote_ip else ""
-    protocol = "ESMTPS" if message.tls else "ESMTP"
-    date = format_datetime(message.received_at)
+    address = f" ([{remote_ip}])" if remote_ip else ""
+    protocol = "ESMTPS" if tls else "ESMTP"
     return (
-        f"Received: from {helo}{address}\r\n\tby {settings.EHLO_NAME} (Postrider) with {protocol} id {message.id};\r\n"
-        f"\t{date}\r\n"
+        f"Received: from {helo or 'unknown'}{address}\r\n"
+        f"\tby {settings.EHLO_NAME} (Postrider) with {protocol} id {message_id};\r\n"
+        f"\t{format_datetime(received_at)}\r\n"
     )

@@ -4,10 +4,11 @@ One network may use a share of each, so that no stranger uses up the limits (doc
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from ipaddress import ip_address
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -28,34 +29,36 @@ NETWORK = """
 CASE family({0}) WHEN 4 THEN network(set_masklen({0}, 24)) ELSE network(set_masklen({0}, 48)) END::text
 """
 GIVEN_NETWORK = NETWORK.format("%(address)s::inet")
-READ = f"""
-SELECT u.stored_bytes, CASE WHEN u.day = {TODAY} THEN u.messages ELSE 0 END,
-       coalesce(n.stored_bytes, 0), CASE WHEN n.day = {TODAY} THEN n.messages ELSE 0 END
+# Of the workspace and the host, as SQL, in the order of the counts of ReceivingUse.
+USE = f"""
+SELECT coalesce(sum(u.stored_bytes), 0)::bigint, coalesce(sum(u.messages) FILTER (WHERE u.day = {TODAY}), 0)::bigint,
+       coalesce(sum(n.stored_bytes), 0)::bigint, coalesce(sum(n.messages) FILTER (WHERE n.day = {TODAY}), 0)::bigint
   FROM receiving_receivingusage u
-       LEFT JOIN receiving_networkusage n ON n.workspace_id = u.workspace_id AND n.network = {GIVEN_NETWORK}
- WHERE u.workspace_id = %(workspace)s
+       LEFT JOIN receiving_networkusage n ON n.workspace_id = u.workspace_id AND n.network = {NETWORK}
+ WHERE u.workspace_id = {{workspace}}
 """  # noqa: S608 - a constant
+READ = USE.format("%(address)s::inet", workspace="%(workspace)s")
 # The row stays locked until the commit. Nothing is returned if a limit would be exceeded.
 TAKE = f"""
 INSERT INTO receiving_receivingusage AS u (workspace_id, stored_bytes, day, messages)
-SELECT %(workspace)s, %(size)s, {TODAY}, 1 WHERE %(size)s <= %(storage)s AND 1 <= %(daily)s
+SELECT %(workspace)s, %(size)s, {TODAY}, %(count)s WHERE %(size)s <= %(storage)s AND %(count)s <= %(daily)s
     ON CONFLICT (workspace_id) DO UPDATE
    SET stored_bytes = u.stored_bytes + EXCLUDED.stored_bytes, day = EXCLUDED.day,
-       messages = CASE WHEN u.day = EXCLUDED.day THEN u.messages ELSE 0 END + 1
+       messages = CASE WHEN u.day = EXCLUDED.day THEN u.messages ELSE 0 END + EXCLUDED.messages
  WHERE u.stored_bytes + EXCLUDED.stored_bytes <= %(storage)s
-   AND CASE WHEN u.day = EXCLUDED.day THEN u.messages ELSE 0 END < %(daily)s
+   AND CASE WHEN u.day = EXCLUDED.day THEN u.messages ELSE 0 END + EXCLUDED.messages <= %(daily)s
 RETURNING stored_bytes
 """  # noqa: S608 - a constant
 # Always after TAKE, whose row is locked.
 TAKE_OF_NETWORK = f"""
 INSERT INTO receiving_networkusage AS n (workspace_id, network, stored_bytes, day, messages)
-SELECT %(workspace)s, {GIVEN_NETWORK}, %(size)s, {TODAY}, 1
- WHERE %(size)s <= %(network_storage)s
+SELECT %(workspace)s, {GIVEN_NETWORK}, %(size)s, {TODAY}, %(count)s
+ WHERE %(size)s <= %(network_storage)s AND %(count)s <= %(network_daily)s
     ON CONFLICT (workspace_id, network) DO UPDATE
    SET stored_bytes = n.stored_bytes + EXCLUDED.stored_bytes, day = EXCLUDED.day,
-       messages = CASE WHEN n.day = EXCLUDED.day THEN n.messages ELSE 0 END + 1
+       messages = CASE WHEN n.day = EXCLUDED.day THEN n.messages ELSE 0 END + EXCLUDED.messages
  WHERE n.stored_bytes + EXCLUDED.stored_bytes <= %(network_storage)s
-   AND CASE WHEN n.day = EXCLUDED.day THEN n.messages ELSE 0 END < %(network_daily)s
+   AND CASE WHEN n.day = EXCLUDED.day THEN n.messages ELSE 0 END + EXCLUDED.messages <= %(network_daily)s
 RETURNING stored_bytes
 """  # noqa: S608 - a constant
 RELEASE = """
@@ -125,13 +128,17 @@ class ReceivingUse:
     @property
     def refusal(self) -> str | None:
         """The SMTP reply to a further recipient, if a limit is reached."""
-        if self.messages >= self.daily_messages:
+        return self.refusal_of(count=1, size_bytes=1)
+
+    def refusal_of(self, *, count: int, size_bytes: int) -> str | None:
+        """Return the SMTP reply to further emails that exceed a limit."""
+        if self.messages + count > self.daily_messages:
             return replies.DAY_IS_FULL
-        if self.storage_bytes is not None and self.stored_bytes >= self.storage_bytes:
+        if self.storage_bytes is not None and self.stored_bytes + size_bytes > self.storage_bytes:
             return replies.STORAGE_FULL
-        if self.network_messages >= _share(self.daily_messages):
+        if self.network_messages + count > _share(self.daily_messages):
             return replies.NETWORK_DAY_IS_FULL
-        if self.storage_bytes is not None and self.network_bytes >= _share(self.storage_bytes):
+        if self.storage_bytes is not None and self.network_bytes + size_bytes > _share(self.storage_bytes):
             return replies.NETWORK_STORAGE_FULL
         return None
 
@@ -155,37 +162,63 @@ def message_limit(workspace: Workspace) -> int:
 
 def read_usage(workspace: Workspace, *, remote_ip: str | None = None) -> ReceivingUse:
     """Return the use of a workspace, and that of the network of a host."""
-    rows = run(READ, {"workspace": to_uuid(workspace.id, prefix="ws_"), "address": _counted(remote_ip)})
-    stored, messages, network_bytes, network_messages = rows[0] if rows else (0, 0, 0, 0)
+    ((*counts,),) = run(READ, {"workspace": to_uuid(workspace.id, prefix="ws_"), "address": counted_host(remote_ip)})
+    return use_of(workspace, *counts)
+
+
+def use_of(
+    workspace: Workspace, stored_bytes: int, messages: int, network_bytes: int = 0, network_messages: int = 0
+) -> ReceivingUse:
+    """Return the use of a workspace by its counts."""
     limits = storage_limit(workspace), settings.RECEIVING_DAILY_LIMIT
-    return ReceivingUse(stored, messages, *limits, network_bytes, network_messages)
+    return ReceivingUse(stored_bytes, messages, *limits, network_bytes, network_messages)
 
 
-def take_usage(workspace: Workspace, *, size: int, remote_ip: str | None) -> None:
-    """Count a message of a workspace in the caller's transaction. Raises LimitReached."""
-    if size > message_limit(workspace):
-        raise LimitReached(replies.TOO_LARGE_FOR_RECIPIENT)
-    limit, daily, address = storage_limit(workspace), settings.RECEIVING_DAILY_LIMIT, _counted(remote_ip)
-    values = {
-        "workspace": to_uuid(workspace.id, prefix="ws_"),
-        "address": address,
-        "size": size,
-        "storage": UNLIMITED if limit is None else limit,
-        "daily": daily,
-        "network_storage": UNLIMITED if limit is None else _share(limit),
-        "network_daily": _share(daily),
-    }
-    taken, *of_network = run_together(
-        [Fragment(statement, values) for statement in ([TAKE, TAKE_OF_NETWORK] if address else [TAKE])]
-    )
-    if not taken:
-        raise LimitReached(read_usage(workspace).refusal or replies.STORAGE_FULL)
-    if not all(of_network):
-        is_day_full = read_usage(workspace, remote_ip=remote_ip).network_messages >= _share(daily)
-        raise LimitReached(replies.NETWORK_DAY_IS_FULL if is_day_full else replies.NETWORK_STORAGE_FULL)
+@dataclass(frozen=True)
+class NewUse:
+    """The emails that a workspace is about to store, of one host. size_bytes: of all of them."""
+
+    workspace: Workspace
+    remote_ip: str | None
+    count: int
+    size_bytes: int
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        limit, daily = storage_limit(self.workspace), settings.RECEIVING_DAILY_LIMIT
+        return {
+            "workspace": to_uuid(self.workspace.id, prefix="ws_"),
+            "address": counted_host(self.remote_ip),
+            "count": self.count,
+            "size": self.size_bytes,
+            "storage": UNLIMITED if limit is None else limit,
+            "daily": daily,
+            "network_storage": UNLIMITED if limit is None else _share(limit),
+            "network_daily": _share(daily),
+        }
+
+    def explain(self) -> str:
+        """Return the SMTP reply to these emails, which do not fit into a limit."""
+        use = read_usage(self.workspace, remote_ip=self.remote_ip)
+        return use.refusal_of(count=self.count, size_bytes=self.size_bytes) or replies.STORAGE_FULL
 
 
-def _counted(remote_ip: str | None) -> str | None:
+def take_usage(uses: Iterable[NewUse]) -> None:
+    """Count emails in the caller's transaction. Raises LimitReached; then the transaction must be rolled back."""
+    # In the order of ids, so that two transactions cannot wait for each other.
+    ordered = sorted(uses, key=lambda use: to_uuid(use.workspace.id, prefix="ws_"))
+    statements = [
+        (use, Fragment(statement, use.values))
+        for use in ordered
+        for statement in ([TAKE, TAKE_OF_NETWORK] if counted_host(use.remote_ip) else [TAKE])
+    ]
+    taken = run_together([statement for _, statement in statements])
+    for (use, _), rows in zip(statements, taken, strict=True):
+        if not rows:
+            raise LimitReached(use.explain())
+
+
+def counted_host(remote_ip: str | None) -> str | None:
     """Return the address of a host whose network has a share.
 
     None without a host, and for private networks: an installation sends its emails to itself from them
@@ -207,10 +240,12 @@ def release_storage(freed: Iterable[Freed]) -> None:
     run(FORGET_NETWORKS, [list(sizes)])
 
 
-def count_received(email: ReceivedEmail) -> None:
-    """Count an email that is published, in the caller's transaction."""
-    key = counters.counter_key(COUNTER, is_test=email.is_test)
-    counters.add([(counters.CounterKey(email.workspace_id, email.received_at, key), 1)])
+def count_received(emails: Iterable[ReceivedEmail]) -> None:
+    """Count emails that are published, in the caller's transaction."""
+    counters.add(
+        (counters.CounterKey(one.workspace_id, one.received_at, counters.counter_key(COUNTER, is_test=one.is_test)), 1)
+        for one in emails
+    )
 
 
 def received_by_day(workspace: Workspace, first: date, last: date) -> list[tuple[date, int]]:

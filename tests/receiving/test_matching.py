@@ -11,7 +11,7 @@ from emails.upkeep.retention import delete_emails
 from events.models import Event
 from receiving import content, publishing
 from receiving.models import Message, ReceivedEmail
-from receiving.processing import ReadResult, record_reading
+from receiving.processing import ReadResult, record_readings
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.message import read_received
 from tests.conftest import Api, make_domain, make_key
@@ -40,7 +40,7 @@ def with_verdict(email: ReceivedEmail, result: str) -> ReceivedEmail:
     reading = read_received(source, envelope_from=message.envelope_from, budget=ProcessorBudget())
     Message.objects.filter(id=message.id).update(fence=1)
     verdict = {"result": result, "spf": {}, "dkim": [], "dmarc": {}, "arc": {}}
-    record_reading(ReadResult(Claim(to_uuid(message.id, prefix="msg_"), 1, 1), reading, verdict))
+    record_readings([ReadResult(Claim(to_uuid(message.id, prefix="msg_"), 1, 1), reading, verdict)])
     email.refresh_from_db()
     return email
 

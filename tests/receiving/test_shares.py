@@ -114,9 +114,7 @@ def test_a_message_that_was_deleted_after_its_claim_is_left_out(alice, receiving
 def test_a_claim_that_the_database_interrupts_frees_its_memory(alice, monkeypatch):
     add_messages(alice.workspace, 2, attempts=1)
     work = ReceivedQueueWork()
-    load = work._load
-    monkeypatch.setattr(work, "_load", lambda claim: interrupt() if loaded else loaded.append(load(claim)))
-    loaded, interrupt = [], lambda: 1 / 0
+    monkeypatch.setattr(received_work.content, "open_together", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         work.claim(SESSIONS)
     monkeypatch.undo()
@@ -127,7 +125,7 @@ def test_a_result_that_the_database_refuses_frees_its_memory(alice, monkeypatch)
     add_messages(alice.workspace, 1)
     work = ReceivedQueueWork()
     (job,) = work.claim(SESSIONS).jobs
-    monkeypatch.setattr(received_work, "record_reading", lambda _: 1 / 0)
+    monkeypatch.setattr(received_work, "record_readings", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         work.record([work.crash_result(job, ValueError())])
     monkeypatch.undo()

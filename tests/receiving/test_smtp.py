@@ -246,7 +246,7 @@ def test_without_the_database_it_is_451(port, route, monkeypatch):
     def fail(*_, **__):
         raise OperationalError("the connection is closed")
 
-    monkeypatch.setattr(server, "decide_recipient", fail)
+    monkeypatch.setattr(server, "decide_recipients", fail)
     assert deliver(port)[1] == "451 4.3.0 Temporary storage failure"
     monkeypatch.undo()
     monkeypatch.setattr(storing.content, "put", fail)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.lib.mail.address_lists import Mailbox
-from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
+from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups, SharedLookups
 from receiving.reading.message import read_header
 from receiving.reading.signatures import SignatureVerdict
 from receiving.reading.verdicts import ReceivedEnvelope, conclude, verify_origin
@@ -170,7 +170,7 @@ def loop():
 
 def test_silent_name_servers_take_ten_seconds_for_all_lookups(loop):
     with NameServer({"a.example": SILENCE, "b.example": SERVFAIL, "c.example": {"TXT": ['"x"']}}) as server:
-        lookups = MessageLookups(loop, [server.address], seconds=0.5)
+        lookups = MessageLookups(SharedLookups(loop, [server.address]), seconds=0.5)
         began = time.monotonic()
         assert lookups.look_up("c.example", "TXT") == ("x",)
         for name in ("b.example", "a.example", "d.example"):

@@ -31,13 +31,14 @@ from tools.benchmarks.sizes import size
 from tools.benchmarks.webhooks import receive
 
 STAGES = {
-    "RCPT: the recipient": "interfaces.inbound.server:decide_recipient",
-    "DATA: storing": "interfaces.inbound.routed:store_message",
+    "RCPT: the recipient": "interfaces.inbound.server:decide",
+    "DATA: storing": "interfaces.inbound.routed:store_messages",
     "DATA: bytes": "receiving.content:put",
     "DATA: looking for loops": "interfaces.inbound.routed:is_looping",
     "wake-ups": "core.lib.worker.wakeup:notify",
     "claim": "receiving.received_work:ReceivedQueueWork._claim_messages",
-    "claim: loading": "receiving.received_work:ReceivedQueueWork.claim",
+    "claim: loading": "receiving.received_work:ReceivedQueueWork._load",
+    "claim: emails to forward": "receiving.received_work:forward_due",
     "reading: fields, texts, attachments": "receiving.received_work:read_or_explain",
     "reading: text of the reply": "receiving.reading.message:find_reply",
     "verifying": "receiving.received_work:verify_origin",
