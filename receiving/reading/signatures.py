@@ -74,7 +74,7 @@ class SignedMessage:
 
     def verify_chain(self) -> str:
         """Return the result of the ARC chain: pass, fail or none; temperror if it was not verified."""
-        chain = self._open(dkim.ARC)
+        chain = self._open(dkim.ARC) if b"arc-seal" in self._header.lower() else None
         sets = _names(chain).count(b"arc-seal") if chain else 0
         if chain is None or not sets:
             return "none"
