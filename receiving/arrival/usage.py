@@ -29,7 +29,7 @@ NETWORK = """
 CASE family({0}) WHEN 4 THEN network(set_masklen({0}, 24)) ELSE network(set_masklen({0}, 48)) END::text
 """
 GIVEN_NETWORK = NETWORK.format("%(address)s::inet")
-# Of the workspace and the host, as SQL, in the order of the counts of ReceivingUse.
+# The use of a workspace and a host, in the order of the counts of ReceivingUse.
 USE = f"""
 SELECT coalesce(sum(u.stored_bytes), 0)::bigint, coalesce(sum(u.messages) FILTER (WHERE u.day = {TODAY}), 0)::bigint,
        coalesce(sum(n.stored_bytes), 0)::bigint, coalesce(sum(n.messages) FILTER (WHERE n.day = {TODAY}), 0)::bigint
