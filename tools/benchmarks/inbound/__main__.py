@@ -57,7 +57,10 @@ class InboundRound:
 
 @dataclass(frozen=True)
 class InboundPostrider:
-    """A Postrider with one inbound server and one worker per core, whose shared address posts to an endpoint."""
+    """A Postrider with one inbound server and one worker per core, whose shared address posts to an endpoint.
+
+    The workers are those of `manage.py worker`, which share memory.
+    """
 
     stack: Stack
     address: str
@@ -163,14 +166,13 @@ def running_postrider(directory: Path, names: NameServer) -> Iterator[InboundPos
     servers = f"{names.address[0]}:{names.address[1]}"
     settings = {"RECEIVING_DOMAIN": "in.demo.example", "DNS_SERVERS": servers, **limits}
     with other_process(receive) as endpoint, running_stack(directory, **settings) as stack:
-        workers = [f"worker-{number}" for number in range(os.cpu_count() or 1)]
-        stack.start("web", "inbound", *workers)
+        stack.start("web", "inbound", "workers")
         hook = {"url": f"http://127.0.0.1:{endpoint}/hook", "events": ["received"]}
         assert stack.call("POST", "/webhooks", hook).status == HTTPStatus.CREATED
         route = {"name": "Everything", "domain": "shared", "match": "*"}
         assert stack.call("POST", "/inbound/routes", route).status == HTTPStatus.CREATED
         address = stack.call("GET", "/inbound").body["address"]
-        pids = [stack.processes[name].pid for name in ("inbound", *workers)]
+        pids = [stack.processes[name].pid for name in ("inbound", "workers")]
         yield InboundPostrider(stack, address, pids)
 
 
