@@ -7,6 +7,7 @@ the records that were found, for as long as the DNS allows.
 import asyncio
 import concurrent.futures
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +39,8 @@ class SharedLookups:
         # Records, and the end of their TTL. Written in the loop, read in any thread.
         self._kept: dict[Question, tuple[tuple[Any, ...], float]] = {}
         self._running: dict[Question, asyncio.Task[DnsAnswer]] = {}
+        # The messages that wait for each.
+        self._waiting: Counter[Question] = Counter()
 
     def find(self, question: Question) -> tuple[Any, ...] | None:
         """Return records that are kept; None without them."""
@@ -60,11 +63,24 @@ class SharedLookups:
         if task is None:
             task = self._running[question] = asyncio.create_task(self._resolver.look_up(*question))
             task.add_done_callback(lambda done: self._finish(question, done))
-        # A message whose time is used up does not end the lookup of others.
-        return await asyncio.shield(task)
+        self._waiting[question] += 1
+        try:
+            # A message whose time is used up does not end the lookup of others.
+            return await asyncio.shield(task)
+        finally:
+            self._waiting[question] -= 1
+            if not self._waiting[question]:
+                del self._waiting[question]
+                self._forget(question, task)
+                task.cancel()
+
+    def _forget(self, question: Question, task: asyncio.Task[DnsAnswer]) -> None:
+        """Let the next message that asks begin another query."""
+        if self._running.get(question) is task:
+            del self._running[question]
 
     def _finish(self, question: Question, task: asyncio.Task[DnsAnswer]) -> None:
-        del self._running[question]
+        self._forget(question, task)
         if task.cancelled() or task.exception():
             return
         answer = task.result()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 
 import pytest
@@ -19,10 +20,10 @@ from receiving.arrival import replies
 from receiving.arrival.routing import AskedRecipient, decide_recipients
 from receiving.arrival.storing import Arrival, Delivery, store_messages
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage, SenderBlock
-from receiving.reading.dns_lookups import MessageLookups, SharedLookups
+from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups, SharedLookups
 from receiving.received_work import ReceivedQueueWork
 from tests.conftest import make_account, make_domain
-from tests.core.lib.nameserver import NameServer
+from tests.core.lib.nameserver import SILENCE, NameServer
 from tests.emails.builders import send
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive_for, with_field
 
@@ -216,3 +217,27 @@ def test_records_are_looked_up_once_for_all_messages():
         assert server.count("a.example", "TXT") == 1
         # Nothing says for how long it will not exist.
         assert server.count("b.example", "TXT") >= 2
+
+
+def test_a_message_without_time_does_not_end_the_lookup_of_another_and_the_last_one_does():
+    with NameServer({"slow.example": SILENCE}) as server:
+
+        async def look_up():
+            loop = asyncio.get_running_loop()
+            shared = SharedLookups(loop, [server.address])
+
+            def ask(seconds: float) -> float:
+                began = time.monotonic()
+                with pytest.raises(DnsUnavailable):
+                    MessageLookups(shared, seconds=seconds).look_up("slow.example", "TXT")
+                return time.monotonic() - began
+
+            durations = await asyncio.gather(*(loop.run_in_executor(None, ask, seconds) for seconds in (0.1, 1)))
+            await asyncio.sleep(0.1)
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            return durations, tasks
+
+        (short, long), tasks = asyncio.run(look_up())
+    assert short < 1 <= long
+    assert not tasks
+    assert server.count("slow.example", "TXT") == 1
