@@ -11,7 +11,8 @@ PAGE = 100
 # Without the DNS records of a receiving domain, and without the confirmation of the target.
 RECEIVE = """
 INSERT INTO domains_receivingdomain (id, workspace_id, domain_id, name, status, proven_at)
-SELECT gen_random_uuid(), workspace_id, id, name, 'active', now() FROM domains_domain WHERE name = %s RETURNING 1
+SELECT gen_random_uuid(), workspace_id, id, name, 'active', now() FROM domains_domain WHERE name = %s
+    ON CONFLICT (domain_id) DO UPDATE SET status = EXCLUDED.status, proven_at = EXCLUDED.proven_at RETURNING 1
 """
 CONFIRM = """
 INSERT INTO receiving_forwardtarget (id, workspace_id, address, confirmed_at)
