@@ -21,7 +21,8 @@ from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
 from core.workspaces.models import Workspace
 from emails.states import EmailStatus
 from streams.models import MAIN, NORMAL_RANK
-from templates_app.models import Template, TemplateVersion
+from templates_app.language.locales import MAX_LENGTH as MAX_LOCALE_LENGTH
+from templates_app.models import Template, TemplateSet, TemplateVersion
 
 
 def message_id(recipient_id: str, *, domain: str) -> str:
@@ -159,6 +160,20 @@ class Email(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     content = models.ForeignKey(Content, on_delete=models.PROTECT, null=True)
     template_version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, null=True)
+    # The layout and partials that it was accepted with; null without them.
+    template_set = models.ForeignKey(
+        TemplateSet, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False
+    )
+    locale = models.CharField(  # noqa: DJ001 - null on the wire, too
+        max_length=MAX_LOCALE_LENGTH,
+        null=True,
+        help_text="The language that the request asked for; null without one.",
+    )
+    locale_used = models.CharField(  # noqa: DJ001 - null on the wire, too
+        max_length=MAX_LOCALE_LENGTH,
+        null=True,
+        help_text="The language of the texts; null if it is not known.",
+    )
     batch = models.ForeignKey(EmailBatch, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False)
     template_id = models.CharField(max_length=26, null=True)  # noqa: DJ001 - outlives the template
     # JSON text: jsonb would reorder keys and normalize numbers, which changes the rendered email.
@@ -211,6 +226,8 @@ class Email(models.Model):
             models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest"),
             models.Index(fields=["workspace", "status", "-created_at", "-id"], name="email_by_status"),
             models.Index(fields=["batch"], condition=~Q(batch=None), name="email_batch"),
+            # For retention (emails.upkeep.retention).
+            models.Index(fields=["template_set"], condition=~Q(template_set=None), name="email_by_template_set"),
             models.Index(fields=["workspace", "-created_at", "-id"], condition=Q(is_test=True), name="email_test"),
             models.Index(
                 fields=["workspace", "template_id", "-created_at"],

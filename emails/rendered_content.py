@@ -5,25 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from emails.models import Content, Email
+from templates_app.content import CompiledContent, RenderedContent, compile_version, render_content
 from templates_app.errors import TemplateOutputTooLarge
 from templates_app.language.rendering import OutputTooLarge, RenderBudget
 from templates_app.models import TemplateVersion
-from templates_app.services import (
-    CompiledContent,
-    RenderedContent,
-    TemplateContent,
-    compile_content,
-    render_content,
-    version_content,
-)
-
-
-def compile_with_subject(content: TemplateContent, *, subject: str | None) -> CompiledContent:
-    """Compile a template. The request's subject overrides that of the template and is rendered, too.
-
-    Raises TemplateSyntaxInvalid for the request's subject; the template was compiled when it was created.
-    """
-    return compile_content(content if subject is None else TemplateContent(subject, content.html, content.text))
 
 
 def render_compiled(
@@ -43,16 +28,31 @@ def render_compiled(
 def render_email(email: Email) -> RenderedContent:
     """Return the rendered content of an accepted email."""
     return render_stored(
-        email.content, email.template_version, subject=email.subject, template_data=email.template_data
+        email.content,
+        email.template_version,
+        subject=email.subject,
+        template_data=email.template_data,
+        set_id=email.template_set_id,
+        locale=email.locale,
     )
 
 
 def render_stored(
-    content: Content | None, version: TemplateVersion | None, *, subject: str, template_data: str | None
+    content: Content | None,
+    version: TemplateVersion | None,
+    *,
+    subject: str,
+    template_data: str | None,
+    set_id: str | None,
+    locale: str | None,
 ) -> RenderedContent:
-    """Return stored content, or a template version rendered with data; the subject was rendered on acceptance."""
+    """Return stored content, or a template version rendered with data; the subject was rendered on acceptance.
+
+    set_id: that of the layout and partials.
+    locale: the language that the request asked for.
+    """
     if version is None:
         return RenderedContent(subject, content.html if content else "", content.text if content else "")
-    compiled = compile_content(version_content(version))
+    compiled = compile_version(version, set_id=set_id, locale=locale)
     rendered = render_content(compiled, json.loads(template_data or "{}"))
     return RenderedContent(subject, rendered.html, rendered.text)

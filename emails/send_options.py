@@ -22,3 +22,5 @@ class SendOptions:
     track_opens: bool | None = None
     track_clicks: bool | None = None
     stream: str = MAIN
+    # The language that the request asks for.
+    locale: str | None = None

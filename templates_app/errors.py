@@ -15,8 +15,35 @@ class TemplateNotFound(Problem):
     example = "There is no template with the id or alias 'welcome'."
 
 
+class TemplateNotSendable(Problem):
+    """`templateId` names a layout or a partial.
+
+    Send with a template. A layout belongs to templates with its `layoutId`, a partial to those that insert it.
+    """
+
+    status, code, title = 422, "template_not_sendable", "Template not sendable"
+    example = "'Brand' is a layout or a partial, which cannot be sent. Use a template."
+    added_members: ClassVar = {"field": field_path("templateId", is_optional=True)}
+
+
+class TemplateInUse(Problem):
+    """Templates use this layout or partial.
+
+    Remove it from the templates in `templates` first.
+    """
+
+    status, code, title = 409, "template_in_use", "Template in use"
+    example = "1 template uses it: Order. Change it first."
+    added_members: ClassVar = {
+        "templates": Member(
+            "The templates that use it, each with `id`, `name` and `alias`.",
+            [{"id": "tpl_0Uf7mB5hJ8kLpQsVxZaWcE", "name": "Order", "alias": "order"}],
+        )
+    }
+
+
 class TemplateSyntaxInvalid(Problem):
-    """A template does not compile.
+    """A template does not compile, or names a partial that does not exist.
 
     `field`, `line` and `column` locate the invalid tag; `detail` describes the error.
     """

@@ -1,16 +1,21 @@
 """Serializers of templates."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.api.fields import (
     OPTIONAL,
     AllOptional,
+    EntriesField,
+    FieldErrors,
     NameField,
     ObjectField,
+    OptionField,
     PatternField,
     RowInput,
     RowSerializer,
@@ -18,11 +23,19 @@ from core.api.fields import (
     TextField,
     TextListField,
 )
+from templates_app.content import PARTS, RenderedContent, TemplateContent
+from templates_app.language.locales import MAX_LENGTH as MAX_LOCALE_LENGTH
+from templates_app.language.locales import normalize_locale
 from templates_app.models import ALIAS, Template
-from templates_app.services import RenderedContent, TemplateContent
+from templates_app.sets import templates_using
 
 MAX_BYTES = 1024 * 1024
+MAX_LOCALES = 50
+MAX_FALLBACK = 10
+KIND = Template.Kind
 MAX_SUBJECT_LENGTH = 998
+CONTENT_FIELDS = {column.name for column in fields(TemplateContent)}
+LOCALE_TEXTS_SCHEMA = {"type": "object", "properties": {name: {"type": "string"} for name in PARTS.values()}}
 
 
 @extend_schema_field({"type": "string", "maxLength": MAX_BYTES})
@@ -51,9 +64,60 @@ class AliasField(PatternField):
         super().__init__(rf"^{ALIAS.pattern}\Z", max_length=100, **options)
 
 
+@extend_schema_field({"type": "string", "maxLength": MAX_LOCALE_LENGTH, "examples": ["de-AT"]})
+class LocaleField(TextField):
+    """A language tag of BCP 47; in its usual case afterwards."""
+
+    default_error_messages = {"invalid_locale": gettext_lazy("This must be a language tag, such as de or de-AT.")}
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        try:
+            return normalize_locale(text)
+        except ValueError:
+            self.fail("invalid_locale")
+
+
+class LocaleTextsInput(StrictSerializer):
+    """The texts of a template in one language."""
+
+    subject = TextField(max_length=MAX_SUBJECT_LENGTH, required=False)
+    htmlContent = ContentField(source="html", required=False, help_text="The HTML, in the template language.")
+    textContent = ContentField(
+        source="text", required=False, allow_blank=True, help_text="The plain text, in the template language."
+    )
+
+
+class LocalesField(serializers.DictField):
+    """Texts by language: `{"de": {"subject": …}}`."""
+
+    child = LocaleTextsInput()
+    default_error_messages = {
+        "not_a_dict": "This must be an object.",
+        "too_many": gettext_lazy("At most {limit} languages are allowed."),
+        "same_locale": gettext_lazy("Two of the languages are the same."),
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > MAX_LOCALES:
+            self.fail("too_many", limit=MAX_LOCALES)
+        texts = super().to_internal_value(data)
+        normal = {LocaleField().run_validation(locale): values for locale, values in texts.items()}
+        return normal if len(normal) == len(texts) else self.fail("same_locale")
+
+
 class TemplateInput(RowInput):
+    requires_subject = True
+
     name = NameField()
-    subject = TextField(max_length=MAX_SUBJECT_LENGTH)
+    kind = OptionField(
+        KIND.choices, required=False, help_text="`template`, `layout` or `partial`; it cannot be changed later."
+    )
+    subject = TextField(
+        max_length=MAX_SUBJECT_LENGTH,
+        required=False,
+        help_text="The subject, in the template language. Required for a template; a layout or partial has none.",
+    )
     htmlContent = ContentField(source="html", help_text="The HTML, in the template language.")
     textContent = ContentField(
         source="text",
@@ -63,28 +127,72 @@ class TemplateInput(RowInput):
         help_text="The plain text, in the template language; empty without one.",
     )
     alias = AliasField(**OPTIONAL)
+    layoutId = TextField(
+        source="layout_id", **OPTIONAL, max_length=100, help_text="The id or the alias of the layout; null without one."
+    )
+    locale = LocaleField(
+        **OPTIONAL, help_text="The language of `subject`, `htmlContent` and `textContent`; null if it is not known."
+    )
+    locales = LocalesField(
+        **OPTIONAL,
+        help_text="The texts of other languages by language tag. What a language lacks is as in the template itself. A "
+        "change replaces all of them.",
+    )
+    fallback = EntriesField(
+        child=LocaleField(),
+        **OPTIONAL,
+        max_length=MAX_FALLBACK,
+        help_text="The languages to use, in this order, if the language of an email is none of `locales`.",
+    )
 
     class Meta:
         model = Template
-        fields = ("name", "subject", "htmlContent", "textContent", "alias", "strictVariables")
+        fields = (
+            "name", "kind", "subject", "htmlContent", "textContent", "alias", "strictVariables", "layoutId", "locale",
+            "locales", "fallback",
+        )  # fmt: skip
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        """Require a subject for a new template."""
+        is_part = data.get("kind", KIND.TEMPLATE) != KIND.TEMPLATE
+        if is_part or "subject" in data or self.partial or not self.requires_subject:
+            return {}
+        return {"subject": [serializers.ErrorDetail(gettext("This field is required."), code="required")]}
 
     def validate_textContent(self, text: str | None) -> str:  # noqa: N802
         return text or ""
+
+    def validate_locale(self, locale: str | None) -> str:
+        return locale or ""
+
+    def validate_locales(self, locales: dict[str, Any] | None) -> dict[str, Any]:
+        return locales or {}
+
+    def validate_fallback(self, fallback: list[str] | None) -> tuple[str, ...]:
+        return tuple(fallback or ())
 
 
 class TemplateChanges(AllOptional, TemplateInput):
     """Changes of a template."""
 
+    requires_subject = False
+
+    def get_fields(self) -> dict[str, Any]:
+        return {name: field for name, field in super().get_fields().items() if name != "kind"}
+
 
 def new_template(values: dict[str, Any]) -> dict[str, Any]:
     """Return validated input as the arguments of services.create_template."""
-    content = TemplateContent(subject=values["subject"], html=values["html"], text=values.get("text") or "")
+    given = {name: values[name] for name in CONTENT_FIELDS & values.keys()}
+    content = TemplateContent(**{"subject": "", **given, "text": values.get("text") or ""})
     strict, alias = values.get("strict_variables", False), values.get("alias")
-    return {"name": values["name"], "content": content, "alias": alias, "strict_variables": strict}
+    kind = values.get("kind", KIND.TEMPLATE)
+    return {"name": values["name"], "kind": kind, "content": content, "alias": alias, "strict_variables": strict}
 
 
 class PreviewInput(StrictSerializer):
     locals()["data"] = ObjectField(**OPTIONAL, help_text="The values of the template's variables.")
+    locale = LocaleField(**OPTIONAL, help_text="The language to render.")
 
 
 class PreviewSerializer(serializers.Serializer[RenderedContent]):
@@ -94,16 +202,27 @@ class PreviewSerializer(serializers.Serializer[RenderedContent]):
     missingVariables = TextListField(
         source="missing", help_text="The names of variables without a value and without a default."
     )
+    locale = serializers.CharField(
+        allow_null=True, help_text="The language of the rendered texts; null if it is not known."
+    )
+
+
+class TemplateUserSerializer(RowSerializer[Template]):
+    """A template that a layout or partial is part of."""
+
+    class Meta:
+        model = Template
+        fields = ("id", "name", "alias", "kind")
 
 
 class TemplateItemSerializer(RowSerializer[Template]):
     """A template in a list, without its content."""
 
-    subject = serializers.CharField(source="version.subject")
+    subject = serializers.CharField(source="version.subject", help_text="Empty for a layout or partial.")
 
     class Meta:
         model = Template
-        fields = ("id", "name", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
+        fields = ("id", "name", "kind", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
 
 
 class TemplateSerializer(TemplateItemSerializer):
@@ -111,3 +230,31 @@ class TemplateSerializer(TemplateItemSerializer):
     textContent = serializers.CharField(
         source="version.text", help_text="The plain text, in the template language; empty without one."
     )
+    layoutId = serializers.CharField(
+        source="version.layout_id", allow_null=True, help_text="The id of the layout; null without one."
+    )
+    locale = serializers.SerializerMethodField(
+        "get_locale", help_text="The language of `subject`, `htmlContent` and `textContent`; null if it is not known."
+    )
+    locales = serializers.SerializerMethodField("get_locales", help_text="The texts of other languages.")
+    fallback = TextListField(
+        source="version.fallback",
+        help_text="The languages to use if the language of an email is none of `locales`.",
+    )
+    usedBy = serializers.SerializerMethodField(
+        "get_users", help_text="The templates, layouts and partials that a layout or partial is part of."
+    )
+
+    def get_locale(self, template: Template) -> str | None:
+        return template.version.locale or None
+
+    @extend_schema_field({"type": "object", "additionalProperties": LOCALE_TEXTS_SCHEMA})
+    def get_locales(self, template: Template) -> dict[str, dict[str, str]]:
+        return {
+            locale: {PARTS[part]: text for part, text in texts.items()}
+            for locale, texts in template.version.locales.items()
+        }
+
+    @extend_schema_field(TemplateUserSerializer(many=True))
+    def get_users(self, template: Template) -> Any:
+        return TemplateUserSerializer(templates_using(template), many=True).data

@@ -1,101 +1,111 @@
 """Template services: create, update, delete, preview and render."""
 
-import functools
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from core.api.errors import NotFound, Problem
+from core.api.errors import InvalidFields, NotFound, Problem
 from core.lib.coded_texts import CodedText
 from core.lib.ids import from_any_spelling, is_id
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.errors import PlanLimitReached, TemplateNotAllowed
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
-from templates_app.errors import AliasTaken, TemplateNotFound, TemplateOutputTooLarge, TemplateSyntaxInvalid
-from templates_app.language.rendering import OutputTooLarge, RenderBudget, RenderMode, render
-from templates_app.language.syntax import CompiledTemplate, TemplateSyntaxError, compile_template
-from templates_app.models import ALIAS, Template, TemplateVersion
+from templates_app.content import (
+    CompiledContent,
+    PartialPlace,
+    RenderedContent,
+    TemplateContent,
+    check_content,
+    compile_draft,
+    link_content,
+    render_content,
+    version_content,
+    with_placeholder,
+)
+from templates_app.errors import AliasTaken, TemplateNotFound, TemplateNotSendable, TemplateOutputTooLarge
+from templates_app.language.rendering import OutputTooLarge
+from templates_app.language.sample_data import sample_data as sample_values
+from templates_app.models import ALIAS, Template, TemplateSet, TemplateVersion
+from templates_app.sets import draft_parts, find_layout_id, refuse_in_use, renew_sets, templates_using
 
 MAX_TEMPLATES = 1000
 # Versions of one template: the current one and those that can be restored.
 MAX_VERSIONS = 50
-COMPILED_CACHE_SIZE = 256
+CONTENT_FIELDS = {column.name for column in fields(TemplateContent)}
 
 
-@dataclass(frozen=True)
-class TemplateContent:
-    """Subject, HTML and text of a template before compilation."""
+def preview_draft(
+    content: TemplateContent,
+    *,
+    data: Mapping[str, Any],
+    workspace: Workspace | None = None,
+    kind: str = Template.Kind.TEMPLATE,
+    locale: str | None = None,
+) -> RenderedContent:
+    """Render unsaved content with the layout and partials of a workspace.
 
-    subject: str
-    html: str
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class CompiledContent:
-    subject: CompiledTemplate
-    html: CompiledTemplate
-    text: CompiledTemplate
-
-
-@dataclass(frozen=True)
-class RenderedContent:
-    """Subject, HTML and text for one recipient.
-
-    missing: the variables of a template without a value, in order of appearance.
+    locale: the one that is asked for.
+    Raises TemplateSyntaxInvalid, TemplateNotFound for an unknown layout, TemplateOutputTooLarge.
     """
-
-    subject: str
-    html: str
-    text: str
-    missing: tuple[str, ...] = ()
+    return _previewed(compile_linked_draft(content, workspace=workspace, kind=kind, locale=locale), data)
 
 
-def compile_draft(content: TemplateContent) -> CompiledContent:
-    """Compile unsaved content. Raises TemplateSyntaxInvalid with field, line and column.
+def compile_linked_draft(
+    content: TemplateContent, *, workspace: Workspace | None, kind: str, locale: str | None
+) -> CompiledContent:
+    """Compile unsaved content with the layout and partials of a workspace. Raises the errors of preview_draft."""
+    places = check_content(content, kind)
+    parts = draft_parts(workspace, content, places)
+    return _linked_draft(content, parts, kind=kind, locale=locale)
 
-    Bypasses the cache: each keystroke is new content and would evict the templates in use.
+
+def _linked_draft(
+    content: TemplateContent, parts: Mapping[str, TemplateContent], *, kind: str, locale: str | None
+) -> CompiledContent:
+    chain = content.chain(locale)
+    texts, used = content.localized(chain)
+    linked = link_content(compile_draft(texts, kind), parts, chain=chain, locale=used)
+    return linked if kind != Template.Kind.LAYOUT else with_placeholder(linked)
+
+
+def preview_users(template: Template, content: TemplateContent) -> Iterator[tuple[Template, RenderedContent]]:
+    """Yield the templates that a layout or partial is part of, as they would be with this unsaved content.
+
+    Each is rendered with its sample data. Raises the errors of preview_draft.
     """
-    return CompiledContent(
-        subject=_compiled("subject", content.subject),
-        html=_compiled("htmlContent", content.html),
-        text=_compiled("textContent", content.text),
-    )
+    check_content(content, template.kind)
+    for user in templates_using(template).filter(kind=Template.Kind.TEMPLATE).select_related("version", "set"):
+        assert user.set
+        parts = {name: version_content(part) for name, part in user.set.load_parts().items()}
+        ids = dict(zip(user.set.names, user.set.versions, strict=True))
+        changed = {name: content for name, id_ in ids.items() if id_ == template.version_id}
+        places = check_content(content, template.kind)
+        added = draft_parts(template.workspace, TemplateContent("", ""), places)
+        own = version_content(user.version)
+        linked = _linked_draft(own, {**added, **parts, **changed}, kind=user.kind, locale=None)
+        yield user, _previewed(linked, _sample_values(user, linked))
 
 
-compile_content = functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)(compile_draft)
-
-
-def preview_draft(content: TemplateContent, *, data: Mapping[str, Any]) -> RenderedContent:
-    """Render unsaved content. Raises TemplateSyntaxInvalid, TemplateOutputTooLarge."""
+def _sample_values(template: Template, compiled: CompiledContent) -> dict[str, Any]:
+    """Return the sample data of a template, or a value for each variable if it has none."""
     try:
-        return render_content(compile_draft(content), data)
+        values = json.loads(template.sample_data or "{}")
+    except ValueError:
+        values = {}
+    return values or sample_values(compiled.subject, compiled.html, compiled.text)
+
+
+def _previewed(compiled: CompiledContent, data: Mapping[str, Any]) -> RenderedContent:
+    try:
+        return render_content(compiled, data)
     except OutputTooLarge as error:
         raise TemplateOutputTooLarge(str(error)) from error
-
-
-def render_content(
-    compiled: CompiledContent, data: Mapping[str, Any], *, budget: RenderBudget | None = None
-) -> RenderedContent:
-    """Render compiled content with data. budget: the budget of a request that renders more than once.
-
-    Raises rendering.OutputTooLarge.
-    """
-    budget = budget or RenderBudget()
-    subject = render(compiled.subject, data, mode=RenderMode.SUBJECT, budget=budget)
-    html = render(compiled.html, data, mode=RenderMode.HTML, budget=budget)
-    text = render(compiled.text, data, mode=RenderMode.TEXT, budget=budget)
-    missing = dict.fromkeys((*subject.missing, *html.missing, *text.missing))
-    return RenderedContent(subject.text, html.text, text.text, tuple(missing))
-
-
-def version_content(version: TemplateVersion) -> TemplateContent:
-    return TemplateContent(subject=version.subject, html=version.html, text=version.text)
 
 
 def find_template(workspace: Workspace, reference: str) -> Template:
@@ -112,7 +122,7 @@ def find_templates(
     """Return the templates of emails as find_template does, or the problems of sending with them, in one query.
 
     The reference of an email without a template is None, and so is its template.
-    Problems are TemplateNotFound and TemplateNotAllowed.
+    Problems are TemplateNotFound, TemplateNotAllowed, and TemplateNotSendable for a layout or partial.
     """
     named = _named(workspace, [name for name in references if name])
     return {name: _permitted(limits, name, named.get(name or "")) for name in references}
@@ -133,6 +143,9 @@ def _named(workspace: Workspace, references: Collection[str]) -> dict[str, Templ
 def _permitted(limits: KeyLimits, reference: str | None, template: Template | None) -> Template | Problem | None:
     if reference and template is None:
         return template_not_found(reference)
+    if template and template.kind != Template.Kind.TEMPLATE:
+        reason = CodedText("templates_app.not_sendable", name=repr(template.name))
+        return TemplateNotSendable(reason, field="templateId")
     if limits.templates and not (template and {template.id, template.alias} & {*limits.templates}):
         detail = f"This API key can send with these templates only: {', '.join(limits.templates)}. Use another key."
         return TemplateNotAllowed(detail, field="templateId", allowedTemplates=list(limits.templates))
@@ -149,12 +162,11 @@ def template_not_found(reference: str) -> TemplateNotFound:
     return TemplateNotFound(CodedText("templates_app.not_found", name=repr(reference[:80])))
 
 
-def preview_template(template: Template, *, data: Mapping[str, Any]) -> RenderedContent:
-    """Render a stored template for a preview. Raises TemplateOutputTooLarge."""
-    try:
-        return render_content(compile_content(version_content(template.version)), data)
-    except OutputTooLarge as error:
-        raise TemplateOutputTooLarge(str(error)) from error
+def preview_template(template: Template, *, data: Mapping[str, Any], locale: str | None = None) -> RenderedContent:
+    """Render a stored template for a preview. locale: the one that is asked for. Raises TemplateOutputTooLarge."""
+    content = version_content(template.version)
+    parts = {name: version_content(part) for name, part in template.set.load_parts().items()} if template.set else {}
+    return _previewed(_linked_draft(content, parts, kind=template.kind, locale=locale), data)
 
 
 @transaction.atomic
@@ -165,19 +177,26 @@ def create_template(
     content: TemplateContent,
     alias: str | None,
     strict_variables: bool,
+    kind: str = Template.Kind.TEMPLATE,
     sample_data: str = "",
     sender: str = "",
     reply_to: str = "",
 ) -> Template:
-    """Create a template. Raises TemplateSyntaxInvalid, AliasTaken, and PlanLimitReached at 1,000 templates."""
-    compile_content(content)
+    """Create a template, layout or partial.
+
+    Raises TemplateSyntaxInvalid, TemplateNotFound for an unknown layout, AliasTaken, and PlanLimitReached at 1,000
+    templates.
+    """
+    content = _checked(workspace, content, kind)
+    places = check_content(content, kind)
     workspace.lock()
     if workspace.templates.count() >= MAX_TEMPLATES:
         detail = CodedText("templates_app.too_many", limit=MAX_TEMPLATES)
         raise PlanLimitReached(detail, resource="templates", limit=MAX_TEMPLATES)
-    version = _new_version(content)
+    version = _new_version(content, places)
     template = Template(
         workspace=workspace,
+        kind=kind,
         name=name,
         alias=alias,
         strict_variables=strict_variables,
@@ -189,6 +208,8 @@ def create_template(
     _save(template, force_insert=True)
     record_action(workspace, AuditAction.TEMPLATE_CREATED, about=name)
     TemplateVersion.objects.filter(id=version.id).update(template=template)
+    renew_sets(template, content, places)
+    template.refresh_from_db(fields=["set"])
     return template
 
 
@@ -199,6 +220,7 @@ def duplicate_template(template: Template, *, name: str) -> Template:
         name=name,
         content=version_content(template.version),
         alias=None,
+        kind=template.kind,
         strict_variables=template.strict_variables,
         sample_data=template.sample_data,
         sender=template.sender,
@@ -207,15 +229,21 @@ def duplicate_template(template: Template, *, name: str) -> Template:
 
 
 def restore_version(template: Template, version: TemplateVersion) -> Template:
-    """Make the content of an earlier version the current one, as a new version."""
-    return update_template(template, changes=asdict(version_content(version)))
+    """Make the content of an earlier version the current one, as a new version; layout and partials stay current.
+
+    Raises the errors of update_template, such as TemplateNotFound for a layout that was deleted.
+    """
+    return update_template(template, changes=vars(version_content(version)))
 
 
 def lock_template(template: Template) -> Template:
     """Lock a template and return it as it is now. Call it in a transaction. Raises NotFound.
 
+    The workspace is locked first: a change of a layout or partial also changes templates that use it.
+
     A join with the version would find no row if the transaction that had the lock created another version.
     """
+    Workspace(id=template.workspace_id).lock()
     locked = Template.objects.select_for_update().filter(id=template.id).first()
     if locked is None:
         raise NotFound
@@ -226,20 +254,28 @@ def lock_template(template: Template) -> Template:
 def update_template(template: Template, *, changes: Mapping[str, Any]) -> Template:
     """Update the fields of a template, or its content. Accepted emails keep the old version.
 
-    Raises TemplateSyntaxInvalid, AliasTaken.
+    Raises TemplateSyntaxInvalid, TemplateNotFound for an unknown layout, AliasTaken, and TemplateInUse for another
+    alias of a partial that templates name.
     """
     locked = lock_template(template)
-    old = version_content(locked.version)
-    new = TemplateContent(**{name: changes.get(name, getattr(old, name)) for name in ("subject", "html", "text")})
+    old, replaced = version_content(locked.version), locked.version_id
+    new = replace(old, **{name: changes[name] for name in changes.keys() & CONTENT_FIELDS})
     if new != old:
-        compile_content(new)
+        new = _checked(locked.workspace, new, locked.kind)
+    places = check_content(new, locked.kind)
+    if "alias" in changes and changes["alias"] != locked.alias and locked.alias:
+        refuse_in_use(locked, name=locked.alias)
+    if new != old:
         _retire(locked.version_id)
-        locked.version = _new_version(new, template=locked)
+        locked.version = _new_version(new, places, template=locked)
         _detach_old_versions(locked)
     for name in ("name", "alias", "strict_variables", "sample_data", "sender", "reply_to"):
         setattr(locked, name, changes.get(name, getattr(locked, name)))
     locked.updated_at = Now()
     _save(locked)
+    if new != old:
+        renew_sets(locked, new, places, replaced=replaced)
+        locked.refresh_from_db(fields=["set"])
     if changes:
         about = CodedText("workspaces.change", about=locked.name, words=list(changes))
         record_action(locked.workspace, AuditAction.TEMPLATE_CHANGED, about=about)
@@ -248,26 +284,41 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
 
 @transaction.atomic
 def delete_template(template: Template) -> None:
-    """Delete a template. Versions used by accepted emails are kept as long as those emails."""
-    version_id = (
-        Template.objects.select_for_update().values_list("version_id", flat=True).filter(id=template.id).first()
-    )
-    deleted, _ = Template.objects.filter(id=template.id).delete()
-    _retire(version_id)
-    if deleted:
-        record_action(template.workspace, AuditAction.TEMPLATE_DELETED, about=template.name)
+    """Delete a template. Versions used by accepted emails are kept as long as those emails.
+
+    Raises TemplateInUse for a layout or partial that belongs to templates.
+    """
+    Workspace(id=template.workspace_id).lock()
+    locked = Template.objects.select_for_update().filter(id=template.id).first()
+    if locked is None:
+        return
+    refuse_in_use(locked)
+    locked.delete()
+    _retire(locked.version_id)
+    TemplateSet.objects.filter(id=locked.set_id).update(retired_at=Now())
+    record_action(template.workspace, AuditAction.TEMPLATE_DELETED, about=template.name)
 
 
-def _compiled(field: str, source: str) -> CompiledTemplate:
-    try:
-        return compile_template(source)
-    except TemplateSyntaxError as error:
-        place: dict[str, Any] = {"field": field, "line": error.line, "column": error.column}
-        raise TemplateSyntaxInvalid(CodedText("templates_app.syntax_error", error=error, **place), **place) from error
+def _checked(workspace: Workspace, content: TemplateContent, kind: str) -> TemplateContent:
+    """Return content that names its layout by id.
+
+    Raises TemplateNotFound, and InvalidFields for a layout or partial with a subject or a layout.
+    """
+    if kind != Template.Kind.TEMPLATE and (content.subject or content.layout_id):
+        name = "subject" if content.subject else "layoutId"
+        detail = CodedText("templates_app.part_field")
+        raise InvalidFields([{"field": name, "code": "not_allowed", "detail": detail}])
+    if not content.layout_id:
+        return replace(content, layout_id=None)
+    return replace(content, layout_id=find_layout_id(workspace, content.layout_id))
 
 
-def _new_version(content: TemplateContent, *, template: Template | None = None) -> TemplateVersion:
-    return TemplateVersion.objects.create(template=template, **asdict(content))
+def _new_version(
+    content: TemplateContent, places: Mapping[str, PartialPlace], *, template: Template | None = None
+) -> TemplateVersion:
+    values = {**vars(content), "fallback": [*content.fallback]}
+    partials = {name: place.count for name, place in places.items()}
+    return TemplateVersion.objects.create(template=template, partials=partials, **values)
 
 
 def _detach_old_versions(template: Template) -> None:

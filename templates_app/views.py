@@ -16,7 +16,13 @@ from core.api.schema import Operation, example, response
 from core.workspaces.api.schema import keyed_view
 from core.workspaces.api.viewsets import WorkspaceViewSet
 from core.workspaces.errors import PlanLimitReached
-from templates_app.errors import AliasTaken, TemplateOutputTooLarge, TemplateSyntaxInvalid
+from templates_app.errors import (
+    AliasTaken,
+    TemplateInUse,
+    TemplateNotFound,
+    TemplateOutputTooLarge,
+    TemplateSyntaxInvalid,
+)
 from templates_app.models import Template
 from templates_app.serializers import (
     PreviewInput,
@@ -42,7 +48,13 @@ ITEM = example(
     updatedAt="2026-11-19T14:10:52.318Z",
 )
 CONTENT = {"htmlContent": "<p>Hello {{name}}!</p>", "textContent": "Hello {{name}}!"}
-TEMPLATE = {**ITEM, **CONTENT}
+LANGUAGES = {
+    "layoutId": "tpl_0Uf7mA2cD4eFgHiJkLmNoP",
+    "locale": "en",
+    "locales": {"de": {"subject": "Willkommen, {{name}}", "htmlContent": "<p>Hallo {{name}}!</p>"}},
+    "fallback": ["en"],
+}
+TEMPLATE = {**ITEM, **CONTENT, **LANGUAGES, "usedBy": []}
 ID_OR_ALIAS = OpenApiParameter("id", str, OpenApiParameter.PATH, description="The id or the alias of the template.")
 
 
@@ -50,7 +62,7 @@ ID_OR_ALIAS = OpenApiParameter("id", str, OpenApiParameter.PATH, description="Th
     list=Operation(
         "listTemplates",
         "List templates",
-        "Returns the workspace's templates without their content, newest first.",
+        "Returns the workspace's templates, layouts and partials without their content, newest first.",
         response(TemplateItemSerializer, "A page of templates.", ITEM),
     ),
     retrieve=Operation(
@@ -62,7 +74,7 @@ ID_OR_ALIAS = OpenApiParameter("id", str, OpenApiParameter.PATH, description="Th
     ),
 )
 class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Template]):
-    queryset = Template.objects.select_related("version")
+    queryset = Template.objects.select_related("version", "set")
     sending_actions = frozenset({"list", "retrieve", "preview"})
     reading_actions = frozenset({"preview"})
     # Unlike ids, aliases may contain dots.
@@ -76,7 +88,8 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     def get_queryset(self) -> QuerySet[Template]:
         # Lists skip the content, up to a megabyte per field.
         templates = super().get_queryset()
-        return templates.defer("version__html", "version__text") if self.action == "list" else templates
+        large = ("version__html", "version__text", "version__locales")
+        return templates.defer(*large) if self.action == "list" else templates
 
     def get_serializer_class(self) -> type[TemplateItemSerializer]:
         return TemplateItemSerializer if self.action == "list" else TemplateSerializer
@@ -89,13 +102,32 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
         "are `{{#if}}`, `{{#unless}}`, `{{#each}}`, `{{#with}}` and comparisons such as `{{#equals}}`. With "
         "`strictVariables`, an email that lacks a value is refused; "
         "otherwise the value is empty and the response has a warning. An `alias` can be used in place of a template's "
-        "id, also in a path.",
+        "id, also in a path.\n\n"
+        "A template can have a layout, whose HTML and text contain `{{{content}}}` once, and insert partials: "
+        "`{{> footer}}` or `{{> footer company=shop.name}}`. Its texts in other languages are in `locales`; the "
+        "`locale` of an email selects one. `{{formatNumber x}}`, "
+        '`{{formatCurrency x "EUR"}}` and `{{formatDate x "long"}}` write a value in the form of that language.',
         response(TemplateSerializer, "The template was created.", TEMPLATE, status=201),
-        problems=[TemplateSyntaxInvalid, AliasTaken, PlanLimitReached],
+        problems=[TemplateSyntaxInvalid, TemplateNotFound, AliasTaken, PlanLimitReached],
         body=TemplateInput,
         bodies={
             "A template": {"name": "Welcome", "subject": "Welcome, {{name}}", "alias": "welcome", **CONTENT},
             "A minimal template": {"name": "Bye", "subject": "Goodbye", "htmlContent": "<p>Goodbye!</p>"},
+            "A layout": {
+                "kind": "layout",
+                "name": "Brand",
+                "alias": "brand",
+                "htmlContent": "<html><body>{{{content}}}{{> footer}}</body></html>",
+                "textContent": "{{{content}}}",
+            },
+            "Two languages": {
+                "name": "Welcome",
+                "subject": "Welcome, {{name}}",
+                "layoutId": "brand",
+                **CONTENT,
+                "locale": "en",
+                "locales": LANGUAGES["locales"],
+            },
         },
     )
     def create(self, request: Request) -> Response:
@@ -105,13 +137,14 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     @Operation(
         "updateTemplate",
         "Change a template",
-        "Changes the given fields. Emails accepted before the change keep the old content.",
+        "Changes the given fields. Emails accepted before the change keep the old content, also that of a layout or "
+        "partial. `usedBy` lists the templates that change with a layout or partial.",
         response(
             TemplateSerializer,
             "The updated template.",
             {**TEMPLATE, "subject": "Good to see you, {{name}}", "updatedAt": "2026-11-20T08:01:00.277Z"},
         ),
-        problems=[TemplateSyntaxInvalid, AliasTaken],
+        problems=[TemplateSyntaxInvalid, TemplateNotFound, AliasTaken, TemplateInUse],
         body=TemplateChanges,
         bodies={"Another subject": {"subject": "Good to see you, {{name}}"}},
         parameters=[ID_OR_ALIAS],
@@ -124,8 +157,10 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     @Operation(
         "deleteTemplate",
         "Delete a template",
-        "Deletes the template. Emails already accepted with it are not affected.",
+        "Deletes the template. Emails already accepted with it are not affected. A layout or partial that templates "
+        "use cannot be deleted.",
         response(DeletedSerializer, "The template was deleted.", example(DeletedSerializer, id=ITEM["id"])),
+        problems=[TemplateInUse],
         parameters=[ID_OR_ALIAS],
     )
     def destroy(self, request: Request, pk: str) -> Response:
@@ -136,12 +171,18 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     @Operation(
         "previewTemplate",
         "Preview a template",
-        "Renders the template with the given data without sending. `missingVariables` lists the variables without a "
-        "value, which are rendered as empty. The request body is optional.",
+        "Renders the template with the given data and language without sending. `missingVariables` lists the variables "
+        "without a value, which are rendered as empty. The request body is optional.",
         response(
             PreviewSerializer,
             "The rendered template.",
-            {"subject": "Welcome, Ada", "html": "<p>Hello Ada!</p>", "text": "Hello Ada!", "missingVariables": []},
+            {
+                "subject": "Welcome, Ada",
+                "html": "<p>Hello Ada!</p>",
+                "text": "Hello Ada!",
+                "missingVariables": [],
+                "locale": "en",
+            },
         ),
         problems=[TemplateOutputTooLarge],
         body=PreviewInput,
@@ -151,5 +192,6 @@ class TemplateViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Templ
     )
     @action(detail=True, methods=["post"])
     def preview(self, request: Request, pk: str) -> Response:
-        data = self.valid(PreviewInput, may_be_empty=True).get("data") or {}
-        return Response(PreviewSerializer(preview_template(self.get_object(), data=data)).data)
+        values = self.valid(PreviewInput, may_be_empty=True)
+        data, locale = values.get("data") or {}, values.get("locale")
+        return Response(PreviewSerializer(preview_template(self.get_object(), data=data, locale=locale)).data)

@@ -22,7 +22,7 @@ from interfaces.inbound.inbox.retention import delete_expired_mail
 from receiving.deletion import delete_expired_emails as delete_received_emails
 from receiving.models import ForwardTarget, InboundRoute, ReceivingUsage, SenderBlock, SharedAddress
 from streams.models import Stream
-from templates_app.models import Template, TemplateVersion
+from templates_app.models import Template, TemplateSet, TemplateVersion
 from webhooks.models import Webhook, WebhookEvent
 
 BATCH_SIZE = 1000
@@ -100,10 +100,12 @@ def _delete_rows(table: str, workspace_id: str) -> Iterator[None]:
 
 
 def _delete_templates(workspace_id: str) -> Iterator[None]:
-    """Delete the templates with their versions, one template per transaction."""
+    """Delete the templates with their versions and sets, one template per transaction."""
     for template in Template.objects.filter(workspace=workspace_id):
         with transaction.atomic():
             version_ids = [*TemplateVersion.objects.filter(template=template).values_list("id", flat=True)]
+            set_ids = [*TemplateSet.objects.filter(template=template).values_list("id", flat=True)]
             template.delete()
+            TemplateSet.objects.filter(id__in=set_ids).delete()
             TemplateVersion.objects.filter(id__in=version_ids).delete()
         yield

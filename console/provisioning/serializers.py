@@ -53,9 +53,9 @@ from receiving.services import MAX_BLOCKS, MAX_ROUTES
 from streams.errors import InvalidStream, TransportRouteNotAllowed
 from streams.serializers import StreamInput
 from streams.services import MAX_STREAMS, check_stream
+from templates_app.content import check_content
 from templates_app.errors import TemplateSyntaxInvalid
 from templates_app.serializers import AliasField, TemplateInput, new_template
-from templates_app.services import compile_draft
 from webhooks.serializers import ConfiguredWebhookInput
 
 MAX_REASON_LENGTH = 200
@@ -178,7 +178,8 @@ class ConfiguredTemplateInput(TemplateInput):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         try:
-            compile_draft(new_template(attrs)["content"])
+            template = new_template(attrs)
+            check_content(template["content"], template["kind"])
         except TemplateSyntaxInvalid as error:
             raise serializers.ValidationError({error.members["field"]: error.detail}, code=error.code) from error
         return attrs

@@ -18,7 +18,7 @@ A slow template must not hold locks or an idle transaction, so everything is ren
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from core.api.admission import until_client_leaves
@@ -33,21 +33,25 @@ from emails.accept.answers import complete_drafts
 from emails.accept.content_warnings import (
     CONTENT_IGNORED,
     DATA_UNUSED,
+    LOCALE_MISSING,
     Warnings,
     content_warnings,
+    is_other_language,
+    locale_warnings,
     missing_variable_warnings,
 )
 from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared_fields
-from emails.accept.insertion import NewEmail
+from emails.accept.insertion import NewEmail, SharedFields
 from emails.key_limits import refuse_email
 from emails.models import Email
-from emails.rendered_content import compile_with_subject, render_compiled
+from emails.rendered_content import render_compiled
 from streams.models import Stream
 from streams.services import find_sending_streams
+from templates_app.content import CompiledContent, RenderedContent, compile_version
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
 from templates_app.models import Template
-from templates_app.services import RenderedContent, find_templates, version_content
+from templates_app.services import find_templates
 
 T = TypeVar("T")
 
@@ -112,23 +116,31 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
     request = _look_up(workspace, [draft], limits)
     domain, template, stream = request.rows_of(draft)
     assert template
-    compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
-    shared = shared_fields(draft, domain=domain, stream=stream, template=template, is_test=limits.is_test)
+    default = shared_fields(draft, domain=domain, stream=stream, template=template, is_test=limits.is_test)
+    by_locale: dict[str | None, tuple[CompiledContent, SharedFields]] = {}
     missing: dict[str, list[int]] = {}
+    other_languages: dict[str, list[int]] = {}
     emails: list[NewEmail] = []
     warnings: Warnings = []
     for index, recipient in enumerate(until_client_leaves(draft.recipients)):
+        locale = recipient.locale or draft.locale
+        if locale not in by_locale:
+            compiled = _compile(template, locale=locale, subject=draft.subject)
+            by_locale[locale] = compiled, replace(default, locale=locale, locale_used=compiled.locale)
+        compiled, shared = by_locale[locale]
         place = f"recipients[{index}]"
         rendered = render_compiled(compiled, recipient.template_data, field=place, budget=request.budget)
         for name in rendered.missing:
             missing.setdefault(name, []).append(index)
+        if locale and is_other_language(locale, compiled.locale):
+            other_languages.setdefault(locale, []).append(index)
         if not emails:
             # The emails differ little; reading the HTML of all could take seconds.
             warnings = content_warnings(rendered, has_tracked_links=bool(shared.track_clicks))
         emails.append(bulk_email(draft, index, subject=rendered.subject, shared=shared))
     if missing and template.strict_variables:
         raise _missing(tuple(missing), indexes=sorted({index for indexes in missing.values() for index in indexes}))
-    return emails, [*missing_variable_warnings(missing), *warnings]
+    return emails, [*missing_variable_warnings(missing), *locale_warnings(other_languages), *warnings]
 
 
 def check_copy(workspace: Workspace, email: Email, limits: KeyLimits) -> Stream:
@@ -161,21 +173,34 @@ def _check(draft: Draft, request: _Request) -> NewEmail | Problem:
     except Problem as problem:
         return problem
     shared = shared_fields(
-        draft, domain=domain, stream=stream, template=template, is_test=request.is_test, content_id=content_id
+        draft,
+        domain=domain,
+        stream=stream,
+        template=template,
+        is_test=request.is_test,
+        content_id=content_id,
+        locale_used=rendered.locale,
     )
     return new_email(draft, rendered=rendered, shared=shared, warnings=warnings)
 
 
 def _render(draft: Draft, template: Template | None, budget: RenderBudget) -> tuple[RenderedContent, Warnings]:
     if template is None:
-        rendered = RenderedContent(draft.subject or "", draft.html, draft.text)
+        rendered = RenderedContent(draft.subject or "", draft.html, draft.text, locale=draft.locale)
         return rendered, [DATA_UNUSED] if draft.template_data is not None else []
-    compiled = compile_with_subject(version_content(template.version), subject=draft.subject)
+    compiled = _compile(template, locale=draft.locale, subject=draft.subject)
     rendered = render_compiled(compiled, draft.template_data or {}, budget=budget)
     if rendered.missing and template.strict_variables:
         raise _missing(rendered.missing)
     ignored = [CONTENT_IGNORED] if draft.html or draft.text else []
+    if is_other_language(draft.locale, rendered.locale):
+        ignored.append(LOCALE_MISSING | {"locale": draft.locale or ""})
     return rendered, [*ignored, *missing_variable_warnings(rendered.missing)]
+
+
+def _compile(template: Template, *, locale: str | None, subject: str | None) -> CompiledContent:
+    """Compile a template. The request's subject overrides that of the template and is rendered, too."""
+    return compile_version(template.version, set_id=template.set_id, locale=locale, subject=subject)
 
 
 def _expect(found: T | Problem) -> T:

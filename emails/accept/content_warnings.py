@@ -7,7 +7,7 @@ from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
 from core.delivery.message.html import MAX_TRACKED_LINKS, has_untracked_links
 from core.delivery.message.text import visible_length
 from core.delivery.message.unsubscribe_places import has_link, has_placeholder, read_html, with_plain_places
-from templates_app.services import RenderedContent
+from templates_app.content import RenderedContent
 
 
 class ContentWarning(TypedDict):
@@ -15,6 +15,7 @@ class ContentWarning(TypedDict):
 
     variables: the template variables without a value.
     variable: in a batch, one of them, with the indexes of the recipients.
+    locale: the language without texts; in a batch with the indexes of the recipients.
     """
 
     code: str
@@ -22,6 +23,7 @@ class ContentWarning(TypedDict):
     variables: NotRequired[list[str]]
     variable: NotRequired[str]
     indexes: NotRequired[list[int]]
+    locale: NotRequired[str]
 
 
 Warnings = list[ContentWarning]
@@ -34,6 +36,10 @@ READ_FOR_TEXT = 64 * 1024
 MISSING = ContentWarning(
     code="missing_template_variables",
     message="The data has no value for this template variable; it was rendered as an empty string.",
+)
+LOCALE_MISSING = ContentWarning(
+    code="locale_missing",
+    message="The template has no texts in this language; another of its languages was used.",
 )
 CONTENT_IGNORED = ContentWarning(
     code="content_ignored", message="html and text come from the template. Those of the request were ignored."
@@ -72,6 +78,16 @@ def missing_variable_warnings(missing: Mapping[str, list[int]] | tuple[str, ...]
     if isinstance(missing, tuple):
         return [MISSING | {"variables": list(missing)}] if missing else []
     return [MISSING | {"variable": name, "indexes": indexes} for name, indexes in missing.items()]
+
+
+def is_other_language(asked: str | None, used: str | None) -> bool:
+    """Return whether the texts are in another language than the one that was asked for; `de` serves `de-AT`."""
+    return bool(asked) and (asked or "").partition("-")[0] != (used or "").partition("-")[0]
+
+
+def locale_warnings(missing: Mapping[str, list[int]]) -> Warnings:
+    """Return warnings about languages that the template of a batch lacks, with recipient indexes."""
+    return [LOCALE_MISSING | {"locale": locale, "indexes": indexes} for locale, indexes in missing.items()]
 
 
 def _has_unused_placeholder(content: RenderedContent) -> bool:

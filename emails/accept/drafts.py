@@ -14,8 +14,8 @@ from emails.accept.insertion import SHARED_COLUMNS, FieldAddress, NewEmail, NewR
 from emails.models import Entrance, Recipient
 from emails.send_options import DOMAIN_SETTINGS, SendOptions
 from streams.models import Stream
+from templates_app.content import RenderedContent
 from templates_app.models import Template
-from templates_app.services import RenderedContent
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,15 @@ class BulkRecipientDraft:
     to: Address
     template_data: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] | None = None
+    locale: str | None = None
 
 
 @dataclass(frozen=True)
 class BulkDraft:
-    """One template for many recipients, as `POST /v1/emails/batch` requests it; they share all other fields."""
+    """One template for many recipients, as `POST /v1/emails/batch` requests it; they share all other fields.
+
+    locale: of the recipients without one.
+    """
 
     sender: Address
     template: str
@@ -85,6 +89,7 @@ class BulkDraft:
     metadata: dict[str, Any] | None = None
     scheduled_for: datetime | None = None
     stream: str | None = None
+    locale: str | None = None
 
     def metadata_for(self, recipient: BulkRecipientDraft) -> dict[str, Any] | None:
         """Return the shared metadata merged with that of one recipient."""
@@ -103,9 +108,11 @@ def shared_fields(
     template: Template | None,
     is_test: bool,
     content_id: str | None = None,
+    locale_used: str | None = None,
 ) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
+    locale_used: the language of the rendered texts.
     An option that the draft leaves out is off if the domain has switched it off, else as the stream has it.
     """
     values = vars(draft)
@@ -120,6 +127,8 @@ def shared_fields(
         reply_to=", ".join(map(str, draft.reply_to)) or None,
         content_id=content_id,
         template_version_id=template.version_id if template else None,
+        template_set_id=template.set_id if template else None,
+        locale_used=locale_used,
         template_id=template.id if template else None,
         is_test=is_test,
     )

@@ -31,7 +31,7 @@ from emails.states import EmailStatus
 from events.recording import INSERT_INTO
 from streams.models import NORMAL_RANK
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
-from templates_app.services import RenderedContent
+from templates_app.content import RenderedContent
 
 # A field of a request, such as `cc[0]`, and its addr-spec.
 FieldAddress = tuple[str, str]
@@ -60,6 +60,8 @@ class SharedFields(SendOptions):
     scheduled_for: datetime | None = None
     content_id: str | None = None
     template_version_id: str | None = None
+    template_set_id: str | None = None
+    locale_used: str | None = None
     template_id: str | None = None
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
@@ -109,7 +111,12 @@ SQL_TYPES: dict[Any, str] = {
     datetime | None: "timestamptz",
     Entrance: "text",
 }
-ID_PREFIXES = {"content_id": "con_", "template_version_id": "tplv_", "batch_id": "bat_"}
+ID_PREFIXES = {
+    "content_id": "con_",
+    "template_version_id": "tplv_",
+    "template_set_id": "tpls_",
+    "batch_id": "bat_",
+}
 
 
 def _column_types(row: type[Any], *, without: Collection[str] = ()) -> dict[str, str]:

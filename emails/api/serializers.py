@@ -120,6 +120,7 @@ class EmailSerializer(EmailRowSerializer):
     )
     errorMessage = serializers.CharField(allow_null=True, help_text="The most recent delivery error of any recipient.")
     retryCount = serializers.IntegerField(help_text="The largest number of repeated delivery attempts of a recipient.")
+    localeUsed = serializers.CharField(allow_null=True, help_text="The language of the texts; null if it is not known.")
     replyTo = serializers.CharField(allow_null=True, help_text="The address or addresses to which replies go.")
     metadata = ObjectField(
         allow_null=True, help_text="Custom data of your application, returned unchanged. Recipients do not see it."
@@ -139,7 +140,7 @@ class EmailSerializer(EmailRowSerializer):
         fields = (
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
-            "attachments", "test", "recipients", "stream", "waitingFor",
+            "attachments", "test", "recipients", "stream", "waitingFor", "locale", "localeUsed",
         )  # fmt: skip
 
     @extend_schema_field(WaitSerializer(allow_null=True))
@@ -196,6 +197,7 @@ class WarningSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="The indexes of the recipients in the request, from 0.",
     )
+    locale = serializers.CharField(required=False, help_text="The language that the template lacks.")
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):

@@ -44,6 +44,8 @@ class SendJob(SendOptions):
     email_id: str
     content_id: str | None
     template_version_id: str | None
+    template_set_id: str | None
+    locale_used: str | None
     address: str
     last_reason: str
     last_reply_age: timedelta
@@ -138,6 +140,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "email_id": from_uuid,
     "content_id": lambda content_id: content_id and from_uuid(content_id, prefix="con_"),
     "template_version_id": lambda version_id: version_id and from_uuid(version_id, prefix="tplv_"),
+    "template_set_id": lambda set_id: set_id and from_uuid(set_id, prefix="tpls_"),
     "sender": read_stored_address,
     "reply_to": lambda text: _read_addresses(split_address_list(text or "")),
     "to": _read_addresses,

@@ -25,7 +25,7 @@ from emails.sending.queue import EmailClaim
 from emails.sending.reply_address import reply_address
 from emails.sending.return_path import return_path
 from streams.models import MAIN, Stream
-from templates_app.services import RenderedContent
+from templates_app.content import RenderedContent
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
 SENDER_ID = "postrider"
@@ -56,7 +56,14 @@ def rebuild_message(recipient: Recipient) -> bytes:
 
 
 def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
-    content = render_stored(job.content, job.version, subject=job.subject, template_data=job.template_data)
+    content = render_stored(
+        job.content,
+        job.version,
+        subject=job.subject,
+        template_data=job.template_data,
+        set_id=job.template_set_id,
+        locale=job.locale,
+    )
     return OutgoingMessage(
         return_path=return_path(job.claim.key, domain=identity.return_path_domain),
         recipient=job.address,
@@ -99,6 +106,9 @@ def is_large(job: SendJob) -> bool:
     """Return whether building the message may take more than 5 ms."""
     if job.version is None:
         return job.content is not None and len(job.content.html) + len(job.content.text) > LARGE_TEXT
+    if job.template_set_id or job.version.locales:
+        # The sizes of all its parts are not known here.
+        return True
     length, values = _template_size(job.version.html, job.version.text)
     return length + values * len(job.template_data or "") > LARGE_TEXT
 

@@ -79,7 +79,15 @@ DELETE_VERSIONS = """
 DELETE FROM templates_app_templateversion WHERE id IN (
     SELECT id FROM templates_app_templateversion v WHERE retired_at < now() - %s
        AND (template_id IS NULL OR retired_at < now() - %s)
-       AND NOT EXISTS (SELECT FROM emails_email WHERE template_version_id = v.id) LIMIT %s)
+       AND NOT EXISTS (SELECT FROM emails_email WHERE template_version_id = v.id)
+       AND NOT EXISTS (SELECT FROM templates_app_templateset WHERE version_id = v.id OR versions @> ARRAY[v.id])
+     LIMIT %s)
+"""
+DELETE_SETS = """
+DELETE FROM templates_app_templateset WHERE id IN (
+    SELECT id FROM templates_app_templateset s WHERE retired_at < now() - %s
+       AND (template_id IS NULL OR retired_at < now() - %s)
+       AND NOT EXISTS (SELECT FROM emails_email WHERE template_set_id = s.id) LIMIT %s)
 """
 # A batch without emails cannot get any more: they could have been scheduled for 30 days.
 BATCH_AGE = timedelta(days=31)
@@ -129,7 +137,9 @@ def delete_emails(workspace_id: str, candidates: Sequence[UUID]) -> list[UUID]:
 
 
 def delete_unused_versions() -> Iterator[None]:
-    """Delete retired template versions that no email refers to; yield after each batch."""
+    """Delete retired template sets, and then versions, that no email refers to; yield after each batch."""
+    while _execute(DELETE_SETS, [VERSION_AGE, RESTORABLE_AGE, BATCH_SIZE]) == BATCH_SIZE:
+        yield
     while _execute(DELETE_VERSIONS, [VERSION_AGE, RESTORABLE_AGE, BATCH_SIZE]) == BATCH_SIZE:
         yield
 

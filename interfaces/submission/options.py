@@ -15,6 +15,7 @@ from core.api.parser import parse_object
 from emails.accept.rules.fields import MetadataField, ScheduleField, TagsField
 from interfaces.submission.errors import InvalidHeader
 from streams.models import MAIN
+from templates_app.serializers import LocaleField
 
 OWN_PREFIX = "x-postrider-"
 POSTMARK_METADATA = "x-pm-metadata-"
@@ -35,6 +36,7 @@ class OptionsInput(StrictSerializer):
     trackOpens = StrictBooleanField(required=False)  # noqa: N815
     trackClicks = StrictBooleanField(required=False)  # noqa: N815
     stream = TextField(required=False, max_length=40)
+    locale = LocaleField(required=False)
 
 
 # The options of a message that sets none; validating them would take as long as reading its header.
@@ -91,6 +93,7 @@ OPTIONS = {
     "x-postrider-track-opens": HeaderOption("trackOpens", _boolean),
     "x-postrider-track-clicks": HeaderOption("trackClicks", _boolean),
     "x-postrider-stream": HeaderOption("stream"),
+    "x-postrider-locale": HeaderOption("locale"),
     "x-pm-message-stream": HeaderOption("stream", _postmark_stream),
     "x-pm-tag": HeaderOption("tags", _one),
     "x-pm-trackopens": HeaderOption("trackOpens", _boolean),

@@ -53,7 +53,7 @@ def parse_path(text: str) -> VariablePath:
     head, *rest = text.split(".")
     if len(rest) >= MAX_SEGMENTS:
         raise InvalidName(CodedText("templates_app.name_segments", limit=MAX_SEGMENTS))
-    if not all(map(_is_segment, (head, *rest))):
+    if not all(map(is_segment, (head, *rest))):
         raise InvalidName(CodedText("templates_app.not_a_variable", text=repr(text[:60])))
     return VariablePath(head, tuple(rest))
 
@@ -66,7 +66,7 @@ def _outer_path(text: str, *, up: int) -> VariablePath:
     return VariablePath(path.head, path.rest, up)
 
 
-def _is_segment(text: str) -> bool:
+def is_segment(text: str) -> bool:
     """Return whether the text is an index or key of digits, or like a Python identifier, in any script."""
     if text.isascii() and text.isdigit():
         return True

@@ -4,11 +4,12 @@ import re
 
 from core.lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import TemplateSyntaxError, syntax_error
-from templates_app.language.names import InvalidName, VariablePath, parse_path
+from templates_app.language.names import InvalidName, VariablePath, is_segment, parse_path
 from templates_app.language.nodes import Literal, Operand
 
 SPACE = re.compile(r"\s*")
 WORD = re.compile(r"""[^\s{}|"']*""")
+PARAMETER = re.compile(r"""[^\s{}|"'=]*""")
 NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 BOOLEANS = {"true": True, "false": False}
 STRING_STOP = {quote: re.compile(rf"[{quote}\\]") for quote in ('"', "'")}
@@ -69,6 +70,18 @@ class TagReader:
             return Literal(float(word) if "." in word else int(word))
         self.position = start
         return self.read_path()
+
+    def is_at_end_of_value(self) -> bool:
+        """Return whether the tag ends here, or its default follows."""
+        self._match(SPACE)
+        return self.source.startswith((self.closing, "|"), self.position)
+
+    def read_parameter_name(self) -> str:
+        """Read the name of a parameter and the equals sign after it."""
+        name = self._match(PARAMETER)
+        if not is_segment(name) or not self.accept("="):
+            raise self.error(CodedText("templates_app.parameter_name", text=repr(self.read_word()[:60] or name[:60])))
+        return name
 
     def read_string(self) -> str | None:
         r"""Read a text in double or single quotes, if one comes next; the quote and `\` are the only escapes."""

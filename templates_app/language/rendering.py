@@ -10,6 +10,8 @@ Rules for values:
 - Values are equal if they are written as the same text; numbers are compared as numbers. A list or an object is equal
   to nothing.
 - Values are data: tags inside a value are never interpreted.
+- A partial has the data of its place. Its parameters are a scope within that of the place; one without a value hides
+  the outer names like any other.
 """
 
 import html
@@ -22,15 +24,18 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from core.lib.coded_texts import CodedText
+from templates_app.language.formats import format_value
 from templates_app.language.names import VariablePath
 from templates_app.language.nodes import (
     Block,
     CompareNode,
     CompiledTemplate,
     EachNode,
+    FormatNode,
     IfNode,
     Literal,
     Operand,
+    PartialNode,
     ValueNode,
     WithNode,
 )
@@ -51,6 +56,16 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 MAX_NUMBER = 1e300
 MISSING: Any = object()
+
+
+class _Absent:
+    """The value of a parameter without one, which unlike MISSING ends the search for a name."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Any = _Absent()
 # The number of items of a list and of characters of a text, as in Handlebars.
 LENGTH = "length"
 
@@ -90,16 +105,22 @@ class RenderedText:
 
 
 def render(
-    compiled: CompiledTemplate, data: Mapping[str, Any], *, mode: RenderMode, budget: RenderBudget | None = None
+    compiled: CompiledTemplate,
+    data: Mapping[str, Any],
+    *,
+    mode: RenderMode,
+    budget: RenderBudget | None = None,
+    locale: str | None = None,
 ) -> RenderedText:
     """Return the rendered template; a subject becomes one line without control characters.
 
     data: JSON as the API accepts it (nested at most 32 deep).
     budget: shared by all renderings of a request.
+    locale: that of numbers and dates; None for English.
     Raises OutputTooLarge, or its subclass RenderTooLong.
     """
     names = data if isinstance(data, dict) else dict(data)
-    renderer = _Renderer(escape=ESCAPES[mode])
+    renderer = _Renderer(escape=ESCAPES[mode], blocks=compiled.blocks, locale=locale)
     renderer.write_block(compiled.body, _Scope(names, {"this": names}, None))
     (budget or RenderBudget()).take(renderer.steps_taken())
     text = FINISHERS[mode]("".join(renderer.pieces))
@@ -125,14 +146,18 @@ class _Renderer:
     """The output so far, with the remaining characters and steps.
 
     Characters are counted during rendering: no text has more characters than bytes.
+    outer_scopes: the scopes around the partial that is rendered; 0 outside of partials.
     """
 
     escape: Callable[[str], str]
+    blocks: Mapping[str, Block]
+    locale: str | None
     pieces: list[str] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     chars_left: int = MAX_BYTES
     steps_left: int = MAX_STEPS
     json_chars: int = 0
+    outer_scopes: int = 0
 
     def steps_taken(self) -> int:
         """Return the steps so far, including those for long outputs and JSON, which have limits in characters."""
@@ -141,6 +166,8 @@ class _Renderer:
 
     def write_block(self, block: Block, scope: _Scope) -> None:
         self.steps_left -= block.cost
+        if self.outer_scopes:
+            self.steps_left -= block.lookups * self.outer_scopes
         self.chars_left -= block.size_chars
         if self.steps_left < 0:
             raise RenderTooLong(CodedText("templates_app.template_takes_too_long", limit=f"{MAX_STEPS:,}"))
@@ -157,13 +184,34 @@ class _Renderer:
         text = value if isinstance(value, str) else self._text_of(value)
         if not text:
             text = self._fallback_text(node, value)
+        self._write(text, is_raw=node.is_raw)
+
+    def write_format(self, node: FormatNode, scope: _Scope) -> None:
+        value = _look_up(node.path, scope)
+        argument = None if node.argument is None else _value_of(node.argument, scope)
+        text = format_value(node.helper, value, argument, locale=self.locale)
+        # A value of another kind is written as without the helper.
+        if text is None:
+            text = self._text_of(value) if not isinstance(value, str) else value
+        self._write(text or self._fallback_text(node, value), is_raw=node.is_raw)
+
+    def _write(self, text: str, *, is_raw: bool) -> None:
         # Checked before escaping, which turns one character into up to six.
-        if len(text) <= self.chars_left and not node.is_raw:
+        if len(text) <= self.chars_left and not is_raw:
             text = self.escape(text)
         self.chars_left -= len(text)
         if self.chars_left < 0:
             raise _too_large()
         self.pieces.append(text)
+
+    def write_partial(self, node: PartialNode, scope: _Scope) -> None:
+        if node.parameters:
+            names = {name: _parameter(operand, scope) for name, operand in node.parameters}
+            scope = _Scope(names, scope.loop, scope)
+        outer = self.outer_scopes
+        self.outer_scopes += node.scopes + bool(node.parameters)
+        self.write_block(self.blocks[node.name], scope)
+        self.outer_scopes = outer
 
     def write_if(self, node: IfNode, scope: _Scope) -> None:
         is_true = _is_true(_look_up(node.path, scope))
@@ -208,15 +256,16 @@ class _Renderer:
         self.json_chars += len(text)
         return text
 
-    def _fallback_text(self, node: ValueNode, value: Any) -> str:
+    def _fallback_text(self, node: ValueNode | FormatNode, value: Any) -> str:
         if node.default is not None:
             return node.default
-        if value is MISSING:
+        if value is MISSING or value is ABSENT:
             self._note_missing(node.path)
         return ""
 
     def _note_missing(self, path: VariablePath) -> None:
-        if len(self.missing) < MAX_MISSING:
+        # A partial may be outside of an {{#each}}.
+        if len(self.missing) < MAX_MISSING and not path.is_loop_name:
             self.missing[str(path)] = None
 
 
@@ -254,6 +303,11 @@ def _value_of(operand: Operand, scope: _Scope) -> Any:
     return operand.value if isinstance(operand, Literal) else _look_up(operand, scope)
 
 
+def _parameter(operand: Operand, scope: _Scope) -> Any:
+    value = _value_of(operand, scope)
+    return ABSENT if value is MISSING else value
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -266,7 +320,7 @@ def _number(value: Any) -> float:
 
 
 def _text_of(value: Any) -> str:
-    if value is MISSING or value is None:
+    if value is MISSING or value is ABSENT or value is None:
         return ""
     # The same as json.dumps without its overhead; the type of True is bool, so it does not match.
     if type(value) is int:
@@ -303,6 +357,8 @@ COMPARE: dict[str, Callable[[_Renderer, Any, Any], bool]] = {
 }
 WRITERS: dict[type, Callable[[_Renderer, Any, _Scope], None]] = {
     ValueNode: _Renderer.write_value,
+    FormatNode: _Renderer.write_format,
+    PartialNode: _Renderer.write_partial,
     IfNode: _Renderer.write_if,
     CompareNode: _Renderer.write_compare,
     WithNode: _Renderer.write_with,

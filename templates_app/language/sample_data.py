@@ -1,16 +1,31 @@
 """Sample data: a value for each variable of a template, for previews and for authors."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from templates_app.language.names import THIS, VariablePath
-from templates_app.language.nodes import Block, CompareNode, EachNode, IfNode, Literal, Node, ValueNode
+from templates_app.language.nodes import (
+    Block,
+    CompareNode,
+    EachNode,
+    FormatNode,
+    IfNode,
+    Literal,
+    Node,
+    PartialNode,
+    ValueNode,
+)
 from templates_app.language.rendering import LENGTH
 from templates_app.language.syntax import CompiledTemplate
 
 # Objects and lists within each other. The API accepts 32.
 MAX_DEPTH = 30
 TEXTS = ("one", "two")
+# Values that the helpers can read.
+FORMATTED: dict[str, str | float] = {"formatNumber": 1234.5, "formatCurrency": 99.9, "formatDate": "2026-11-30"}
+
+Blocks = Mapping[str, Block]
 
 
 def sample_data(*templates: CompiledTemplate, suffix: str = "") -> dict[str, Any]:
@@ -21,7 +36,7 @@ def sample_data(*templates: CompiledTemplate, suffix: str = "") -> dict[str, Any
     """
     data = _Shape()
     for template in templates:
-        _read(template.body, (data,))
+        _read(template.body, (data,), template.blocks)
     return {name: _value(shape, name + suffix, suffix) for name, shape in data.names.items()}
 
 
@@ -39,41 +54,76 @@ class _Shape:
     literal: Literal | None = None
 
 
-def _read(block: Block, scopes: tuple[_Shape, ...]) -> None:
-    """Add the values of a block. scopes: the data, and the value or item of each enclosing section."""
+class _ParameterNames(dict[str, _Shape]):
+    """The parameters of a partial; other names are those of the place."""
+
+    def __init__(self, parameters: Mapping[str, _Shape], outer: dict[str, _Shape]) -> None:
+        super().__init__(parameters)
+        self.outer = outer
+
+    def setdefault(self, name: str, shape: _Shape) -> _Shape:
+        return self[name] if name in self else self.outer.setdefault(name, shape)
+
+
+def _read(block: Block, scopes: tuple[_Shape, ...], blocks: Blocks) -> None:
+    """Add the values of a block.
+
+    scopes: the data, and the value or item of each enclosing section.
+    blocks: the texts of partials.
+    """
     for node in block.nodes:
         if not isinstance(node, str):
-            _read_node(node, scopes)
+            _read_node(node, scopes, blocks)
 
 
-def _read_node(node: Node, scopes: tuple[_Shape, ...]) -> None:
+def _read_node(node: Node, scopes: tuple[_Shape, ...], blocks: Blocks) -> None:
     if isinstance(node, CompareNode):
-        _read_comparison(node, scopes)
+        _read_comparison(node, scopes, blocks)
+        return
+    if isinstance(node, PartialNode):
+        _read_partial(node, scopes, blocks)
         return
     shape = _find(node.path, scopes)
+    if isinstance(node, FormatNode):
+        shape.literal = shape.literal or Literal(FORMATTED[node.helper])
+        if isinstance(node.argument, VariablePath):
+            _find(node.argument, scopes).is_written = True
+        return
     if isinstance(node, ValueNode):
         shape.is_written = True
         return
     shape.is_condition = True
     if isinstance(node, IfNode):
-        _read(node.when_true, scopes)
-        _read(node.when_false, scopes)
+        _read(node.when_true, scopes, blocks)
+        _read(node.when_false, scopes, blocks)
         return
     if isinstance(node, EachNode):
         shape.items = shape.items or _Shape()
-    _read(node.body, (*scopes, shape.items if isinstance(node, EachNode) and shape.items else shape))
-    _read(node.when_empty, scopes)
+    _read(node.body, (*scopes, shape.items if isinstance(node, EachNode) and shape.items else shape), blocks)
+    _read(node.when_empty, scopes, blocks)
 
 
-def _read_comparison(node: CompareNode, scopes: tuple[_Shape, ...]) -> None:
+def _read_partial(node: PartialNode, scopes: tuple[_Shape, ...], blocks: Blocks) -> None:
+    if node.name not in blocks:
+        return
+    if node.parameters:
+        parameters = {
+            name: _find(operand, scopes) if isinstance(operand, VariablePath) else _Shape()
+            for name, operand in node.parameters
+        }
+        scopes = (*scopes, _Shape(names=_ParameterNames(parameters, scopes[-1].names)))
+    _read(blocks[node.name], scopes, blocks)
+
+
+def _read_comparison(node: CompareNode, scopes: tuple[_Shape, ...], blocks: Blocks) -> None:
     literal = next((operand for operand in node.operands if isinstance(operand, Literal)), None)
     for operand in node.operands:
         if isinstance(operand, VariablePath):
             shape = _find(operand, scopes)
             shape.literal = shape.literal or literal
             shape.is_condition = True
-    _read(node.when_true, scopes)
-    _read(node.when_false, scopes)
+    _read(node.when_true, scopes, blocks)
+    _read(node.when_false, scopes, blocks)
 
 
 def _find(path: VariablePath, scopes: tuple[_Shape, ...]) -> _Shape:

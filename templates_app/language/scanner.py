@@ -4,23 +4,27 @@ Each character is visited a fixed number of times: a search without a match ends
 of opening braces costs no more than a megabyte of prose.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from core.lib.coded_texts import CodedText, join_sentences
 from templates_app.language.errors import syntax_error
+from templates_app.language.formats import HELPERS, check_argument
 from templates_app.language.names import VariablePath
-from templates_app.language.nodes import Operand
+from templates_app.language.nodes import Literal, Operand
 from templates_app.language.reader import KNOWN_TAGS, TagReader
 
 MAX_TAGS = 10_000
+MAX_PARAMETERS = 20
+# An alias or an id.
+PARTIAL_NAME = re.compile("[A-Za-z][A-Za-z0-9._-]{0,99}")
 COMPARISONS = ("equals", "notEquals", "greaterThan", "lessThan", "and", "or")
 CONDITIONS = ("if", "unless", *COMPARISONS)
 SECTION_WORDS = (*CONDITIONS, "with", "each")
 NO_PATH = VariablePath("")
 REFUSED = {
-    ">": CodedText("templates_app.partials"),
     "&": CodedText("templates_app.ampersand"),
     "=": CodedText("templates_app.delimiters"),
     "^": CodedText("templates_app.caret"),
@@ -31,6 +35,7 @@ REFUSED = {
 class TagKind(Enum):
     VALUE = auto()
     RAW_VALUE = auto()
+    PARTIAL = auto()
     COMMENT = auto()
     OPEN = auto()
     ELSE = auto()
@@ -44,8 +49,10 @@ class Tag:
     offset: the position of its first brace.
     section: the section word of OPEN and CLOSE, and of an ELSE with a condition.
     path: the name in values and sections.
-    operands: the operands of a comparison.
+    operands: the operands of a comparison; the argument of a helper, if it has one.
     default: the default of a value.
+    name: the helper of a value; the name of a partial.
+    parameters: those of a partial.
     """
 
     kind: TagKind
@@ -54,6 +61,8 @@ class Tag:
     path: VariablePath = NO_PATH
     operands: tuple[Operand, ...] = ()
     default: str | None = None
+    name: str = ""
+    parameters: tuple[tuple[str, Operand], ...] = ()
 
 
 def scan(source: str) -> Iterator[str | Tag]:
@@ -100,10 +109,38 @@ def _read_tag(reader: TagReader) -> Tag:
 
 
 def _read_value(reader: TagReader, kind: TagKind) -> Tag:
-    path = reader.read_path()
+    path, helper = reader.read_path(), ""
+    operands: tuple[Operand, ...] = ()
+    if str(path) in HELPERS and not reader.is_at_end_of_value():
+        helper, path = str(path), reader.read_path()
+        operands = _read_argument(reader, helper)
     default = _read_default(reader) if reader.accept("|") else None
     reader.expect_close(join_sentences(CodedText("templates_app.one_name"), KNOWN_TAGS))
-    return Tag(kind, reader.offset, path=path, default=default)
+    return Tag(kind, reader.offset, path=path, operands=operands, default=default, name=helper)
+
+
+def _read_argument(reader: TagReader, helper: str) -> tuple[Operand, ...]:
+    """Read the argument of a helper, if it takes one."""
+    if not HELPERS[helper].takes_argument:
+        return ()
+    argument = reader.read_operand()
+    if isinstance(argument, Literal) and (message := check_argument(helper, argument.value)):
+        raise reader.error(message)
+    return (argument,)
+
+
+def _read_partial(reader: TagReader) -> Tag:
+    """Read the name of a partial, and parameters such as `company=shop.name`."""
+    name = reader.read_string() or reader.read_word()
+    if not PARTIAL_NAME.fullmatch(name):
+        raise reader.error(CodedText("templates_app.partial_name", text=repr(name[:60])))
+    parameters: dict[str, Operand] = {}
+    while not reader.accept(reader.closing):
+        parameter = reader.read_parameter_name()
+        if parameter in parameters or len(parameters) == MAX_PARAMETERS:
+            raise reader.error(CodedText("templates_app.parameters", limit=MAX_PARAMETERS))
+        parameters[parameter] = reader.read_operand()
+    return Tag(TagKind.PARTIAL, reader.offset, name=name, parameters=tuple(parameters.items()))
 
 
 def _read_default(reader: TagReader) -> str:
@@ -159,4 +196,9 @@ def _read_section(reader: TagReader) -> str:
     return word
 
 
-READERS: dict[str, Callable[[TagReader], Tag]] = {"!": _read_comment, "#": _read_open, "/": _read_close}
+READERS: dict[str, Callable[[TagReader], Tag]] = {
+    "!": _read_comment,
+    "#": _read_open,
+    "/": _read_close,
+    ">": _read_partial,
+}

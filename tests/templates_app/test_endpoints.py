@@ -219,7 +219,8 @@ class TestListing:
         assert (body["total"], body["page"], body["limit"]) == (3, 1, 20)
         assert [item["id"] for item in body["data"]] == ids[::-1]
         detail = get(api, ids[0])
-        assert body["data"][2] == {name: detail[name] for name in detail.keys() - {"htmlContent", "textContent"}}
+        content = {"htmlContent", "textContent", "layoutId", "locale", "locales", "fallback", "usedBy"}
+        assert body["data"][2] == {name: detail[name] for name in detail.keys() - content}
 
     def test_a_list_reads_no_content_and_takes_two_statements(self, api: Api):
         for _ in range(5):
@@ -316,6 +317,7 @@ class TestPreview:
                 "html": "<p>Hi &lt;Ada&gt;</p>",
                 "text": "Hi <Ada> of  ",
                 "missingVariables": ["city", "user.zip"],
+                "locale": None,
             },
         )
 

@@ -92,7 +92,7 @@ SOURCES = st.text() | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
         ("{{#if a}}{{else if b}}{{else}}{{else}}{{/if}}", 1, 31, "already has an {{else}}"),
         ("{{#if a}}{{else if b}}", 1, 10, "is not closed"),
         ("{{#each a}}{{@index.a}}{{/each}}", 1, 12, "@index"),
-        ("{{> partial}}", 1, 1, "Partials"),
+        ("{{> 7}}", 1, 1, "id or alias"),
         ("{{&x}}", 1, 1, "{{{name}}}"),
         ("{{=<% %>=}}", 1, 1, "Delimiters"),
         ("{{^x}}", 1, 1, "{{#unless name}}"),

@@ -37,6 +37,7 @@ from emails.accept.rules.fields import (
     TagsField,
 )
 from emails.errors import TooManyRecipients
+from templates_app.serializers import LocaleField
 
 MAX_BATCH = 500
 NO_RECIPIENT = "This list must have 1 or more entries, unless cc or bcc has some."
@@ -59,6 +60,11 @@ class SharedInput(StrictSerializer):
         max_length=40,
         help_text="The id of the email's stream; by default `main`, or the key's only stream.",
     )
+    locale = LocaleField(
+        **OPTIONAL,
+        help_text="The language of the email, such as `de-AT`. It selects the texts of the template and the language "
+        "of the unsubscribe link; without a template, it only says which language the content has.",
+    )
     scheduledFor = ScheduleField(**OPTIONAL, help_text="A time in the future, at most 30 days ahead.")
     idempotencyKey = TextField(
         **OPTIONAL, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
@@ -71,6 +77,7 @@ class SharedInput(StrictSerializer):
             "tags": tuple(values.get("tags") or ()),
             "metadata": values.get("metadata"),
             "stream": values.get("stream"),
+            "locale": values.get("locale"),
             "scheduled_for": values.get("scheduledFor"),
         }
 
@@ -177,6 +184,7 @@ class BatchRecipientInput(StrictSerializer):
     to = RecipientField(help_text="The recipient: an address, with or without a name.")
     templateData = ObjectField(**OPTIONAL)
     metadata = MetadataField(**OPTIONAL, help_text="Custom data of this email, merged into the shared `metadata`.")
+    locale = LocaleField(**OPTIONAL, help_text="The language of this email; by default that of the batch.")
 
     # A shortcut for the usual form, up to 500 times per batch (docs/performance.md).
     def run_validation(self, data: Any = empty) -> Any:
@@ -206,7 +214,7 @@ class BatchInput(SharedInput):
 
     def validate(self, attrs: dict[str, Any]) -> BulkDraft:
         recipients = (
-            BulkRecipientDraft(item["to"], item.get("templateData") or {}, item.get("metadata"))
+            BulkRecipientDraft(item["to"], item.get("templateData") or {}, item.get("metadata"), item.get("locale"))
             for item in attrs["recipients"]
         )
         return BulkDraft(

@@ -22,8 +22,8 @@ from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark import requests, resources
 from interfaces.compat.postmark.templates.language import translate_sections
 from interfaces.compat.postmark.views import PostmarkViewSet, Reader
+from templates_app.content import RenderedContent, TemplateContent, compile_without_partials
 from templates_app.language.rendering import RenderBudget
-from templates_app.services import RenderedContent, TemplateContent, compile_content
 
 # Characters of subjects and bodies rendered for the messages of one request.
 MAX_RENDERED = 20 * 1024 * 1024
@@ -104,8 +104,8 @@ class _MessageWriter:
     def _render(self, model: dict[str, Any]) -> RenderedContent:
         content = self.content
         # Compiled once: the result is cached by its content.
-        sources = map(translate_sections, (content.subject or "", content.html, content.text))
-        compiled = compile_content(TemplateContent(*sources))
+        subject, html, text = map(translate_sections, (content.subject or "", content.html, content.text))
+        compiled = compile_without_partials(TemplateContent(subject, html, text))
         rendered = render_compiled(compiled, model, field="TemplateModel", budget=self.budget)
         self.characters_left -= len(rendered.subject) + len(rendered.html) + len(rendered.text)
         if self.characters_left < 0:

@@ -15,6 +15,7 @@ from core.lib.ids import from_any_spelling, to_uuid, uuid_text
 from interfaces.compat.resend.resources import Resource
 from interfaces.compat.resend.template_requests import read_changes, read_template, read_variables
 from interfaces.compat.resend.views import ResendViewSet
+from templates_app.content import version_content
 from templates_app.models import Template, TemplateVersion
 from templates_app.services import (
     create_template,
@@ -22,7 +23,6 @@ from templates_app.services import (
     find_template,
     lock_template,
     update_template,
-    version_content,
 )
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 

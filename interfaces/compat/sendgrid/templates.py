@@ -15,10 +15,11 @@ from interfaces.compat.errors import invalid_field
 from interfaces.compat.sendgrid import requests, resources
 from interfaces.compat.sendgrid.template_language import translate, without_tag_lines
 from interfaces.compat.sendgrid.views import SendGridViewSet
+from templates_app.content import TemplateContent
 from templates_app.errors import TemplateNotFound
 from templates_app.models import Template
 from templates_app.serializers import TemplateInput
-from templates_app.services import TemplateContent, create_template, delete_template, find_template, update_template
+from templates_app.services import create_template, delete_template, find_template, update_template
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 
 # https://www.twilio.com/docs/sendgrid/api-reference/transactional-templates-versions

@@ -10,10 +10,11 @@ from django.http import HttpRequest
 from console.dashboard.ui.confirm import problem_message
 from core.api.errors import InvalidJson
 from core.api.parser import parse_object
+from templates_app.content import TemplateContent, compile_content
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.sample_data import sample_data as sample_values
 from templates_app.serializers import MAX_BYTES
-from templates_app.services import TemplateContent, compile_content, preview_draft
+from templates_app.services import preview_draft
 
 # Field of the wire → field of the form.
 FIELDS = {"subject": "subject", "htmlContent": "html", "textContent": "text"}

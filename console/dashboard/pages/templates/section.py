@@ -26,6 +26,7 @@ from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.preview import preview_response
 from console.dashboard.ui.scoping import ScopedAdmin
 from emails.template_usage import read_template_usage
+from templates_app.content import version_content
 from templates_app.models import Template, TemplateVersion
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import (
@@ -34,7 +35,6 @@ from templates_app.services import (
     duplicate_template,
     restore_version,
     update_template,
-    version_content,
 )
 
 CODE = {"spellcheck": "false", "autocapitalize": "none", "autocomplete": "off", "class": "pr-editor", "wrap": "off"}

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from templates_app.services import TemplateContent
+from templates_app.content import TemplateContent
 
 FOLDER = Path(__file__).resolve().parents[2] / "starters"
 URL = "https://app.example.com/"

@@ -10,10 +10,11 @@ from core.delivery.message.unsubscribe_places import TAG_END, TAG_START, any_spe
 from interfaces.compat.drafts import as_object, rename_fields, with_html
 from interfaces.compat.errors import endpoint_absent, invalid_field
 from interfaces.compat.postmark.templates.language import translate_sections
+from templates_app.content import TemplateContent, compile_draft
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.sample_data import sample_data
 from templates_app.serializers import TemplateInput, new_template
-from templates_app.services import TemplateContent, compile_draft, preview_draft
+from templates_app.services import preview_draft
 
 # The place of the unsubscribe link, as the value of an attribute, where an editor may have put a URL before it, or as
 # text; it may be encoded. https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link
@@ -121,9 +122,8 @@ def _with_values(suggested: dict[str, Any], model: dict[str, Any]) -> dict[str, 
 
 def _template_content(content: Mapping[str, Any]) -> TemplateContent:
     """Return the content with the parts that are texts, and without the others."""
-    return TemplateContent(
-        **{part: text if isinstance(text := content.get(name), str) else "" for name, part in SECTIONS.items()}
-    )
+    subject, html, plain = (text if isinstance(text := content.get(name), str) else "" for name in SECTIONS)
+    return TemplateContent(subject, html, plain)
 
 
 def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:
