@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.workspaces.models import Workspace
+from templates_app.content import TemplateContent
 from templates_app.models import Template
-from templates_app.services import TemplateContent, create_template
+from templates_app.services import create_template
 from tests.conftest import Api
 from tests.conftest import mail as native_mail
 from tests.interfaces.compat.conftest import Dialect

@@ -169,7 +169,8 @@ def _footer(job: SendJob, render: Callable[..., str]) -> str:
     if job.unsubscribe != Stream.Unsubscribe.LINK:
         return ""
     named = job.properties and not job.properties.is_main
-    return render(_unsubscribe_url(job), stream=job.properties.name if job.properties and named else "")
+    stream = job.properties.name if job.properties and named else ""
+    return render(_unsubscribe_url(job), stream=stream, locale=job.locale_used)
 
 
 def _list_id(job: SendJob) -> str | None:

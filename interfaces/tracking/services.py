@@ -38,12 +38,14 @@ class Sender:
     (docs/decisions/0270).
     stream: the name of the email's stream, unless it is `main`.
     has_choices: the preference page offers streams.
+    locale: the language of the email; None if it is not known.
     """
 
     name: str = ""
     domain: str = ""
     stream: str = ""
     has_choices: bool = False
+    locale: str | None = None
 
 
 def read_link(read: Callable[[str], L], token: str) -> L | None:
@@ -76,13 +78,13 @@ def find_sender(link: UnsubscribeLink) -> Sender:
     try:
         workspace = Workspace.objects.filter(id=link.workspace_id).first()
         email = Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id)
-        sender, domain = email.values_list("sender", "from_domain").first() or ("", "")
+        sender, domain, locale = email.values_list("sender", "from_domain", "locale_used").first() or ("", "", None)
         streams = offered_streams(workspace, link.stream) if workspace else []
     except (OperationalError, InterfaceError):
         return Sender()
     stream = next((stream.name for stream in streams if stream.slug == link.stream), "")
     name = read_stored_address(sender).name or (workspace.name if workspace else "")
-    return Sender(name, domain, stream, has_choices=bool(streams))
+    return Sender(name, domain, stream, has_choices=bool(streams), locale=locale)
 
 
 def find_preferences(link: UnsubscribeLink) -> Preferences | None:

@@ -3,12 +3,15 @@
 At a tracking host, links of other workspaces do not work: they would use the good name of its domain.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils.encoding import iri_to_uri
+from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -110,4 +113,18 @@ def _context(link: UnsubscribeLink) -> dict[str, Any]:
 
 
 def _page(name: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    return HttpResponse(render_to_string(f"tracking/{name}.html", context), status=status, headers=PAGE_HEADERS)
+    sender = context.get("sender")
+    with _language_of(sender.locale if sender else None):
+        text = render_to_string(f"tracking/{name}.html", context)
+    return HttpResponse(text, status=status, headers=PAGE_HEADERS)
+
+
+def _language_of(locale: str | None) -> AbstractContextManager[Any]:
+    """Return the context of a page in the language of an email, or in English if it is not translated.
+
+    Without a language, the page follows the browser.
+    """
+    if not locale:
+        return nullcontext()
+    language = locale.partition("-")[0]
+    return override(language if language in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE)

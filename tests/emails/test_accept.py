@@ -22,8 +22,9 @@ from emails.models import Content, Email
 from events.models import Event
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import suppress_addresses
+from templates_app.content import TemplateContent
 from templates_app.errors import TemplateNotFound
-from templates_app.services import TemplateContent, create_template, find_templates
+from templates_app.services import create_template, find_templates
 from tests.conftest import make_domain
 from tests.emails.builders import nothing_was_written
 

@@ -48,6 +48,8 @@ ERRORS: dict[str, tuple[int, int]] = {
 INVALID_EMAIL = 300
 # Postmark's codes of invalid fields, by ours; INVALID_EMAIL for all others.
 FIELD_CODES = {INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229}
+# The code of a field whose error is a sentence of Postmark.
+UNKNOWN_SERVER = "unknown_server"
 # Codes for invalid parameters of a list: of bounces, and of all others.
 # https://postmarkapp.com/developer/api/overview#error-codes
 BOUNCE_QUERY, MESSAGE_QUERY = 408, 700
@@ -126,6 +128,8 @@ def error_message(problem: ProblemMembers) -> str:
     if not invalid:
         sentence = SENTENCES.get(problem["code"], str(problem["detail"]))
         return sentence.replace("{domain}", problem.get("domain", ""))
+    if invalid["code"] == UNKNOWN_SERVER:
+        return invalid["detail"]
     return _field_message(invalid["field"], invalid["detail"])
 
 

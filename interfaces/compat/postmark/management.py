@@ -12,13 +12,16 @@ from core.api.errors import InvalidFields
 from core.lib.datetimes import format_datetime
 from core.lib.email_addresses import normalize_address
 from core.lib.ids import id_number
+from core.lib.network.client_address import client_address
 from core.workspaces.models import Workspace
 from interfaces.compat.drafts import as_object, as_objects, read_address, read_choice, rename_fields
 from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark import filters, requests, resources
 from interfaces.compat.postmark.errors import render_stream_error
 from interfaces.compat.postmark.names import INBOUND, OUTBOUND, read_id, shown_id
-from interfaces.compat.postmark.templates.requests import read_changes, read_template, validate
+from interfaces.compat.postmark.templates.push import push_response, read_keys
+from interfaces.compat.postmark.templates.requests import filter_templates, read_changes, read_template, validate
+from interfaces.compat.postmark.tokens import given_tokens
 from interfaces.compat.postmark.views import PostmarkViewSet
 from streams.models import MAIN, Stream
 from streams.serializers import StreamChanges, StreamInput
@@ -159,27 +162,37 @@ class PostmarkTemplateViewSet(PostmarkViewSet[Template]):
     body_bytes: ClassVar = dict.fromkeys(("create", "update", "validate"), MAX_TEMPLATE_BODY_BYTES)
 
     def list(self, request: Request) -> Response:
-        rows: QuerySet[Template] = self.get_queryset().defer("version__html", "version__text")
-        items = [resources.template_item(row) for row in rows[requests.read_slice(request)]]
+        rows: QuerySet[Template] = self.get_queryset().defer("version__html", "version__text", "version__locales")
+        rows = filter_templates(rows, request.query_params.dict(), layouts := self._layouts)
+        items = [resources.template_item(row, layouts) for row in rows[requests.read_slice(request)]]
         return Response({"TotalCount": rows.count(), "Templates": items})
 
     def create(self, request: Request) -> Response:
         template = create_template(self.workspace, **read_template(self.body))
-        return Response(resources.template_item(template))
+        return Response(resources.template_item(template, self._layouts))
 
     def retrieve(self, request: Request, reference: str) -> Response:
-        return Response(resources.template_resource(self._find(reference)))
+        return Response(resources.template_resource(self._find(reference), self._layouts))
 
     def update(self, request: Request, reference: str) -> Response:
-        template = update_template(self._find(reference), changes=read_changes(self.body))
-        return Response(resources.template_item(template))
+        template = self._find(reference)
+        changed = update_template(template, changes=read_changes(self.body, template.kind))
+        return Response(resources.template_item(changed, self._layouts))
+
+    def push(self, request: Request) -> Response:
+        keys = read_keys(given_tokens(request.META), client=lambda: client_address(request.META))
+        return Response(push_response(self.body, keys))
 
     def destroy(self, request: Request, reference: str) -> Response:
         delete_template(self._find(reference))
         return Response({"ErrorCode": 0, "Message": f"Template {reference} removed."})
 
     def validate(self, request: Request) -> Response:
-        return Response(validate(self.body))
+        return Response(validate(self.workspace, self.body))
+
+    @property
+    def _layouts(self) -> dict[str | None, str]:
+        return resources.layout_aliases(self.workspace)
 
     def _find(self, reference: str) -> Template:
         return find_template(self.workspace, resources.template_ids(self.workspace).get(reference, reference))

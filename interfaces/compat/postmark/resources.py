@@ -17,6 +17,7 @@ from events.models import Event
 from interfaces.compat.postmark.errors import error_body, partial_message
 from interfaces.compat.postmark.filters import SUPPRESSION_REASONS
 from interfaces.compat.postmark.names import shown_id
+from interfaces.compat.postmark.templates.requests import with_postmark_content
 from interfaces.compat.postmark.webhook_format import COMPLAINT, UNKNOWN_READER, event_bounce_type, metadata_texts
 from suppressions.models import Suppression
 from templates_app.models import Template
@@ -140,21 +141,28 @@ def template_ids(workspace: Workspace) -> dict[str, str]:
     return {str(id_number(template_id, prefix="tpl_")): template_id for template_id in ids}
 
 
-def template_item(template: Template) -> Resource:
+def layout_aliases(workspace: Workspace) -> dict[str | None, str]:
+    """Return the aliases of the workspace's layouts by their ids; the number of a layout without one."""
+    layouts = workspace.templates.filter(kind=Template.Kind.LAYOUT).values_list("id", "alias")
+    return {id_: alias or str(id_number(id_, prefix="tpl_")) for id_, alias in layouts}
+
+
+def template_item(template: Template, layouts: Mapping[str | None, str]) -> Resource:
     return {
         "TemplateId": id_number(template.id, prefix="tpl_"),
         "Name": template.name,
         "Alias": template.alias,
         "Active": True,
-        "TemplateType": "Standard",
-        "LayoutTemplate": None,
+        "TemplateType": "Layout" if template.kind == Template.Kind.LAYOUT else "Standard",
+        "LayoutTemplate": layouts.get(template.version.layout_id),
     }
 
 
-def template_resource(template: Template) -> Resource:
-    version = template.version
-    content = {"Subject": version.subject, "HtmlBody": version.html, "TextBody": version.text or None}
-    return {**template_item(template), **content, "AssociatedServerId": 0}
+def template_resource(template: Template, layouts: Mapping[str | None, str]) -> Resource:
+    version, is_layout = template.version, template.kind == Template.Kind.LAYOUT
+    html, text = (with_postmark_content(part) if is_layout else part for part in (version.html, version.text))
+    content = {"Subject": None if is_layout else version.subject, "HtmlBody": html, "TextBody": text or None}
+    return {**template_item(template, layouts), **content, "AssociatedServerId": 0}
 
 
 def server_resource(workspace: Workspace) -> Resource:

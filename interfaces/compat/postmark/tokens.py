@@ -30,6 +30,12 @@ ACCEPTED_MESSAGE = "Test job accepted"
 
 
 def given_token(meta: Mapping[str, Any]) -> str:
+    """Return the token of a request, the first of several."""
+    return given_tokens(meta).partition(",")[0].strip()
+
+
+def given_tokens(meta: Mapping[str, Any]) -> str:
+    """Return all tokens: an account is the workspaces whose keys are in the header, separated by commas."""
     return next((str(meta[name]) for name in TOKEN_HEADERS if meta.get(name)), "")
 
 

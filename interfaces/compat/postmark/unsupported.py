@@ -8,7 +8,6 @@ ABSENT = {
         "/stats/outbound/clicks/location", "/stats/outbound/clicks/platforms", "/stats/outbound/opens/emailClients",
         "/stats/outbound/opens/platforms", "/stats/outbound/opens/readTimes", "/stats/outbound/tracked",
     ),
-    ("PUT",): ("/templates/push",),
 }  # fmt: skip
 # The difference of each endpoint, or the reason of its absence.
 NOTES = {
@@ -31,10 +30,9 @@ NOTES = {
     "GET /messages/inbound": "without the content of attachments; `tag` matches nothing",
     "PUT /messages/inbound/:id/retry": "also a message that was delivered",
     "POST /triggers/inboundRules": "an address or a domain",
-    "POST /templates": "translated; layouts are 501",
-    "PUT /templates/:id": "translated; layouts are 501",
-    "POST /templates/validate": "layouts are 501",
-    "PUT /templates/push": "a workspace is one server",
+    "POST /templates": "translated",
+    "PUT /templates/:id": "translated; the type does not change",
+    "PUT /templates/push": "a workspace is a server: the account token is the keys of both, separated by a comma",
     "GET /message-streams/:stream/suppressions/dump": "also those of the workspace; the newest 10,000",
     "POST /message-streams/:stream/suppressions/delete": "those of the workspace in `outbound` only",
     "GET /message-streams": "without a default stream `broadcast`; `UpdatedAt` is null",

@@ -59,7 +59,7 @@ urlpatterns = [
     postmark_path("templates", PostmarkTemplateViewSet.as_view({"get": "list", "post": "create"})),
     postmark_path("templates/validate", PostmarkTemplateViewSet.as_view({"post": "validate"})),
     # Not an alias.
-    postmark_path("templates/push", PostmarkTemplateViewSet.as_view({"put": "absent"})),
+    postmark_path("templates/push", PostmarkTemplateViewSet.as_view({"put": "push"})),
     postmark_path("templates/<reference>", PostmarkTemplateViewSet.as_view(ONE_OBJECT)),
     postmark_path(f"{SUPPRESSIONS}/dump", PostmarkSuppressionViewSet.as_view({"get": "dump"})),
     postmark_path(SUPPRESSIONS, PostmarkSuppressionViewSet.as_view({"post": "create"})),

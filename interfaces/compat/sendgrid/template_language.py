@@ -34,11 +34,23 @@ PIECE = re.compile(
     r"|(?<![\w./\]])(?:(?P<here>\./(?=[\w\[]))|(?P<this>\.)(?![\w./]))"
 )
 RAW_VALUE = re.compile(r"(?<!\\)\{\{\s*&\s*([^{}]{1,300})\}\}")
+# A date with a fixed pattern, and no offset: `{{formatDate sent "MMMM DD, YYYY"}}`.
+DATE = re.compile(
+    rf"""(?<!\\)(?P<open>\{{\{{\{{?)\s*formatDate\s+(?P<name>{NAME})\s+(?P<quote>["'])(?P<pattern>[^"'{{}}\\]{{1,60}})(?P=quote)"""
+    r"""\s*(?=\}\})"""
+)
+# The parts of SendGrid's patterns in those of CLDR. https://www.twilio.com/docs/sendgrid/for-developers/sending-email/using-handlebars
+DATE_PARTS = {
+    "YYYY": "yyyy", "YY": "yy", "MMMM": "MMMM", "MMM": "MMM", "MM": "MM", "M": "M", "DD": "dd", "D": "d",
+    "dddd": "EEEE", "ddd": "EEE", "HH": "HH", "H": "H", "hh": "hh", "h": "h", "mm": "mm", "m": "m", "ss": "ss",
+    "s": "s", "A": "a",
+}  # fmt: skip
+DATE_PART = re.compile(r"[A-Za-z]+|[^A-Za-z]+")
 HELPER = re.compile(r"(?<!\\)\{\{\{?\s*#?\s*(?P<name>formatDate|length)\s")
 NESTED = re.compile(r"(?<!\\)\{\{#?(?!\s*!)[^{}\"']{0,500}\(\s*(?P<name>\w{1,50})\s")
 # A line with nothing but one tag of a section, or a comment.
 TAG_LINE = re.compile(r"^[ \t]*(\{\{(?:[#/!]|\s*else\b)[^{}]*\}\})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-REPLACEMENTS = {"formatDate": "Format the date in your application, and pass it as a text."}
+REPLACEMENTS = {"formatDate": 'Write a pattern such as "YYYY-MM-DD" without an offset, or pass the date as a text.'}
 EXPRESSIONS = "Compute the value in your application."
 
 
@@ -48,11 +60,12 @@ def translate(text: Any, *, field: str) -> Any:
         return text
     text = RAW_VALUE.sub(r"{{{\1}}}", TAG.sub(_translate_pieces, _without_marked_space(text)))
     text = LENGTH.sub(r"\g<open>\g<name>.length", text)
-    if helper := HELPER.search(text) or NESTED.search(text):
-        line = text.count("\n", 0, helper.start()) + 1
+    others = DATE.sub(_without_fixed_pattern, text)
+    if helper := HELPER.search(others) or NESTED.search(others):
+        line = others.count("\n", 0, helper.start()) + 1
         replacement = REPLACEMENTS.get(helper["name"], EXPRESSIONS)
         raise invalid_field(field, f"Line {line}: {helper['name']} is not supported here. {replacement}")
-    return INSERT.sub(_with_default, with_unsubscribe_links(text))
+    return INSERT.sub(_with_default, with_unsubscribe_links(DATE.sub(_with_pattern, text)))
 
 
 def without_tag_lines(text: Any) -> Any:
@@ -71,6 +84,18 @@ def with_unsubscribe_links(text: str) -> str:
 def _with_default(tag: re.Match[str]) -> str:
     default = "" if tag["default"] is None else f"|{tag['quote']}{tag['default']}{tag['quote']}"
     return f"{tag['open']}{tag['name']}{default}"
+
+
+def _without_fixed_pattern(tag: re.Match[str]) -> str:
+    """Return the tag of a date if its pattern has parts without an equivalent, else only its line breaks."""
+    is_fixed = all(part in DATE_PARTS or not part.isalpha() for part in DATE_PART.findall(tag["pattern"]))
+    return "\n" * tag[0].count("\n") if is_fixed else tag[0]
+
+
+def _with_pattern(tag: re.Match[str]) -> str:
+    """Return a date with a pattern of CLDR."""
+    pattern = "".join(DATE_PARTS.get(part, part) for part in DATE_PART.findall(tag["pattern"]))
+    return f'{tag["open"]}formatDate {tag["name"]} "{pattern}"'
 
 
 def _without_marked_space(text: str) -> str:

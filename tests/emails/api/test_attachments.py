@@ -22,7 +22,7 @@ from emails.api.views import EmailViewSet
 from emails.models import Attachment, Content, Email
 from emails.sending.jobs import MEMORY_BYTES, load_jobs
 from emails.sending.outgoing_messages import build_message
-from templates_app.services import RenderedContent
+from templates_app.content import RenderedContent
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.core.delivery.message.test_message import outgoing_message
 from tests.emails.builders import claim_entries, nothing_was_written

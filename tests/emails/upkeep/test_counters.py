@@ -44,7 +44,8 @@ from emails.states import TRANSITIONS, EmailStatus
 from emails.upkeep.reconcile import find_differences
 from emails.upkeep.retention import delete_emails, delete_expired_emails
 from events.kinds import EventKind
-from templates_app.services import TemplateContent, create_template
+from templates_app.content import TemplateContent
+from templates_app.services import create_template
 from tests.conftest import make_account, make_domain
 from tests.emails.builders import BOUNCED, FAILED, LATER, OK, PARKED, SENT, claim_entries
 from tests.threads import own_connection

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from templates_app.content import TemplateContent
 from templates_app.models import Template
-from templates_app.services import TemplateContent, create_template
+from templates_app.services import create_template
 from tests.conftest import Account, make_domain, make_key
 
 HEADERS = {

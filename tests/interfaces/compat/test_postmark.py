@@ -133,9 +133,6 @@ class TestErrors:
         sentence = "The Server Token you provided in the X-Postmark-Server-Token request header was inva"
         assert invalid.json()["Message"].startswith(sentence)
 
-    def test_templates_are_not_pushed(self, postmark):
-        assert error(postmark.call("PUT", "/templates/push", {"SourceServerID": 1})) == (501, 501)
-
     def test_malformed_json_and_absent_endpoints(self, postmark):
         raw = postmark.client.post("/compat/postmark/email", b"{", "application/json", headers=postmark.headers)
         assert error(raw) == (422, 402)

@@ -10,6 +10,7 @@ from emails.models import Email
 from emails.rendered_content import render_email
 from interfaces.compat.postmark.templates.language import translate_sections
 from interfaces.compat.sendgrid.template_language import translate, without_tag_lines
+from tests.conftest import make_key
 from tests.interfaces.compat.conftest import Dialect
 from tests.interfaces.compat.test_postmark import error
 from tests.interfaces.compat.test_sendgrid import mail as sendgrid_mail
@@ -25,6 +26,7 @@ MODEL = {
     "tags": ["x", "y"],
     "is_new": True,
     "none": None,
+    "sent": "2026-11-05T14:07:09Z",
 }
 
 
@@ -130,13 +132,125 @@ def test_sections_that_do_not_match_are_a_syntax_error(postmark, source):
 
 
 @each(
-    "change",
-    [{"TemplateType": "Layout"}, {"LayoutTemplate": "basic"}, {"HtmlBody": "<b>{{{ @content }}}</b>"}],
+    ("change", "code"),
+    [
+        ({"LayoutTemplate": "basic"}, 1101),
+        ({"HtmlBody": "<b>{{{ @content }}}</b>"}, 300),
+        ({"TemplateType": "Layout", "HtmlBody": "no place"}, 300),
+        ({"TemplateType": "Layout", "HtmlBody": "{{{@content}}} {{{@content}}}"}, 300),
+        ({"TemplateType": "Other"}, 300),
+    ],
 )
-def test_layouts_are_refused_by_name(postmark, change):
+def test_invalid_layouts_are_refused_by_name(postmark, change, code):
     refused = postmark.post("/templates", {"Name": "T", "Subject": "S", "HtmlBody": "Hi", **change})
-    assert error(refused) == (501, 501)
-    assert "ayout" in refused.json()["Message"]
+    assert error(refused) == (422, code)
+
+
+def new_layout(postmark, **fields) -> dict:
+    body = {"Name": "L", "TemplateType": "Layout", "HtmlBody": "<i>{{ @content }}</i>{{{content}}}", **fields}
+    created = postmark.post("/templates", body)
+    assert created.status_code == 200, created.content
+    return created.json()
+
+
+def test_a_template_in_a_layout(postmark):
+    layout = new_layout(postmark, TextBody="{{#person}}{{{@content}}}{{/person}}", Subject="ignored")
+    assert layout["TemplateType"] == "Layout"
+    assert layout["Alias"]
+    shown = postmark.get(f"/templates/{layout['TemplateId']}").json()
+    assert (shown["Subject"], shown["HtmlBody"]) == (None, "<i>{{{@content}}}</i>{{{this.content}}}")
+    body = {
+        "Name": "T",
+        "Subject": "S",
+        "HtmlBody": "{{name}}",
+        "TextBody": "{{name}}",
+        "LayoutTemplate": layout["Alias"],
+    }
+    made = postmark.post("/templates", body).json()
+    assert (made["TemplateType"], made["LayoutTemplate"]) == ("Standard", layout["Alias"])
+    model = {"name": "Ada", "content": "<b>", "person": {"name": "Bob"}}
+    mail = {
+        "From": "a@alice.example",
+        "To": "ada@example.com",
+        "TemplateId": made["TemplateId"],
+        "TemplateModel": model,
+    }
+    assert postmark.post("/email/withTemplate", mail).status_code == 200
+    rendered = render_email(Email.objects.get())
+    assert (rendered.html, rendered.text) == ("<i>Ada</i><b>", "Bob")
+    assert error(postmark.call("DELETE", f"/templates/{layout['TemplateId']}")) == (409, 300)
+    path = f"/templates/{made['TemplateId']}"
+    assert (
+        postmark.call("PUT", path, {"Name": "New", "LayoutTemplate": None}).json()["LayoutTemplate"] == layout["Alias"]
+    )
+    assert postmark.call("PUT", path, {"LayoutTemplate": ""}).json()["LayoutTemplate"] is None
+    refused = postmark.call("PUT", f"/templates/{layout['TemplateId']}", {"HtmlBody": "x"})
+    assert "The layout content placeholder must be present" in refused.json()["Message"]
+
+
+def test_lists_of_types_and_layouts(postmark):
+    layout = new_layout(postmark, Alias="frame")
+    postmark.post("/templates", {"Name": "T", "Subject": "S", "HtmlBody": "x", "LayoutTemplate": "frame"})
+    postmark.post("/templates", {"Name": "U", "Subject": "S", "HtmlBody": "x"})
+    for query, names in (
+        ("", ["U", "T", "L"]), ("&templateType=All", ["U", "T", "L"]), ("&TemplateType=Layout", ["L"]),
+        ("&templatetype=Standard", ["U", "T"]), (f"&LayoutTemplate={layout['Alias']}", ["T"]),
+        ("&LayoutTemplate=other", []),
+    ):  # fmt: skip
+        found = postmark.get(f"/templates?count=10&offset=0{query}").json()
+        assert [one["Name"] for one in found["Templates"]] == names, query
+        assert found["TotalCount"] == len(names)
+
+
+def test_a_template_is_validated_in_its_layout(postmark):
+    new_layout(postmark, Alias="frame", TextBody="")
+    body = {"Subject": "S", "HtmlBody": "{{name}}", "TextBody": "x", "LayoutTemplate": "frame"}
+    found = postmark.post("/templates/validate", {**body, "TestRenderModel": {"name": "Ada", "content": ""}}).json()
+    assert found["HtmlBody"]["RenderedContent"] == "<i>Ada</i>"
+    layout = {"TemplateType": "Layout", "HtmlBody": "{{{@content}}}!", "TextBody": "{{id}} {{{@content}}}"}
+    found = postmark.post("/templates/validate", layout).json()
+    assert (found["AllContentIsValid"], found["HtmlBody"]["RenderedContent"]) == (True, "{{{@content}}}!")
+
+
+def test_templates_are_pushed_to_another_workspace(postmark, key, bob):
+    new_layout(postmark, Alias="frame")
+    postmark.post("/templates", {"Name": "T", "Alias": "t", "Subject": "S", "HtmlBody": "x", "LayoutTemplate": "frame"})
+    postmark.post("/templates", {"Name": "No alias", "Subject": "S", "HtmlBody": "x"})
+    other = make_key(bob.workspace)
+    there = Dialect("postmark", other)
+    ids = {
+        "SourceServerID": postmark.get("/server").json()["ID"],
+        "DestinationServerID": there.get("/server").json()["ID"],
+    }
+    both = {"x_postmark_server_token": "", "x_postmark_account_token": f"{key}, {other}"}
+
+    def push(**fields):
+        return postmark.call("PUT", "/templates/push", ids | fields, **both)
+
+    assert [(one["Action"], one["Alias"]) for one in push(PerformChanges=False).json()["Templates"]] == [
+        ("Create", "frame"), ("Create", "t"),
+    ]  # fmt: skip
+    assert there.get("/templates?count=9&offset=0").json()["TotalCount"] == 0
+    assert push(PerformChanges=True).json()["TotalCount"] == 2
+    assert there.get("/templates/t").json()["LayoutTemplate"] == "frame"
+    assert push(PerformChanges=True).json() == {"TotalCount": 0, "Templates": []}
+    postmark.call("PUT", "/templates/t", {"HtmlBody": "new"})
+    assert [one["Action"] for one in push(PerformChanges=True).json()["Templates"]] == ["Edit"]
+    assert there.get("/templates/t").json()["HtmlBody"] == "new"
+    for fields, message in (
+        ({"SourceServerID": 0, "DestinationServerID": 1}, "The source and destination servers were not found."),
+        ({"DestinationServerID": 1}, "The destination server was not found."),
+        ({"SourceServerID": 1}, "The source server was not found."),
+    ):
+        refused = push(**fields)
+        assert (refused.status_code, refused.json()["Message"]) == (422, message)
+
+
+def test_a_key_that_only_sends_cannot_push(postmark, key, bob):
+    ids = {"SourceServerID": 1, "DestinationServerID": 2}
+    weak = make_key(bob.workspace, scope="sending_access")
+    tokens = {"x_postmark_server_token": "", "x_postmark_account_token": f"{key},{weak}"}
+    assert error(postmark.call("PUT", "/templates/push", ids, **tokens)) == (401, 10)
 
 
 def sendgrid_text(sendgrid: Dialect, source: str) -> str:
@@ -203,9 +317,25 @@ def test_lines_with_a_tag_only_leave_no_empty_lines_in_texts_of_sendgrid(sendgri
 
 
 @each(
+    ("source", "text"),
+    [
+        ('{{formatDate sent "MMMM DD, YYYY"}}', "November 05, 2026"),
+        ("{{formatDate sent 'MMM D, YY h:mm A'}}", "Nov 5, 26 2:07 PM"),
+        ('{{{ formatDate sent "dddd DD/MM/YYYY HH:mm:ss" }}}', "Thursday 05/11/2026 14:07:09"),
+        ('{{formatDate none "YYYY"}}', ""),
+    ],
+)
+def test_dates_with_fixed_patterns_of_sendgrid(sendgrid, source, text):
+    assert sendgrid_text(sendgrid, source) == text
+
+
+@each(
     ("source", "name"),
     [
-        ('\n{{formatDate timeStamp "MMMM DD, YYYY"}}', "formatDate"),
+        ('\n{{formatDate timeStamp "MMMM Do, YYYY"}}', "formatDate"),
+        ('\n{{formatDate timeStamp "h:mm A" "-0800"}}', "formatDate"),
+        ("\n{{formatDate timeStamp pattern}}", "formatDate"),
+        ('{{formatDate timeStamp "YYYY"}}\n{{formatDate timeStamp "YYYY Z"}}', "formatDate"),
         ("\n{{length employees 2}}", "length"),
         ("\n{{#greaterThan (length (lookup employees)) 2}}x{{/greaterThan}}", "lookup"),
         ("\n{{#if (upper code)}}x{{/if}}", "upper"),

@@ -10,7 +10,8 @@ from django.test import Client
 from emails.models import Email, Recipient
 from interfaces.submission import metrics
 from interfaces.submission.metrics import read_reply_counts
-from templates_app.services import TemplateContent, create_template
+from templates_app.content import TemplateContent
+from templates_app.services import create_template
 from tests.conftest import make_key
 from tests.interfaces.submission.fixtures import MESSAGE, begin_message, run_submission
 from tests.rows import each

@@ -229,6 +229,16 @@ def test_the_page_speaks_german(reader: Reader, visitor: Client):
     assert "E-Mail-Einstellungen" in visitor.get(path(reader), headers={"accept-language": "de"}).text
 
 
+@each(
+    ("locale", "browser", "language"),
+    [("de-AT", "en", "de"), ("en", "de", "en"), ("fr", "de", "en"), (None, "de", "de"), (None, "fr", "en")],
+)
+def test_the_pages_have_the_language_of_the_email(reader: Reader, visitor: Client, locale, browser, language):
+    Email.objects.update(locale_used=locale)
+    for url in (path(reader), path(reader, of=unsubscribe_url)):
+        assert f'<html lang="{language}">' in visitor.get(url, headers={"accept-language": browser}).text
+
+
 def test_trying_again_without_a_database_posts_no_empty_form(reader: Reader, visitor: Client, monkeypatch):
     monkeypatch.setattr(services, "save_preferences", unreachable)
     response = submit(visitor, path(reader), save="1", stream=["offers"])

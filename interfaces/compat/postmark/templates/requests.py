@@ -1,18 +1,25 @@
 """Templates in requests of Postmark's API, and the places of their unsubscribe link."""
 
 import re
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
+from django.db.models import QuerySet
+
 from core.delivery.message.footer import UNSUBSCRIBE_PLACEHOLDER
 from core.delivery.message.unsubscribe_places import TAG_END, TAG_START, any_spelling
-from interfaces.compat.drafts import as_object, rename_fields, with_html
-from interfaces.compat.errors import endpoint_absent, invalid_field
+from core.workspaces.models import Workspace
+from interfaces.compat.drafts import as_object, read_choice, rename_fields, with_html
+from interfaces.compat.errors import invalid_field
 from interfaces.compat.postmark.templates.language import translate_sections
-from templates_app.content import TemplateContent, compile_draft
+from templates_app.content import RenderedContent, TemplateContent, compile_draft
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
 from templates_app.language.sample_data import sample_data
+from templates_app.models import Template
 from templates_app.serializers import TemplateInput, new_template
 from templates_app.services import preview_draft
 
@@ -26,7 +33,12 @@ UNSUBSCRIBE_TAG = re.compile(
 )
 OTHER_PLACEHOLDER = re.compile(PLACEHOLDER + r"(?P<name>[^\s{}]{0,50})")
 SUPPORTED_PLACEHOLDERS = "Use {{{ pm:unsubscribe }}} or {{{ pm:unsubscribe_url }}}, in a body."
+# The place of a template in its layout. Only a layout without it may have the place in the form of Postrider.
 LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
+OWN_CONTENT = re.compile(r"\{\{\{\s*content\s*\}\}\}")
+CONTENT = "{{{content}}}"
+LAYOUT = "Layout"
+KINDS = {"Standard": Template.Kind.TEMPLATE, LAYOUT: Template.Kind.LAYOUT}
 # https://postmarkapp.com/developer/api/templates-api
 FIELDS = {
     "Name": "name",
@@ -34,23 +46,42 @@ FIELDS = {
     "Subject": "subject",
     "HtmlBody": "htmlContent",
     "TextBody": "textContent",
+    "LayoutTemplate": "layoutId",
+    "kind": "kind",
 }
 SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
 
 
-def translate_content(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a template that a request has, in the language of Postrider. Raises NotFound for a layout."""
-    if body.get("TemplateType") == "Layout" or body.get("LayoutTemplate"):
-        raise endpoint_absent("Layouts are not available here. Put the layout into the template.")
-    return {name: _translate(body[name], name) for name in SECTIONS if name in body}
+def translate_content(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the texts of a template that a request has, in the language of Postrider. Raises InvalidFields."""
+    names = SECTIONS if kind == Template.Kind.TEMPLATE else SECTIONS.keys() - {"Subject"}
+    return {name: _translate(body[name], name, kind) for name in names if name in body}
 
 
-def _translate(text: Any, name: str) -> Any:
-    if not isinstance(text, str):
+def _translate(text: Any, name: str, kind: str) -> Any:
+    if not isinstance(text, str) or not text:
         return text
-    if LAYOUT_CONTENT.search(text):
-        raise endpoint_absent(f"{name}: {{{{{{@content}}}}}} belongs to a layout, and layouts are not available here.")
+    if kind == Template.Kind.LAYOUT:
+        text = _with_content(text, name)
+    elif LAYOUT_CONTENT.search(text):
+        raise invalid_field(name, "{{{@content}}} belongs to a layout.")
     return translate_sections(with_links(text, name))
+
+
+def _with_content(text: str, name: str) -> str:
+    """Return a part of a layout with the place of the template in the form of Postrider. Raises InvalidFields."""
+    if LAYOUT_CONTENT.search(text):
+        # A value of this name stays one.
+        text = LAYOUT_CONTENT.sub(CONTENT, OWN_CONTENT.sub("{{{this.content}}}", text))
+    if len(OWN_CONTENT.findall(text)) != 1:
+        message = f"The layout content placeholder must be present in {name} exactly once: {{{{{{@content}}}}}}."
+        raise invalid_field(name, message)
+    return text
+
+
+def with_postmark_content(text: str) -> str:
+    """Return a part of a layout with the place of the template as Postmark writes it."""
+    return OWN_CONTENT.sub("{{{@content}}}", text)
 
 
 def with_links(text: Any, name: str) -> Any:
@@ -82,24 +113,60 @@ WRITERS = {"HtmlBody": _link, "TextBody": _url}
 
 
 def read_template(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of create_template. Raises ValidationError."""
-    native = rename_fields({**body, **translate_content(body)}, FIELDS)
-    return new_template(TemplateInput().run_validation(with_html({"htmlContent": "", **native})))
+    """Return the arguments of create_template. Raises ValidationError and InvalidFields."""
+    kind = read_kind(body)
+    native = {"htmlContent": "", **_native(body, kind)}
+    if kind == Template.Kind.LAYOUT:
+        # Postmark gives every layout an alias, by which templates name it.
+        native = {**native, "alias": native.get("alias") or f"layout-{secrets.token_hex(4)}"}
+        native["htmlContent"] = native["htmlContent"] or CONTENT
+    return new_template(TemplateInput().run_validation(with_html(native)))
 
 
-def read_changes(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes of update_template. Raises ValidationError."""
-    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(
-        rename_fields({**body, **translate_content(body)}, FIELDS)
-    )
+def read_changes(body: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Return the changes of update_template. Raises ValidationError and InvalidFields.
+
+    kind: that of the template, which does not change.
+    """
+    native = {name: value for name, value in _native(body, kind).items() if name != "kind"}
+    changes: dict[str, Any] = TemplateInput(partial=True).run_validation(native)
     return changes
 
 
-def validate(body: dict[str, Any]) -> dict[str, Any]:
-    """Return whether each part of a template is valid, and the part rendered with the test model."""
-    model = as_object(body.get("TestRenderModel"), "TestRenderModel")
-    content = translate_content(body)
-    sections = {name: _section(name, content.get(name), model) for name in SECTIONS}
+def read_kind(body: Mapping[str, Any]) -> str:
+    """Return the kind of the template in a request. Raises InvalidFields."""
+    return read_choice(body.get("TemplateType") or "Standard", KINDS, field="TemplateType") or Template.Kind.TEMPLATE
+
+
+def _native(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the fields of `/v1`. An empty LayoutTemplate removes the layout; null leaves it as it is."""
+    without_subject = {name: value for name, value in body.items() if name != "Subject" or kind == KINDS["Standard"]}
+    layout = {"LayoutTemplate": body["LayoutTemplate"]} if body.get("LayoutTemplate") else {}
+    native = rename_fields({**without_subject, **layout, "kind": kind, **translate_content(body, kind)}, FIELDS)
+    return {**native, "layoutId": None} if body.get("LayoutTemplate") == "" else native
+
+
+def filter_templates(
+    rows: QuerySet[Template], query: Mapping[str, str], layouts: Mapping[str | None, str]
+) -> QuerySet[Template]:
+    """Return the templates of a type, or with a layout, as the query asks. Partials are in no type."""
+    given = {name.lower(): text for name, text in query.items() if text}
+    types = {"all": [*KINDS.values()], **{name.lower(): [kind] for name, kind in KINDS.items()}}
+    kinds = read_choice(given.get("templatetype", "all").lower(), types, field="TemplateType")
+    rows = rows.filter(kind__in=kinds)
+    if "layouttemplate" not in given:
+        return rows
+    ids = [id_ for id_, alias in layouts.items() if alias == given["layouttemplate"]]
+    return rows.filter(version__layout_id__in=ids)
+
+
+def validate(workspace: Workspace, body: dict[str, Any]) -> dict[str, Any]:
+    """Return whether each part of a template is valid, and the part rendered with the test model, in its layout."""
+    model, kind = as_object(body.get("TestRenderModel"), "TestRenderModel"), read_kind(body)
+    content = translate_content(body, kind)
+    layout = body.get("LayoutTemplate") or None
+    render = partial(preview_draft, data=model, workspace=workspace, kind=kind)
+    sections = {name: _section(name, content.get(name), layout, render) for name in SECTIONS}
     valid = [name for name, section in sections.items() if section["ContentIsValid"]]
     suggested = _with_values(_suggested_model({name: content.get(name) for name in valid}), model)
     return {"AllContentIsValid": len(valid) == len(sections), **sections, "SuggestedTemplateModel": suggested}
@@ -126,10 +193,11 @@ def _template_content(content: Mapping[str, Any]) -> TemplateContent:
     return TemplateContent(subject, html, plain)
 
 
-def _section(name: str, text: Any, model: dict[str, Any]) -> dict[str, Any]:
+def _section(name: str, text: Any, layout: str | None, render: Callable[..., RenderedContent]) -> dict[str, Any]:
     try:
-        rendered = preview_draft(_template_content({name: text}), data=model)
+        rendered = render(replace(_template_content({name: text}), layout_id=layout))
     except (TemplateSyntaxInvalid, TemplateOutputTooLarge) as error:
         problem = {"Message": error.detail, "Line": error.members.get("line"), "CharacterPosition": None}
         return {"ContentIsValid": False, "ValidationErrors": [problem], "RenderedContent": None}
-    return {"ContentIsValid": True, "ValidationErrors": [], "RenderedContent": getattr(rendered, SECTIONS[name])}
+    shown = with_postmark_content(getattr(rendered, SECTIONS[name]))
+    return {"ContentIsValid": True, "ValidationErrors": [], "RenderedContent": shown}

@@ -2,8 +2,8 @@ import json
 
 from console.dashboard.pages.templates.drafts import sample_data
 from console.dashboard.ui.preview import PREVIEW_POLICY
+from templates_app.content import TemplateContent
 from templates_app.models import Template
-from templates_app.services import TemplateContent
 
 LIST = "/dashboard/templates/"
 FORM = {"name": "Receipt", "alias": "receipt", "subject": "Order {{order}}", "html": "<p>{{name}}</p>", "text": ""}
