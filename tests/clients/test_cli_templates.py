@@ -190,3 +190,79 @@ def test_a_terminal_shows_the_changes_in_colour_and_asks(cli, client, template, 
             terminal.finish()
             assert terminal.code == (0 if answer == "y" else 130)
         assert content in client.templates.get(template.id).html_content
+
+
+SET = {
+    "_brand.html": "<html>{{{content}}}{{> footer}}</html>\n",
+    "_brand.txt": "{{{content}}}\n",
+    "partials/footer.html": "<p>Bye</p>\n",
+    "partials/footer.de.html": "<p>Tschüss</p>\n",
+    "order.html": "---\nname: Order\nsubject: Order {{number}}\nlayout: brand\nlocale: en\n---\n<p>{{number}}</p>\n",
+    "order.txt": "{{number}}\n",
+    "order.de.html": "---\nsubject: Bestellung {{number}}\n---\n<p>Nr. {{number}}</p>\n",
+}
+
+
+def write_set(directory, **changes):
+    for name, text in (
+        SET | {name.replace("__", "/").replace("_html", ".html"): text for name, text in changes.items()}
+    ).items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def test_a_set_of_templates_is_pushed_and_pulled(cli, client, template, directory):
+    client.templates.delete(template.id)
+    write_set(directory)
+    assert cli.run("templates", "push", "--yes").json["pushed"] == ["footer", "brand", "order"]
+    preview = client.templates.preview("order", data={"number": 7}, locale="de")
+    assert (preview.subject, preview.html) == ("Bestellung 7", '<html lang="de"><p>Nr. 7</p><p>Tschüss</p></html>')
+    assert cli.run("templates", "push", "--yes").json["pushed"] == []
+    before = {file.relative_to(directory).as_posix(): file.read_text() for file in directory.rglob("*.*ml")}
+    for file in directory.rglob("*.*"):
+        file.unlink()
+    assert cli.run("templates", "pull").json["pulled"] == ["brand", "footer", "order"]
+    pulled = {file.relative_to(directory).as_posix(): file.read_text() for file in directory.rglob("*.*ml")}
+    assert pulled.keys() == before.keys()
+    assert pulled["order.de.html"] == SET["order.de.html"]
+    assert "layout: brand\nlocale: en\n" in pulled["order.html"]
+    client.templates.update("footer", locales=None)
+    cli.run("templates", "pull")
+    assert not (directory / "partials/footer.de.html").exists()
+
+
+def test_a_name_makes_a_file_a_template_and_not_a_language(tmp_path):
+    write_set(tmp_path, order__de_html="")
+    (tmp_path / "order.de.html").write_text("---\nname: Other\nsubject: x\n---\n<p></p>\n")
+    contents = TemplateDirectory(tmp_path).read_all()
+    assert (contents["order"].locales, contents["order.de"].name) == ({}, "Other")
+
+
+CHECKED = [
+    ("order.html", "<p>{{> nothing}}</p>", "error", "unknown_partial", 1),
+    ("_brand.html", "<p>no place</p>", "error", "content_placeholder", 1),
+    ("partials/footer.html", "<p>\n<a href='http://example.com'></p>", "warning", "insecure_link", 2),
+    ("partials/footer.html", "\n\n<img src=https://example.com/a.png>", "warning", "image_without_text", 3),
+    ("partials/footer.html", "<!-- " + "x" * 100_000 + " -->", "warning", "weight", 1),
+    ("order.de.html", "<p>{{count}} of {{formatNumber number}}</p>", "warning", "different_variables", 1),
+    ("order.fr.html", "<p>{{number}}</p>", "warning", "missing_translation", 1),
+]
+
+
+def test_files_are_checked_without_a_service(cli, directory):
+    write_set(directory, partials__footer_html="<p><img src='https://a.example' alt=''> {{> footer2 }}</p>")
+    (directory / "partials/footer2.html").write_text("x")
+    for name, text, level, code, line in CHECKED:
+        for file in directory.rglob("*.*"):
+            file.unlink()
+        write_set(directory)
+        front = "---\nname: Order\nsubject: Order {{number}}\nlayout: brand\n---\n" if name == "order.html" else ""
+        (directory / name).write_text(front + text)
+        failing = cli.run("templates", "check", "--fail-on", level)
+        found = [(one["level"], one["code"]) for one in json.loads(failing.output)["problems"]]
+        assert (failing.code, (level, code) in found) == (1, True), (name, found)
+        (problem, *_) = [one for one in json.loads(failing.output)["problems"] if one["code"] == code]
+        assert problem["line"] == line + front.count("\n"), name
+        assert cli.run("templates", "check", "--fail-on", "never").code == 0
+        assert cli.run("templates", "check").code == (1 if level == "error" else 0)

@@ -24,7 +24,11 @@ def test_the_fragment_loads_nothing_and_sets_no_background():
 
 
 def test_the_footer_is_in_the_language_of_the_email_or_in_english():
-    for locale, language, link in (("de-AT", "de", "Abmelden"), ("fr", "en", "Unsubscribe"), (None, "en", "Unsubscribe")):
+    for locale, language, link in (
+        ("de-AT", "de", "Abmelden"),
+        ("fr", "en", "Unsubscribe"),
+        (None, "en", "Unsubscribe"),
+    ):
         assert f'lang="{language}"' in html_footer(URL, locale=locale), locale
         assert f">{link}</a>" in html_footer(URL, locale=locale), locale
         assert f" {link}:\n" in text_footer(URL, stream="News", locale=locale), locale

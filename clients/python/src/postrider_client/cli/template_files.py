@@ -1,10 +1,13 @@
-"""Templates as files: `NAME.html` with front matter in YAML, and `NAME.txt` for a separate plain text."""
+"""Templates as files: `NAME.html` with front matter in YAML, and `NAME.txt` for a separate plain text.
+
+`_NAME.html` is a layout, `partials/NAME.html` a partial, and `NAME.de.html` the German texts of a template.
+"""
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -16,7 +19,11 @@ from postrider_client.cli.content_files import HTML_SUFFIXES, TEXT_SUFFIXES, fin
 
 MARK = "---\n"
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)^---\r?\n", re.DOTALL | re.MULTILINE)
-TITLES = {"name", "subject", "alias", "strict_variables"}
+TITLES = {"name", "subject", "alias", "strict_variables", "layout", "locale", "fallback"}
+# In front of the name of the file, by kind.
+PLACES = {"template": "", "layout": "_", "partial": "partials/"}
+TEMPLATE = "template"
+LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 STATE = ".postrider.json"
 # The aliases and ids of the service: never a path to another directory.
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -35,10 +42,30 @@ class TemplateContent:
     strict_variables: bool
     html_content: str
     text_content: str
+    kind: str = TEMPLATE
+    layout: Optional[str] = None
+    locale: Optional[str] = None
+    fallback: list[str] = field(default_factory=list)
+    locales: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """Return a hash of the fields; those of newer versions count only if they are used."""
+        values = {name: value for name, value in asdict(self).items() if name not in ADDED or value != ADDED[name]}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """Return the arguments of a request that changes a template; the kind does not change."""
+        fields = {name: value for name, value in asdict(self).items() if name not in {"kind", "layout"}}
+        if self.kind != TEMPLATE:
+            del fields["subject"]
+            return fields
+        return {**fields, "layout_id": self.layout}
+
+
+# The fields that files of older versions do not have, with their defaults.
+ADDED = {"kind": TEMPLATE, "layout": None, "locale": None, "fallback": [], "locales": {}}
 
 
 def key_of(template: TemplateItem) -> str:
@@ -49,7 +76,8 @@ def key_of(template: TemplateItem) -> str:
     return key
 
 
-def content_of(template: Template) -> TemplateContent:
+def content_of(template: Template, layouts: Mapping[str, str]) -> TemplateContent:
+    """Return the fields that the files have. layouts: the names of the files of layouts, by id."""
     return TemplateContent(
         name=template.name,
         subject=template.subject,
@@ -57,6 +85,14 @@ def content_of(template: Template) -> TemplateContent:
         strict_variables=template.strict_variables,
         html_content=template.html_content.rstrip("\n"),
         text_content=template.text_content.rstrip("\n"),
+        kind=template.kind,
+        layout=layouts.get(template.layout_id or ""),
+        locale=template.locale,
+        fallback=template.fallback,
+        locales={
+            locale: {name: text if name == "subject" else text.rstrip("\n") for name, text in texts.items()}
+            for locale, texts in template.locales.items()
+        },
     )
 
 
@@ -68,46 +104,84 @@ class TemplateDirectory:
 
     def read_all(self) -> dict[str, TemplateContent]:
         """Return the contents of the files by name. Raises click.ClickException that names all with errors."""
-        contents = {file.stem: self._read(file) for file in sorted(self.path.glob("*.html"))}
+        contents: dict[str, Union[TemplateContent, click.ClickException]] = {}
+        for file in self.files():
+            key = file.stem.lstrip("_")
+            if key in contents:
+                raise click.ClickException(f"{file}: another template has the name {key}, too.")
+            contents[key] = self._read(file)
         if problems := [one.message for one in contents.values() if isinstance(one, click.ClickException)]:
             raise click.ClickException(" ".join(problems))
         return {key: one for key, one in contents.items() if isinstance(one, TemplateContent)}
 
+    def files(self) -> list[Path]:
+        """Return the files of templates, layouts and partials, without those of other languages."""
+        files = sorted([*self.path.glob("*.html"), *(self.path / "partials").glob("*.html")])
+        return [file for file in files if not _is_of_locale(file)]
+
     def _read(self, file: Path) -> Union[TemplateContent, click.ClickException]:
         """Return the content of a file, or what is wrong with it."""
-        text = self._text_file(file.stem)
         try:
             self._refuse_foreign(file, HTML_SUFFIXES)
-            plain = ""
-            if text.exists():
-                self._refuse_foreign(text, TEXT_SUFFIXES)
-                plain = _read_text(text).rstrip("\n")
-            return _parse(file, plain=plain)
+            content = _parse(file, kind=self._kind_of(file), plain=self._read_plain(file) or "")
+            return replace(content, locales=dict(self._read_locales(file)))
         except click.ClickException as error:
             return error
 
+    def _kind_of(self, file: Path) -> str:
+        if file.parent != self.path:
+            return "partial"
+        return "layout" if file.stem.startswith("_") else TEMPLATE
+
+    def _read_plain(self, file: Path) -> Optional[str]:
+        text = file.with_name(f"{file.stem}.txt")
+        if not text.exists():
+            return None
+        self._refuse_foreign(text, TEXT_SUFFIXES)
+        return _read_text(text).rstrip("\n")
+
+    def _read_locales(self, file: Path) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield the texts of other languages: NAME.de.html, whose front matter may have a subject, and NAME.de.txt."""
+        for html in self.locale_files(file):
+            self._refuse_foreign(html, HTML_SUFFIXES)
+            titles, body = _split(html)
+            if unknown := titles.keys() - {"subject"}:
+                raise click.ClickException(f"The front matter of {html} has unknown fields: {', '.join(unknown)}.")
+            plain = self._read_plain(html)
+            texts = {"subject": titles.get("subject"), "htmlContent": body.rstrip("\n") or None, "textContent": plain}
+            yield html.stem.rpartition(".")[2], {name: text for name, text in texts.items() if text is not None}
+
+    def locale_files(self, file: Path) -> list[Path]:
+        """Return the files with the texts of a template in other languages."""
+        return [one for one in sorted(file.parent.glob(f"{file.stem}.*.html")) if _base_of(one) == file]
+
     def _refuse_foreign(self, file: Path, suffixes: tuple[str, ...]) -> None:
         try:
-            find_content_file(file.name, self.path, suffixes=suffixes)
+            find_content_file(str(file.relative_to(self.path)), self.path, suffixes=suffixes)
         except (OSError, ValueError) as error:
             raise click.ClickException(f"{file} cannot be read: {error}") from error
 
     def has_other_text(self, key: str) -> bool:
         """Return whether NAME.txt is no part of a template here: there is no NAME.html."""
-        return self._text_file(key).exists() and not (self.path / f"{key}.html").exists()
+        return (self.path / f"{key}.txt").exists() and not (self.path / f"{key}.html").exists()
 
     def write(self, key: str, content: TemplateContent) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        titles = {name: value for name, value in asdict(content).items() if name in TITLES and value is not None}
-        front = yaml.safe_dump(titles, sort_keys=False, allow_unicode=True, width=1000)
-        _write_text(self.path / f"{key}.html", f"{MARK}{front}{MARK}{content.html_content}\n")
-        if content.text_content:
-            _write_text(self._text_file(key), f"{content.text_content}\n")
-        else:
-            self._text_file(key).unlink(missing_ok=True)
-
-    def _text_file(self, key: str) -> Path:
-        return self.path / f"{key}.txt"
+        """Write the files of a template, and delete those of languages that it does not have."""
+        file = self.path / f"{PLACES[content.kind]}{key}.html"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for html in self.locale_files(file):
+            if html.stem.rpartition(".")[2] not in content.locales:
+                html.unlink()
+                html.with_suffix(".txt").unlink(missing_ok=True)
+        empty = (None, [], "" if content.kind != TEMPLATE else None)
+        titles = {name: value for name, value in asdict(content).items() if name in TITLES and value not in empty}
+        _write_text(file, f"{_front_matter(titles)}{content.html_content}\n")
+        _write_plain(file, content.text_content or None)
+        for locale, texts in content.locales.items():
+            html = file.with_name(f"{file.stem}.{locale}.html")
+            titles = {"subject": texts["subject"]} if "subject" in texts else {}
+            _write_text(html, f"{_front_matter(titles)}{texts.get('htmlContent', '')}\n")
+            _write_plain(html, texts.get("textContent"))
 
 
 class PullState:
@@ -130,17 +204,57 @@ class PullState:
         _write_text(self._file, json.dumps(self._services, indent=2) + "\n")
 
 
-def _parse(file: Path, *, plain: str) -> TemplateContent:
+def _base_of(file: Path) -> Path:
+    """Return the file of the template of which a file may have the texts in another language."""
+    return file.with_name(f"{file.stem.rpartition('.')[0]}.html")
+
+
+def _is_of_locale(file: Path) -> bool:
+    """Return whether a file has the texts of another one in a language, and is no template, which has a name."""
+    if not LOCALE.fullmatch(file.stem.rpartition(".")[2]) or not _base_of(file).exists():
+        return False
+    match = FRONT_MATTER.match(_read_text(file))
+    return match is None or not re.search(r"^name\s*:", match[1], re.MULTILINE)
+
+
+def _parse(file: Path, *, kind: str, plain: str) -> TemplateContent:
+    titles, html = _split(file)
+    if kind != TEMPLATE:
+        titles = {"name": file.stem.lstrip("_"), **titles, "subject": ""}
+    elif not titles:
+        raise click.ClickException(f"{file} has no front matter: a block of YAML between two lines of ---.")
+    return _checked(titles, file=file, kind=kind, html=html.rstrip("\n"), plain=plain)
+
+
+def _split(file: Path) -> tuple[dict[str, Any], str]:
+    """Return the front matter of a file, empty without one, and the HTML. Raises click.ClickException."""
     text = _read_text(file)
     match = FRONT_MATTER.match(text)
     if not match:
-        raise click.ClickException(f"{file} has no front matter: a block of YAML between two lines of ---.")
+        return {}, text
     try:
         # All values are text: other loaders read the subject "12:30" as a number.
         titles = yaml.load(match[1], yaml.BaseLoader)  # noqa: S506 - it creates no objects
     except (yaml.YAMLError, RecursionError) as error:
         raise click.ClickException(_syntax_error(error, file=file)) from error
-    return _checked(titles, file=file, html=text[match.end() :].rstrip("\n"), plain=plain)
+    if not isinstance(titles, dict):
+        raise click.ClickException(f"The front matter of {file} needs name and subject.")
+    return titles, text[match.end() :]
+
+
+def _front_matter(titles: Mapping[str, Any]) -> str:
+    if not titles:
+        return ""
+    return f"{MARK}{yaml.safe_dump(dict(titles), sort_keys=False, allow_unicode=True, width=1000)}{MARK}"
+
+
+def _write_plain(file: Path, text: Optional[str]) -> None:
+    """Write the plain text beside an HTML file; without one, delete its file."""
+    plain = file.with_name(f"{file.stem}.txt")
+    if text is None:
+        plain.unlink(missing_ok=True)
+    else:
+        _write_text(plain, f"{text}\n")
 
 
 def _syntax_error(error: Exception, *, file: Path) -> str:
@@ -152,11 +266,14 @@ def _syntax_error(error: Exception, *, file: Path) -> str:
     return f"{place}: The front matter is not valid YAML: {problem}. {QUOTES}"
 
 
-def _checked(titles: Any, *, file: Path, html: str, plain: str) -> TemplateContent:
-    if not isinstance(titles, Mapping) or not {"name", "subject"} <= titles.keys():
+def _checked(titles: dict[str, Any], *, file: Path, kind: str, html: str, plain: str) -> TemplateContent:
+    fallback = titles.pop("fallback", [])
+    if not {"name", "subject"} <= titles.keys():
         raise click.ClickException(f"The front matter of {file} needs name and subject.")
     if unknown := titles.keys() - TITLES:
         raise click.ClickException(f"The front matter of {file} has unknown fields: {', '.join(map(str, unknown))}.")
+    if not isinstance(fallback, list) or not all(isinstance(value, str) for value in fallback):
+        raise click.ClickException(f"fallback in {file} must be a list of languages, such as [de, en].")
     if not all(isinstance(value, str) for value in titles.values()):
         raise click.ClickException(f"The fields in the front matter of {file} must be text. {QUOTES}")
     strict, alias = titles.get("strict_variables", "false").lower(), titles.get("alias")
@@ -169,6 +286,10 @@ def _checked(titles: Any, *, file: Path, html: str, plain: str) -> TemplateConte
         strict_variables=SWITCHES[strict],
         html_content=html,
         text_content=plain,
+        kind=kind,
+        layout=None if titles.get("layout") in EMPTY else titles["layout"],
+        locale=None if titles.get("locale") in EMPTY else titles["locale"],
+        fallback=fallback,
     )
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Optional
@@ -16,6 +16,7 @@ from postrider_client.cli.error_messages import FAILED
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.output import note, plain_text
 from postrider_client.cli.profiles import normalized_url
+from postrider_client.cli.template_check import find_problems, needed_by
 from postrider_client.cli.template_files import PullState, TemplateContent, TemplateDirectory, content_of, key_of
 from postrider_client.client import Postrider
 
@@ -96,7 +97,7 @@ def push_templates(invocation: Invocation, *, directory: Path, dry_run: bool, ye
     with invocation.client() as client:
         pairs = [pair for pair in _pairs(client, directory, state) if pair.local and not pair.is_equal]
         skipped = [] if force else [pair for pair in pairs if pair.is_changed_remotely]
-        changed = [pair for pair in pairs if pair not in skipped]
+        changed = in_order_of_use([pair for pair in pairs if pair not in skipped])
         for pair in changed:
             _show_changes(invocation, pair)
         if changed and not dry_run and not yes:
@@ -107,17 +108,58 @@ def push_templates(invocation: Invocation, *, directory: Path, dry_run: bool, ye
     _fail_if(skipped, "was changed on the service since the last pull. Pull it first, or use --force.")
 
 
+@templates.command("check")
+@DIRECTORY
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    help="The lowest level of a problem with which the exit code is 1 (default: error).",
+)
+@pass_invocation
+def check_templates(invocation: Invocation, *, directory: Path, fail_on: str) -> None:
+    """Check the files in a directory (default: templates) without the service.
+
+    Reports unknown layouts and partials, missing translations, variables that differ between languages, links that are
+    not https, images without a text, and templates above 100 kB.
+    """
+    problems = list(find_problems(TemplateDirectory(directory)))
+    lines = [f"{one.file}:{one.line}: {one.level}: {one.message}" for one in problems]
+    invocation.output.show_result("\n".join(lines) or "No problems.", raw={"problems": [vars(one) for one in problems]})
+    if any(fail_on in (one.level, "warning") for one in problems):
+        sys.exit(FAILED)
+
+
+def in_order_of_use(pairs: list[TemplatePair]) -> list[TemplatePair]:
+    """Return templates in the order in which they can be created: partials and layouts come before their users."""
+    waiting, ordered = list(pairs), list[TemplatePair]()
+    while waiting:
+        keys = {pair.key for pair in waiting}
+        ready = [pair for pair in waiting if not pair.local or not needed_by(pair.local) & (keys - {pair.key})]
+        ordered += ready or waiting
+        waiting = [pair for pair in waiting if pair not in (ready or waiting)]
+    return ordered
+
+
 def _state_of(invocation: Invocation, directory: Path) -> PullState:
     return PullState(directory, url=normalized_url(invocation.connection.url))
 
 
 def _pairs(client: Postrider, directory: Path, state: PullState) -> list[TemplatePair]:
     local = TemplateDirectory(directory).read_all()
-    remote = {key_of(item): client.templates.get(item.id) for item in client.templates.list(limit=100)}
-    return [_pair(key, remote.get(key), local.get(key), state) for key in sorted({*remote, *local})]
+    items = list(client.templates.list(limit=100))
+    layouts = {item.id: key_of(item) for item in items if item.kind == "layout"}
+    remote = {key_of(item): client.templates.get(item.id) for item in items}
+    return [_pair(key, remote.get(key), local.get(key), layouts, state) for key in sorted({*remote, *local})]
 
 
-def _pair(key: str, template: Optional[Template], local: Optional[TemplateContent], state: PullState) -> TemplatePair:
+def _pair(
+    key: str,
+    template: Optional[Template],
+    local: Optional[TemplateContent],
+    layouts: Mapping[str, str],
+    state: PullState,
+) -> TemplatePair:
     # The name of the file is the alias, unless it is the id of a template without one.
     if local and not local.alias and not (template and template.alias is None):
         local = replace(local, alias=key)
@@ -125,18 +167,18 @@ def _pair(key: str, template: Optional[Template], local: Optional[TemplateConten
         key,
         template_id=template.id if template else None,
         local=local,
-        remote=content_of(template) if template else None,
+        remote=content_of(template, layouts) if template else None,
         base=state.fingerprint(key),
     )
 
 
 def _push(client: Postrider, pair: TemplatePair, state: PullState) -> None:
     assert pair.local
-    fields = asdict(pair.local)
+    fields = pair.local.request
     if pair.template_id:
         client.templates.update(pair.template_id, **fields)
     else:
-        client.templates.create(**fields)
+        client.templates.create(**fields, kind=pair.local.kind)
     state.record(pair.key, pair.local)
 
 

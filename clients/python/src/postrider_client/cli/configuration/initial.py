@@ -37,9 +37,10 @@ UNCHANGED_MAIN = {
 # Fields that the file has in another form, or only if they are not the defaults.
 SPECIAL = {
     "domains": {"openTracking", "clickTracking", "tracking", "receiving"},
-    "templates": {"htmlContent", "textContent"},
+    "templates": {"htmlContent", "textContent", "locales"},
     "webhooks": {"headers"},
 }
+CONTENT_FILES = (("htmlFile", "htmlContent", "html"), ("textFile", "textContent", "txt"))
 ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 
@@ -134,10 +135,18 @@ def _template(entry: dict[str, Any], present: Values, result: InitialFile) -> Op
     if not alias or not ALIAS.fullmatch(alias):
         result.notes.append(f"The template {present['name']} has no alias and is not in the file.")
         return None
-    for name, content_name, suffix in (("htmlFile", "htmlContent", "html"), ("textFile", "textContent", "txt")):
-        if present[content_name]:
-            entry[name] = f"{TEMPLATES}/{alias}.{suffix}"
-            result.contents[entry[name]] = present[content_name]
+    entry = {name: value for name, value in entry.items() if value not in (None, {}, [], "", "template")}
+    locales = {locale: _files(texts, f"{alias}.{locale}", result) for locale, texts in present["locales"].items()}
+    return {**entry, **_files(present, alias, result), **({"locales": locales} if locales else {})}
+
+
+def _files(texts: Values, name: str, result: InitialFile) -> Values:
+    """Write the HTML and text of a template, or of one of its languages, to files; return the fields that name them."""
+    entry: dict[str, Any] = {"subject": _escaped(texts["subject"])} if texts.get("subject") else {}
+    for field_name, content_name, suffix in CONTENT_FILES:
+        if texts.get(content_name):
+            entry[field_name] = f"{TEMPLATES}/{name}.{suffix}"
+            result.contents[entry[field_name]] = texts[content_name]
     return entry
 
 

@@ -45,6 +45,7 @@ class Kind:
     unchangeable: fields whose change is an error.
     defaults: values of an existing object that the file does not mention.
     normal: functions that make equal values of a field equal.
+    order: the place of an object among those of its kind when they are created; they are deleted in reverse.
     is_surplus: whether an object that is not in the file is deleted with `--prune`.
     archives: whether it is archived instead.
     """
@@ -65,6 +66,7 @@ class Kind:
     archives: bool = False
     normal: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     label: Callable[[Values], str] = lambda values: str(values["name"])
+    order: Callable[[Values], int] = lambda _: 0
 
     def identity_of(self, values: Values) -> tuple[Any, ...]:
         return tuple(self.normalized(name, values.get(name)) for name in self.identity)
@@ -166,7 +168,10 @@ def _update_nothing(place: Place, object_id: str, changes: Values) -> None:
 
 
 def _read_template(place: Place, item: Any) -> Values:
-    return place.client.templates.get(item.id).raw
+    """Return the fields of a template; the layout by its alias, as in the file."""
+    values = place.client.templates.get(item.id).raw
+    layout = values.get("layoutId")
+    return {**values, "layoutId": place.client.templates.get(layout).alias or layout} if layout else values
 
 
 def _event_names(events: Optional[Iterable[str]]) -> list[str]:
@@ -198,13 +203,20 @@ KINDS = (
         "template",
         "templates",
         identity=("alias",),
+        unchangeable=("kind",),
         list=lambda place: place.client.templates.list(limit=PAGE),
         create=lambda place, values: place.client.templates.create(**arguments(values)),
         update=lambda place, template_id, changes: place.client.templates.update(template_id, **arguments(changes)),
         delete=lambda place, template_id: place.client.templates.delete(template_id),
         read=_read_template,
-        normal={"textContent": lambda text: text or ""},
+        normal={
+            "textContent": lambda text: text or "",
+            "subject": lambda text: text or "",
+            "locales": lambda texts: texts or {},
+            "fallback": lambda locales: list(locales or ()),
+        },
         label=lambda values: str(values["alias"] or values["name"]),
+        order=lambda values: {"partial": 0, "layout": 1}.get(str(values.get("kind")), 2),
     ),
     Kind(
         "stream",

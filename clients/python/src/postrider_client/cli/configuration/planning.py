@@ -124,7 +124,7 @@ def _compare_section(
         present.setdefault(kind.identity_of(item.raw), item)
     steps, known = list[Step](), set[str]()
     described = {kind.identity_of(entry) for entry in source.entries(kind.section)}
-    for entry in source.entries(kind.section):
+    for entry in sorted(source.entries(kind.section), key=kind.order):
         item = present.get(kind.identity_of(entry))
         known.add(item.id if item else "")
         steps += _entry_steps(kind, entry, target, _read(kind, place, item))
@@ -138,7 +138,7 @@ def _compare_section(
             item.id,
             is_duplicate=kind.identity_of(item.raw) in described,
         )
-        for item in items
+        for item in sorted(items, key=lambda one: kind.order(one.raw), reverse=True)
         if item.id not in known and item.id != target.key_id and kind.is_surplus(item)
     ]
     return steps, surplus

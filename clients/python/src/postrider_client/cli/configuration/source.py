@@ -170,6 +170,11 @@ class _Includer:
         for name, (content_name, _suffixes) in INCLUDED.items():
             if name in values:
                 self._include(values[name], (*path, name), result, content_name)
+        locales = values.get("locales")
+        if isinstance(locales, dict):
+            result["locales"] = {
+                locale: self._template(texts, (*path, "locales", locale)) for locale, texts in locales.items()
+            }
         return result
 
     def _include(self, file: Any, path: ValuePath, result: dict[str, Any], content_name: str) -> None:
