@@ -125,7 +125,7 @@ def check_content(content: TemplateContent, kind: str) -> dict[str, PartialPlace
     return places
 
 
-def compile_draft(content: TemplateContent, kind: str = Template.Kind.TEMPLATE) -> CompiledContent:
+def compile_draft(content: TemplateContent, kind: str = Template.TemplateKind.TEMPLATE) -> CompiledContent:
     """Compile unsaved texts, without a layout and partials. Raises TemplateSyntaxInvalid with field, line and column.
 
     Bypasses the cache: each keystroke is new content and would evict the templates in use.
@@ -143,7 +143,7 @@ compile_content = functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)(compile_draft
 @functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
 def compile_without_partials(content: TemplateContent) -> CompiledContent:
     """Compile texts that belong to no template. Raises TemplateSyntaxInvalid, also for a partial."""
-    for name, place in check_content(content, Template.Kind.TEMPLATE).items():
+    for name, place in check_content(content, Template.TemplateKind.TEMPLATE).items():
         raise place.problem(unknown_partial(name))
     return compile_content(content)
 
@@ -197,7 +197,9 @@ def link_content(
 
 def _compile_part(part: TemplateContent, name: str, *, chain: Sequence[str]) -> CompiledContent:
     texts, _ = part.localized([*chain, *locale_chain(part.fallback)])
-    return compile_content(texts, Template.Kind.LAYOUT if name == TemplateSet.LAYOUT else Template.Kind.PARTIAL)
+    return compile_content(
+        texts, Template.TemplateKind.LAYOUT if name == TemplateSet.LAYOUT else Template.TemplateKind.PARTIAL
+    )
 
 
 def _linked(
@@ -279,9 +281,9 @@ def _with_language(html: str, locale: str) -> str:
 
 def _compiler(kind: str, part: str, source: str) -> Callable[[str], CompiledTemplate]:
     # A layout may have no text: then that of the template stays as it is.
-    if kind == Template.Kind.LAYOUT and part != "subject" and source.strip():
+    if kind == Template.TemplateKind.LAYOUT and part != "subject" and source.strip():
         return compile_layout
-    return compile_template if kind == Template.Kind.TEMPLATE else compile_partial
+    return compile_template if kind == Template.TemplateKind.TEMPLATE else compile_partial
 
 
 def _compiled(field: str, source: str, *, compiler: Callable[[str], CompiledTemplate]) -> CompiledTemplate:

@@ -51,7 +51,10 @@ class TemplateVersion(models.Model):
 class TemplateSet(models.Model):
     """The versions of a layout and partials that a template version is rendered with. Immutable, as the version is.
 
-    names: as the templates name them, LAYOUT for the layout; versions: in the same order (docs/decisions/0331).
+    See docs/decisions/0331.
+
+    names: as the templates name them, LAYOUT for the layout.
+    versions: their versions, in the same order.
     """
 
     LAYOUT = "@layout"
@@ -85,7 +88,7 @@ class TemplateSet(models.Model):
 class Template(models.Model):
     """A named template, layout or partial. Editing its content creates a new version."""
 
-    class Kind(models.TextChoices):
+    class TemplateKind(models.TextChoices):
         TEMPLATE = "template"
         LAYOUT = "layout"
         PARTIAL = "partial"
@@ -93,9 +96,9 @@ class Template(models.Model):
     id = IdField("tpl_", primary_key=True)
     kind = models.CharField(
         max_length=8,
-        choices=Kind.choices,
-        default=Kind.TEMPLATE,
-        db_default=Kind.TEMPLATE,
+        choices=TemplateKind.choices,
+        default=TemplateKind.TEMPLATE,
+        db_default=TemplateKind.TEMPLATE,
         help_text="A template is sent; a layout is the frame of templates, a partial a piece that they insert.",
     )
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="templates", db_index=False)

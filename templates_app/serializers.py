@@ -32,7 +32,7 @@ from templates_app.sets import templates_using
 MAX_BYTES = 1024 * 1024
 MAX_LOCALES = 50
 MAX_FALLBACK = 10
-KIND = Template.Kind
+KIND = Template.TemplateKind
 MAX_SUBJECT_LENGTH = 998
 CONTENT_FIELDS = {column.name for column in fields(TemplateContent)}
 LOCALE_TEXTS_SCHEMA = {"type": "object", "properties": {name: {"type": "string"} for name in PARTS.values()}}

@@ -45,7 +45,7 @@ def preview_draft(
     *,
     data: Mapping[str, Any],
     workspace: Workspace | None = None,
-    kind: str = Template.Kind.TEMPLATE,
+    kind: str = Template.TemplateKind.TEMPLATE,
     locale: str | None = None,
 ) -> RenderedContent:
     """Render unsaved content with the layout and partials of a workspace.
@@ -71,7 +71,7 @@ def _linked_draft(
     chain = content.chain(locale)
     texts, used = content.localized(chain)
     linked = link_content(compile_draft(texts, kind), parts, chain=chain, locale=used)
-    return linked if kind != Template.Kind.LAYOUT else with_placeholder(linked)
+    return linked if kind != Template.TemplateKind.LAYOUT else with_placeholder(linked)
 
 
 def preview_users(template: Template, content: TemplateContent) -> Iterator[tuple[Template, RenderedContent]]:
@@ -80,7 +80,7 @@ def preview_users(template: Template, content: TemplateContent) -> Iterator[tupl
     Each is rendered with its sample data. Raises the errors of preview_draft.
     """
     check_content(content, template.kind)
-    for user in templates_using(template).filter(kind=Template.Kind.TEMPLATE).select_related("version", "set"):
+    for user in templates_using(template).filter(kind=Template.TemplateKind.TEMPLATE).select_related("version", "set"):
         assert user.set
         parts = {name: version_content(part) for name, part in user.set.load_parts().items()}
         ids = dict(zip(user.set.names, user.set.versions, strict=True))
@@ -143,7 +143,7 @@ def _named(workspace: Workspace, references: Collection[str]) -> dict[str, Templ
 def _permitted(limits: KeyLimits, reference: str | None, template: Template | None) -> Template | Problem | None:
     if reference and template is None:
         return template_not_found(reference)
-    if template and template.kind != Template.Kind.TEMPLATE:
+    if template and template.kind != Template.TemplateKind.TEMPLATE:
         reason = CodedText("templates_app.not_sendable", name=repr(template.name))
         return TemplateNotSendable(reason, field="templateId")
     if limits.templates and not (template and {template.id, template.alias} & {*limits.templates}):
@@ -177,7 +177,7 @@ def create_template(
     content: TemplateContent,
     alias: str | None,
     strict_variables: bool,
-    kind: str = Template.Kind.TEMPLATE,
+    kind: str = Template.TemplateKind.TEMPLATE,
     sample_data: str = "",
     sender: str = "",
     reply_to: str = "",
@@ -304,7 +304,7 @@ def _checked(workspace: Workspace, content: TemplateContent, kind: str) -> Templ
 
     Raises TemplateNotFound, and InvalidFields for a layout or partial with a subject or a layout.
     """
-    if kind != Template.Kind.TEMPLATE and (content.subject or content.layout_id):
+    if kind != Template.TemplateKind.TEMPLATE and (content.subject or content.layout_id):
         name = "subject" if content.subject else "layoutId"
         detail = CodedText("templates_app.part_field")
         raise InvalidFields([{"field": name, "code": "not_allowed", "detail": detail}])

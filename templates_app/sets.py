@@ -106,14 +106,14 @@ class PartGraph:
 
 def load_graph(workspace: Workspace) -> PartGraph:
     """Return the layouts and partials of a workspace."""
-    rows = workspace.templates.exclude(kind=Template.Kind.TEMPLATE)
-    found: dict[str, dict[str, Part]] = {kind: {} for kind in Template.Kind}
+    rows = workspace.templates.exclude(kind=Template.TemplateKind.TEMPLATE)
+    found: dict[str, dict[str, Part]] = {kind: {} for kind in Template.TemplateKind}
     for id_, alias, kind, version_id, partials in rows.values_list(
         "id", "alias", "kind", "version_id", "version__partials"
     ):
         part = Part(id_, version_id, partials)
         found[kind] |= {id_: part, **({alias: part} if alias else {})}
-    return PartGraph(found[Template.Kind.LAYOUT], found[Template.Kind.PARTIAL])
+    return PartGraph(found[Template.TemplateKind.LAYOUT], found[Template.TemplateKind.PARTIAL])
 
 
 def find_layout_id(workspace: Workspace, reference: str) -> str:
@@ -168,7 +168,7 @@ def templates_using(template: Template) -> QuerySet[Template]:
 
 
 def _with_part(template: Template, version_id: str) -> QuerySet[Template]:
-    if template.kind == Template.Kind.TEMPLATE:
+    if template.kind == Template.TemplateKind.TEMPLATE:
         return Template.objects.none()
     users = Template.objects.filter(workspace=template.workspace_id, set__versions__contains=[version_id])
     return users.exclude(id=template.id).order_by("name", "id")

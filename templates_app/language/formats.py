@@ -22,7 +22,7 @@ NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 MAX_NUMBER = 10**15
 CURRENCY = re.compile("[A-Z]{3}")
 DATE_STYLES = ("short", "medium", "long", "full")
-# A pattern of CLDR: letters of dates and times, other texts in single quotes.
+# A pattern of CLDR: fields of dates and times, other texts in single quotes.
 # https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table
 DATE_PATTERN = re.compile(
     r"(?=.{1,60}\Z)(?:y{1,4}|M{1,5}|d{1,2}|E{1,5}|a|h{1,2}|H{1,2}|m{1,2}|s{1,2}|'[^']{0,20}'|[^A-Za-z'])++"

@@ -1,5 +1,6 @@
 """Locales of templates and emails: language tags of BCP 47, such as `de-AT`, and the order of their look-up."""
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -7,8 +8,10 @@ MAX_LENGTH = 35
 # Language, script, region and variants (RFC 5646, section 2.1). Programs also write `de_AT`.
 LOCALE = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,7}")
 SCRIPT_LENGTH, REGION_LENGTH = 4, 2
+LOCALES_KEPT = 256
 
 
+@functools.lru_cache(maxsize=LOCALES_KEPT)
 def normalize_locale(text: str) -> str:
     """Return a tag in its usual case, such as `zh-Hant-TW`. Raises ValueError for a text that is none."""
     if len(text) > MAX_LENGTH or not LOCALE.fullmatch(text):

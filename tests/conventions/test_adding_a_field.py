@@ -21,7 +21,10 @@ OPTIONS = [option.name for option in fields(SendOptions)]
 # The declaration, the column, the field of the request, and the place where it has an effect; for a field that
 # responses show, their serializer.
 CORE_FILES = 5
-VALUES = {"tags": ["a"], "headers": {"X-Order": "7"}, "track_opens": False, "track_clicks": False, "stream": "main"}
+VALUES = {
+    "tags": ["a"], "headers": {"X-Order": "7"}, "track_opens": False, "track_clicks": False, "stream": "main",
+    "locale": "de-AT",
+}  # fmt: skip
 
 
 def camel_case(name: str) -> str:

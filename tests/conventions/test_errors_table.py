@@ -301,6 +301,20 @@ def _(caller: Caller):
     return caller.template(alias="welcome")
 
 
+@row(409, "template_in_use", "templates")
+def _(caller: Caller):
+    partial = {"kind": "partial", "name": "Footer", "alias": "footer", "htmlContent": "Bye"}
+    caller.api.post("/templates", partial)
+    caller.template(htmlContent="{{> footer}}")
+    return caller.api.delete("/templates/footer")
+
+
+@row(422, "template_not_sendable", "field")
+def _(caller: Caller):
+    caller.api.post("/templates", {"kind": "layout", "name": "Brand", "alias": "brand", "htmlContent": "{{{content}}}"})
+    return caller.send(html=None, templateId="brand")
+
+
 @row(409, "stream_exists", "stream")
 def _(caller: Caller):
     caller.stream()

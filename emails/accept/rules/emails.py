@@ -37,11 +37,14 @@ from emails.accept.rules.fields import (
     TagsField,
 )
 from emails.errors import TooManyRecipients
+from templates_app.language.locales import normalize_locale
 from templates_app.serializers import LocaleField
 
 MAX_BATCH = 500
 NO_RECIPIENT = "This list must have 1 or more entries, unless cc or bcc has some."
+# The usual forms of a recipient of a batch.
 USUAL_RECIPIENT = {"to": str, "templateData": dict}
+USUAL_WITH_LOCALE = {**USUAL_RECIPIENT, "locale": str}
 
 
 class SharedInput(StrictSerializer):
@@ -188,9 +191,13 @@ class BatchRecipientInput(StrictSerializer):
 
     # A shortcut for the usual form, up to 500 times per batch (docs/performance.md).
     def run_validation(self, data: Any = empty) -> Any:
-        if isinstance(data, dict) and {name: type(value) for name, value in data.items()} == USUAL_RECIPIENT:
-            with suppress(InvalidAddress):
+        types = {name: type(value) for name, value in data.items()} if isinstance(data, dict) else {}
+        with suppress(InvalidAddress, ValueError):
+            if types == USUAL_RECIPIENT:
                 return {**data, "to": parse_recipient(data["to"])}
+            if types == USUAL_WITH_LOCALE:
+                locale = normalize_locale(data["locale"])
+                return {**data, "to": parse_recipient(data["to"]), "locale": locale}
         return super().run_validation(data)
 
 

@@ -143,7 +143,7 @@ def template_ids(workspace: Workspace) -> dict[str, str]:
 
 def layout_aliases(workspace: Workspace) -> dict[str | None, str]:
     """Return the aliases of the workspace's layouts by their ids; the number of a layout without one."""
-    layouts = workspace.templates.filter(kind=Template.Kind.LAYOUT).values_list("id", "alias")
+    layouts = workspace.templates.filter(kind=Template.TemplateKind.LAYOUT).values_list("id", "alias")
     return {id_: alias or str(id_number(id_, prefix="tpl_")) for id_, alias in layouts}
 
 
@@ -153,13 +153,13 @@ def template_item(template: Template, layouts: Mapping[str | None, str]) -> Reso
         "Name": template.name,
         "Alias": template.alias,
         "Active": True,
-        "TemplateType": "Layout" if template.kind == Template.Kind.LAYOUT else "Standard",
+        "TemplateType": "Layout" if template.kind == Template.TemplateKind.LAYOUT else "Standard",
         "LayoutTemplate": layouts.get(template.version.layout_id),
     }
 
 
 def template_resource(template: Template, layouts: Mapping[str | None, str]) -> Resource:
-    version, is_layout = template.version, template.kind == Template.Kind.LAYOUT
+    version, is_layout = template.version, template.kind == Template.TemplateKind.LAYOUT
     html, text = (with_postmark_content(part) if is_layout else part for part in (version.html, version.text))
     content = {"Subject": None if is_layout else version.subject, "HtmlBody": html, "TextBody": text or None}
     return {**template_item(template, layouts), **content, "AssociatedServerId": 0}

@@ -210,7 +210,7 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    newest = ("0033_waits_for",)
+    newest = ("0035_email_by_template_set",)
     MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
 
 

@@ -34,6 +34,7 @@ def submitted(*lines: str):
     ("X-PM-Message-Stream: outbound", "stream", "main"),
     ("X-PM-Message-Stream: broadcast", "stream", "broadcast"),
     ("X-Postrider-Stream: news", "stream", "news"),
+    ("X-Postrider-Locale: de_at", "locale", "de-AT"),
 ])  # fmt: skip
 def test_an_option_sets_its_field_and_is_removed(line, field, value):
     draft = submitted(line).draft

@@ -24,7 +24,7 @@ from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 
 MAX_KEYS = 2
 # Partials and layouts come before the templates that need them.
-ORDER = {Template.Kind.PARTIAL: 0, Template.Kind.LAYOUT: 1, Template.Kind.TEMPLATE: 2}
+ORDER = {Template.TemplateKind.PARTIAL: 0, Template.TemplateKind.LAYOUT: 1, Template.TemplateKind.TEMPLATE: 2}
 SIZE = Length("version__html") + Length("version__text") + Length(Cast("version__locales", TextField()))
 
 
@@ -54,7 +54,7 @@ def push_response(body: Mapping[str, Any], keys: Sequence[ApiKey]) -> dict[str, 
 
 def _servers(body: Mapping[str, Any], keys: Sequence[ApiKey]) -> tuple[Workspace, Workspace]:
     workspaces = {id_number(key.workspace_id, prefix="ws_"): key.workspace for key in keys}
-    source, destination = (workspaces.get(body.get(name)) for name in ("SourceServerID", "DestinationServerID"))
+    source, destination = (workspaces.get(body.get(name) or 0) for name in ("SourceServerID", "DestinationServerID"))
     if source is None and destination is None:
         raise invalid_field("SourceServerID", "The source and destination servers were not found.", code=UNKNOWN_SERVER)
     if source is None:
@@ -93,14 +93,14 @@ def _read(workspace: Workspace) -> dict[str, Template]:
 
 def _in_order(templates: Iterable[Template]) -> list[Template]:
     """Return templates in the order in which they can be created: what others need comes first."""
-    waiting, ordered = sorted(templates, key=lambda template: ORDER[Template.Kind(template.kind)]), []
-    partials = {template.alias for template in waiting if template.kind == Template.Kind.PARTIAL}
+    waiting, ordered = sorted(templates, key=lambda template: ORDER[Template.TemplateKind(template.kind)]), []
+    partials = {template.alias for template in waiting if template.kind == Template.TemplateKind.PARTIAL}
     while waiting:
         ready = [one for one in waiting if not {*one.version.partials} & partials] or waiting
         ordered += ready
         partials -= {template.alias for template in ready}
         waiting = [template for template in waiting if template not in ready]
-    return sorted(ordered, key=lambda template: ORDER[Template.Kind(template.kind)])
+    return sorted(ordered, key=lambda template: ORDER[Template.TemplateKind(template.kind)])
 
 
 def _with_layout_alias(content: TemplateContent, templates: Mapping[str, Template]) -> TemplateContent:
@@ -127,5 +127,5 @@ def _action(action: str, template: Template) -> dict[str, Any]:
         "TemplateId": id_number(template.id, prefix="tpl_") if action == "Edit" else None,
         "Alias": template.alias,
         "Name": template.name,
-        "TemplateType": "Layout" if template.kind == Template.Kind.LAYOUT else "Standard",
+        "TemplateType": "Layout" if template.kind == Template.TemplateKind.LAYOUT else "Standard",
     }

@@ -38,7 +38,7 @@ LAYOUT_CONTENT = re.compile(r"\{\{\{?\s*@content\s*\}?\}\}")
 OWN_CONTENT = re.compile(r"\{\{\{\s*content\s*\}\}\}")
 CONTENT = "{{{content}}}"
 LAYOUT = "Layout"
-KINDS = {"Standard": Template.Kind.TEMPLATE, LAYOUT: Template.Kind.LAYOUT}
+KINDS = {"Standard": Template.TemplateKind.TEMPLATE, LAYOUT: Template.TemplateKind.LAYOUT}
 # https://postmarkapp.com/developer/api/templates-api
 FIELDS = {
     "Name": "name",
@@ -54,14 +54,14 @@ SECTIONS = {"Subject": "subject", "HtmlBody": "html", "TextBody": "text"}
 
 def translate_content(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return the texts of a template that a request has, in the language of Postrider. Raises InvalidFields."""
-    names = SECTIONS if kind == Template.Kind.TEMPLATE else SECTIONS.keys() - {"Subject"}
+    names = SECTIONS if kind == Template.TemplateKind.TEMPLATE else SECTIONS.keys() - {"Subject"}
     return {name: _translate(body[name], name, kind) for name in names if name in body}
 
 
 def _translate(text: Any, name: str, kind: str) -> Any:
     if not isinstance(text, str) or not text:
         return text
-    if kind == Template.Kind.LAYOUT:
+    if kind == Template.TemplateKind.LAYOUT:
         text = _with_content(text, name)
     elif LAYOUT_CONTENT.search(text):
         raise invalid_field(name, "{{{@content}}} belongs to a layout.")
@@ -116,7 +116,7 @@ def read_template(body: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of create_template. Raises ValidationError and InvalidFields."""
     kind = read_kind(body)
     native = {"htmlContent": "", **_native(body, kind)}
-    if kind == Template.Kind.LAYOUT:
+    if kind == Template.TemplateKind.LAYOUT:
         # Postmark gives every layout an alias, by which templates name it.
         native = {**native, "alias": native.get("alias") or f"layout-{secrets.token_hex(4)}"}
         native["htmlContent"] = native["htmlContent"] or CONTENT
@@ -135,7 +135,10 @@ def read_changes(body: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def read_kind(body: Mapping[str, Any]) -> str:
     """Return the kind of the template in a request. Raises InvalidFields."""
-    return read_choice(body.get("TemplateType") or "Standard", KINDS, field="TemplateType") or Template.Kind.TEMPLATE
+    return (
+        read_choice(body.get("TemplateType") or "Standard", KINDS, field="TemplateType")
+        or Template.TemplateKind.TEMPLATE
+    )
 
 
 def _native(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -153,7 +156,7 @@ def filter_templates(
     given = {name.lower(): text for name, text in query.items() if text}
     types = {"all": [*KINDS.values()], **{name.lower(): [kind] for name, kind in KINDS.items()}}
     kinds = read_choice(given.get("templatetype", "all").lower(), types, field="TemplateType")
-    rows = rows.filter(kind__in=kinds)
+    rows = rows.filter(kind__in=kinds or [])
     if "layouttemplate" not in given:
         return rows
     ids = [id_ for id_, alias in layouts.items() if alias == given["layouttemplate"]]

@@ -28,7 +28,12 @@ PARTS = {"subject": "subject", "htmlContent": "html_content", "textContent": "te
 
 @dataclass(frozen=True)
 class TemplateProblem:
-    """A problem in a file. line: from 1; level: error or warning; code: for programs."""
+    """A problem in a file.
+
+    line: from 1.
+    level: error or warning.
+    code: for programs.
+    """
 
     file: str
     line: int

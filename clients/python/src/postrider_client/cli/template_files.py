@@ -65,7 +65,7 @@ class TemplateContent:
 
 
 # The fields that files of older versions do not have, with their defaults.
-ADDED = {"kind": TEMPLATE, "layout": None, "locale": None, "fallback": [], "locales": {}}
+ADDED: dict[str, Any] = {"kind": TEMPLATE, "layout": None, "locale": None, "fallback": [], "locales": {}}
 
 
 def key_of(template: TemplateItem) -> str:
@@ -173,8 +173,9 @@ class TemplateDirectory:
             if html.stem.rpartition(".")[2] not in content.locales:
                 html.unlink()
                 html.with_suffix(".txt").unlink(missing_ok=True)
-        empty = (None, [], "" if content.kind != TEMPLATE else None)
-        titles = {name: value for name, value in asdict(content).items() if name in TITLES and value not in empty}
+        titles = {name: value for name, value in asdict(content).items() if name in TITLES and value not in (None, [])}
+        if content.kind != TEMPLATE:
+            del titles["subject"]
         _write_text(file, f"{_front_matter(titles)}{content.html_content}\n")
         _write_plain(file, content.text_content or None)
         for locale, texts in content.locales.items():
