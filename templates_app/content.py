@@ -157,6 +157,9 @@ def compile_version(
     subject: replaces that of the template.
     Raises TemplateSyntaxInvalid for that subject; the template was compiled when it was created.
     """
+    if subject is None and not (set_id or locale or version.locale):
+        # The usual case takes half of the time.
+        return compile_content(TemplateContent(version.subject, version.html, version.text))
     content = version_content(version)
     chain = content.chain(locale)
     if set_id:

@@ -1,8 +1,8 @@
 """Comparison of public templates with the engines of the services that they are for.
 
-    python -m tools.public_templates --data-dir DIR --engines DIR [--mustachio DIR] PROVIDER DIR
+    python -m tools.public_templates --data-dir DIR --engines DIR [--mustachio DIR] [--layouts] PROVIDER DIR
 
-PROVIDER: postmark, sendgrid or resend. DIR: a bare git repository of its templates. See README.md.
+PROVIDER: postmark, sendgrid, resend or mjml. DIR: a bare git repository of its templates. See README.md.
 """
 
 import argparse
@@ -21,12 +21,18 @@ from tools.public_templates.providers import (
     RequestRefused,
     Service,
     send_with_postmark,
+    send_with_postrider,
     send_with_resend,
     send_with_sendgrid,
 )
 from tools.public_templates.samples import Repository, Sample
 
-SENDERS = {"postmark": send_with_postmark, "sendgrid": send_with_sendgrid, "resend": send_with_resend}
+SENDERS = {
+    "postmark": send_with_postmark,
+    "sendgrid": send_with_sendgrid,
+    "resend": send_with_resend,
+    "mjml": send_with_postrider,
+}
 REACT_EMAILS = "apps/demo/emails/"
 # The unsubscribe link, and its places in the templates.
 UNSUBSCRIBE = re.compile(r"http://[^/\s\"]+/u/[\w-]+|<%asm_\w+_url%>")
@@ -49,7 +55,7 @@ def main() -> None:
         except RequestRefused as error:
             print(f"{sample.name}: {error}")
     sent = read_parts(options.data_dir, domain=domain, count=len(created))
-    for path in created.values():
+    for path in (path for paths in created.values() for path in paths):
         service.call("DELETE", path)
     results: Counter[str] = Counter()
     for recipient, parts in sent.items():
@@ -64,6 +70,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--data-dir", type=Path, required=True, help="DATA_DIR of the running service")
     parser.add_argument("--engines", type=Path, required=True, help="folder for the engines")
+    parser.add_argument("--layouts", action="store_true", help="move the lines that templates share into a layout")
     parser.add_argument("--mustachio", type=Path, help="bare git repository of Mustachio")
     return parser.parse_args()
 
@@ -74,9 +81,12 @@ def load_samples(options: argparse.Namespace) -> list[Sample]:
     engines.install_node()
     if options.provider == "postmark":
         engines.install_mustachio(Repository(options.mustachio))
-        return engines.mustachio(sources.postmark_sources(repository))
+        samples = engines.mustachio(sources.postmark_sources(repository))
+        return sources.with_layouts(samples) if options.layouts else samples
     if options.provider == "sendgrid":
         return engines.handlebars(sources.sendgrid_sources(repository))
+    if options.provider == "mjml":
+        return engines.mjml(repository)
     return engines.react_email(repository, REACT_EMAILS)
 
 

@@ -1,6 +1,7 @@
 """Engines of other services: Mustachio with Mono, Handlebars and React Email with Node.js."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from typing import Any
 from tools.public_templates.samples import Repository, Sample, awkward
 
 SCRIPTS = Path(__file__).parent / "engines"
-PACKAGES = ("handlebars@4", "react@19", "react-dom@19", "react-email@6", "tailwindcss@3", "esbuild@0.28")
+PACKAGES = ("handlebars@4", "react@19", "react-dom@19", "react-email@6", "tailwindcss@3", "esbuild@0.28", "mjml@4")
 MCS = ("mcs", "-langversion:7", "-r:System.Web.dll", "-r:System.Web.Extensions.dll", "-out:mustachio.exe")
 
 
@@ -63,6 +64,13 @@ class Engines:
             _react_sample(Path(name).relative_to(sources), answer) for name, answer in zip(names, answers, strict=True)
         ]
 
+    def mjml(self, repository: Repository) -> list[Sample]:
+        """Return the templates of mjmlio/email-templates as MJML compiles them, which have no variables."""
+        names = [name for name in repository.files() if name.endswith(".mjml")]
+        given = "".join(json.dumps({"source": repository.read(name)}) + "\n" for name in names)
+        answers = map(json.loads, self._run("node", "mjml.cjs", given=given).splitlines())
+        return [_mjml_sample(name, answer["html"]) for name, answer in zip(names, answers, strict=True)]
+
     def _with_results(self, command: list[str], samples: list[Sample]) -> list[Sample]:
         results = self._render(command, samples)
         return [
@@ -85,6 +93,12 @@ class Engines:
         if done.returncode:
             raise RuntimeError(f"{command[0]}: {done.stderr.decode()[-2000:]}")
         return done.stdout.decode()
+
+
+def _mjml_sample(name: str, source: str) -> Sample:
+    """Return HTML as a template that renders to itself: the value of each variable is its tag."""
+    model = {found: f"{{{{{found}}}}}" for found in re.findall(r"\{\{(\w+)\}\}", source)}
+    return Sample(name, "MJML", source, "", model, expected={"html": source})
 
 
 def _react_sample(name: Path, answer: dict[str, Any]) -> Sample:

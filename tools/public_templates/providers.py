@@ -47,16 +47,32 @@ class Service:
             return self.call(method, path, body)
 
 
-def send_with_postmark(service: Service, sample: Sample, recipient: str) -> str:
-    """Create a template and send it; return the path of the template."""
+def send_with_postmark(service: Service, sample: Sample, recipient: str) -> list[str]:
+    """Create a template, with its layout if it has one, and send it; return the paths of both."""
+    path = "compat/postmark/templates"
     body = {"Name": sample.name[-100:], "Subject": sample.subject, "HtmlBody": sample.html, "TextBody": sample.text}
-    template = service.call("POST", "compat/postmark/templates", body)["TemplateId"]
+    layouts = []
+    if sample.layout:
+        html, text = sample.layout
+        frame = {"Name": "Layout", "TemplateType": "Layout", "HtmlBody": html, "TextBody": text}
+        layout = service.call("POST", path, frame)
+        layouts, body = [f"{path}/{layout['TemplateId']}"], {**body, "LayoutTemplate": layout["Alias"]}
+    template = service.call("POST", path, body)["TemplateId"]
     message = {"From": SENDER, "To": recipient, "TemplateId": template, "TemplateModel": sample.model}
     service.call("POST", "compat/postmark/email/withTemplate", message)
-    return f"compat/postmark/templates/{template}"
+    return [f"{path}/{template}", *layouts]
 
 
-def send_with_sendgrid(service: Service, sample: Sample, recipient: str) -> str:
+def send_with_postrider(service: Service, sample: Sample, recipient: str) -> list[str]:
+    """Create a template with `/v1` and send it; return its path."""
+    body = {"name": sample.name[-100:], "subject": sample.subject, "htmlContent": sample.html}
+    template = service.call("POST", "v1/templates", {**body, "textContent": sample.text})["id"]
+    mail = {"from": SENDER, "to": recipient, "templateId": template, "templateData": sample.model}
+    service.call("POST", "v1/emails/send", mail)
+    return [f"v1/templates/{template}"]
+
+
+def send_with_sendgrid(service: Service, sample: Sample, recipient: str) -> list[str]:
     """Create a template and its version and send it; return the path of the template."""
     path = "compat/sendgrid/v3/templates"
     template = service.call("POST", path, {"name": sample.name[-100:], "generation": "dynamic"})["id"]
@@ -65,10 +81,10 @@ def send_with_sendgrid(service: Service, sample: Sample, recipient: str) -> str:
     to = {"to": [{"email": recipient}], "dynamic_template_data": sample.model}
     mail = {"from": {"email": SENDER}, "personalizations": [to], "template_id": template}
     service.call("POST", "compat/sendgrid/v3/mail/send", mail)
-    return f"{path}/{template}"
+    return [f"{path}/{template}"]
 
 
-def send_with_resend(service: Service, sample: Sample, recipient: str) -> str:
+def send_with_resend(service: Service, sample: Sample, recipient: str) -> list[str]:
     """Create a template, publish it and send it; return the path of the template."""
     variables = [{"key": key, "type": "string"} for key in sample.model]
     body = {"name": sample.name[-100:], "subject": sample.subject, "html": sample.html, "text": sample.text}
@@ -77,4 +93,4 @@ def send_with_resend(service: Service, sample: Sample, recipient: str) -> str:
     service.call("POST", f"{path}/{template}/publish")
     used = {"id": template, "variables": sample.model}
     service.call("POST", "compat/resend/emails", {"from": SENDER, "to": [recipient], "template": used})
-    return f"{path}/{template}"
+    return [f"{path}/{template}"]

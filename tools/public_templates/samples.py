@@ -3,7 +3,8 @@
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ class Sample:
 
     subject, html, text: sources in the language of the service; a part may be empty.
     expected: the parts that the engine of the service renders.
+    layout: the HTML and text around them, if they have a layout.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Sample:
     text: str
     model: dict[str, Any]
     expected: dict[str, str] = field(default_factory=dict)
+    layout: tuple[str, str] | None = None
 
     @property
     def parts(self) -> dict[str, str]:
@@ -69,6 +72,42 @@ def sendgrid_sources(repository: Repository) -> Iterator[Sample]:
             yield Sample(title, subject, html, html, model)
             if model:
                 yield Sample(f"{title} awkward", subject, html, html, awkward(model))
+
+
+def with_layouts(samples: list[Sample]) -> list[Sample]:
+    """Return the samples with the lines that those of a folder share in a layout, as they are in Postmark's editor.
+
+    Together they are the template as it was, and so is what the engine renders.
+    """
+    folders: dict[str, list[Sample]] = {}
+    for sample in samples:
+        folders.setdefault(sample.name.rpartition("/")[0], []).append(sample)
+    return [divided for group in folders.values() for divided in _divided(group)]
+
+
+def _divided(group: list[Sample]) -> Iterator[Sample]:
+    html_frame, text_frame = (_frame([getattr(sample, part) for sample in group]) for part in ("html", "text"))
+    for sample in group:
+        html, text = _inner(sample.html, html_frame), _inner(sample.text, text_frame)
+        layout = tuple("{{{@content}}}".join(frame) for frame in (html_frame, text_frame))
+        yield replace(sample, html=html, text=text, layout=(layout[0], layout[1]))
+
+
+def _frame(sources: list[str]) -> tuple[str, str]:
+    """Return the whole lines at the start and at the end that all sources share, without unclosed sections."""
+    start = commonprefix(sources)  # noqa: RUF071 - characters are meant
+    start = start[: start.rfind("\n") + 1]
+    end = commonprefix([source[len(start) :][::-1] for source in sources])[::-1]  # noqa: RUF071
+    end = end[end.find("\n") + 1 :] if "\n" in end else ""
+    while start.count("{{#") + start.count("{{^") != start.count("{{/"):
+        start = start[: start.rfind("\n", 0, -1) + 1]
+    while end.count("{{#") + end.count("{{^") != end.count("{{/"):
+        end = end[end.find("\n") + 1 :]
+    return start, end
+
+
+def _inner(source: str, frame: tuple[str, str]) -> str:
+    return source[len(frame[0]) : len(source) - len(frame[1])]
 
 
 def awkward(value: Any) -> Any:

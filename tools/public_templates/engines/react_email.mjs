@@ -18,7 +18,7 @@ for (const [index, path] of process.argv.slice(2).entries()) {
   const outfile = join(folder, `${index}.mjs`);
   await build({
     entryPoints: [path], outfile, bundle: true, platform: "node", format: "esm", packages: "external", jsx: "automatic",
-    logLevel: "error",
+    logLevel: "error", alias: { "tailwindcss/plugin": "tailwindcss/plugin.js" },
   });
   const { default: component } = await import(pathToFileURL(outfile));
   const properties = component.PreviewProps ?? {};
