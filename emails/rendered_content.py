@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emails.models import Content, Email
-from templates_app.content import CompiledContent, RenderedContent, compile_version, render_content
+from templates_app.content import CompiledContent, RenderedContent, SetParts, compile_version, render_content
 from templates_app.errors import TemplateOutputTooLarge
 from templates_app.language.rendering import OutputTooLarge, RenderBudget
 from templates_app.models import TemplateVersion
@@ -32,7 +32,7 @@ def render_email(email: Email) -> RenderedContent:
         email.template_version,
         subject=email.subject,
         template_data=email.template_data,
-        set_id=email.template_set_id,
+        parts=SetParts(email.template_set_id) if email.template_set_id else None,
         locale=email.locale,
     )
 
@@ -43,16 +43,16 @@ def render_stored(
     *,
     subject: str,
     template_data: str | None,
-    set_id: str | None,
+    parts: SetParts | None,
     locale: str | None,
 ) -> RenderedContent:
     """Return stored content, or a template version rendered with data; the subject was rendered on acceptance.
 
-    set_id: that of the layout and partials.
+    parts: the layout and partials that it was accepted with.
     locale: the language that the request asked for.
     """
     if version is None:
         return RenderedContent(subject, content.html if content else "", content.text if content else "")
-    compiled = compile_version(version, set_id=set_id, locale=locale)
+    compiled = compile_version(version, parts=parts, locale=locale)
     rendered = render_content(compiled, json.loads(template_data or "{}"))
     return RenderedContent(subject, rendered.html, rendered.text)

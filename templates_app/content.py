@@ -148,35 +148,48 @@ def compile_without_partials(content: TemplateContent) -> CompiledContent:
     return compile_content(content)
 
 
+@dataclass(frozen=True)
+class SetParts:
+    """The layout and partials of a set, which is immutable: two are equal if their ids are.
+
+    versions: read when they are needed if they are None. A queue processor reads them beforehand.
+    """
+
+    set_id: str
+    versions: Mapping[str, TemplateVersion] | None = field(default=None, compare=False)
+
+    def contents(self) -> dict[str, TemplateContent]:
+        versions = self.versions
+        if versions is None:
+            versions = TemplateSet.objects.get(id=self.set_id).load_parts()
+        return {name: version_content(version) for name, version in versions.items()}
+
+
 def compile_version(
-    version: TemplateVersion, *, set_id: str | None, locale: str | None, subject: str | None = None
+    version: TemplateVersion, *, parts: SetParts | None, locale: str | None, subject: str | None = None
 ) -> CompiledContent:
-    """Compile a template version with the layout and partials of a set.
+    """Compile a template version with its layout and partials.
 
     locale: the one that is asked for.
     subject: replaces that of the template.
     Raises TemplateSyntaxInvalid for that subject; the template was compiled when it was created.
     """
-    if subject is None and not (set_id or locale or version.locale):
+    if subject is None and not (parts or locale or version.locale):
         # The usual case takes half of the time.
         return compile_content(TemplateContent(version.subject, version.html, version.text))
+    return _compile_localized(version, parts, locale, subject)
+
+
+# Versions are immutable, and equal if their ids are.
+@functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
+def _compile_localized(
+    version: TemplateVersion, parts: SetParts | None, locale: str | None, subject: str | None
+) -> CompiledContent:
     content = version_content(version)
     chain = content.chain(locale)
-    if set_id:
-        return _compile_set(version, set_id, chain, subject)
     texts, used = content.localized(chain)
-    compiled = compile_content(texts if subject is None else replace(texts, subject=subject))
-    _refuse_unknown(compiled, {})
-    return replace(compiled, locale=used) if used else compiled
-
-
-# The rows are immutable, and equal if their ids are.
-@functools.lru_cache(maxsize=COMPILED_CACHE_SIZE)
-def _compile_set(version: TemplateVersion, set_id: str, chain: tuple[str, ...], subject: str | None) -> CompiledContent:
-    parts = TemplateSet.objects.get(id=set_id).load_parts()
-    texts, used = version_content(version).localized(chain)
     own = compile_draft(texts if subject is None else replace(texts, subject=subject))
-    return link_content(own, {name: version_content(part) for name, part in parts.items()}, chain=chain, locale=used)
+    return link_content(own, parts.contents() if parts else {}, chain=chain, locale=used)
 
 
 def link_content(

@@ -36,8 +36,8 @@ class TemplateInUse(Problem):
     example = "1 template uses it: Order. Change it first."
     added_members: ClassVar = {
         "templates": Member(
-            "The templates that use it, each with `id`, `name` and `alias`.",
-            [{"id": "tpl_0Uf7mB5hJ8kLpQsVxZaWcE", "name": "Order", "alias": "order"}],
+            "The templates that use it, each with `id` and `name`.",
+            [{"id": "tpl_0Uf7mB5hJ8kLpQsVxZaWcE", "name": "Order"}],
         )
     }
 

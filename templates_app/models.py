@@ -64,6 +64,7 @@ class TemplateSet(models.Model):
         "Template",
         on_delete=models.SET_NULL,
         null=True,
+        db_constraint=False,
         related_name="sets",
         help_text="null after the template was deleted",
     )

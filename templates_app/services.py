@@ -77,16 +77,16 @@ def _linked_draft(
 def preview_users(template: Template, content: TemplateContent) -> Iterator[tuple[Template, RenderedContent]]:
     """Yield the templates that a layout or partial is part of, as they would be with this unsaved content.
 
-    Each is rendered with its sample data. Raises the errors of preview_draft.
+    Each is rendered with its sample data when it is asked for: there may be hundreds. Raises the errors of
+    preview_draft.
     """
-    check_content(content, template.kind)
+    places = check_content(content, template.kind)
+    added = draft_parts(template.workspace, TemplateContent("", ""), places)
     for user in templates_using(template).filter(kind=Template.TemplateKind.TEMPLATE).select_related("version", "set"):
         assert user.set
         parts = {name: version_content(part) for name, part in user.set.load_parts().items()}
         ids = dict(zip(user.set.names, user.set.versions, strict=True))
         changed = {name: content for name, id_ in ids.items() if id_ == template.version_id}
-        places = check_content(content, template.kind)
-        added = draft_parts(template.workspace, TemplateContent("", ""), places)
         own = version_content(user.version)
         linked = _linked_draft(own, {**added, **parts, **changed}, kind=user.kind, locale=None)
         yield user, _previewed(linked, _sample_values(user, linked))
@@ -135,7 +135,8 @@ def _named(workspace: Workspace, references: Collection[str]) -> dict[str, Templ
         return {}
     ids = {name: from_any_spelling(name, prefix="tpl_") for name in references}
     by_id = Q(id__in=[template_id for template_id in ids.values() if is_id(template_id, prefix="tpl_")])
-    rows = workspace.templates.select_related("version").filter(by_id | Q(alias__in=ids))
+    # The texts of other languages are read when they are compiled for the first time.
+    rows = workspace.templates.select_related("version").defer("version__locales").filter(by_id | Q(alias__in=ids))
     found = {key: row for row in rows for key in (row.id, row.alias)}
     return {name: row for name, template_id in ids.items() if (row := found.get(template_id) or found.get(name))}
 

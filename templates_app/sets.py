@@ -10,7 +10,7 @@ from core.lib.coded_texts import CodedText
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.workspaces.models import Workspace
-from templates_app.content import PartialPlace, TemplateContent, unknown_partial, version_content
+from templates_app.content import PartialPlace, SetParts, TemplateContent, unknown_partial, version_content
 from templates_app.errors import TemplateInUse, TemplateNotFound, TemplateSyntaxInvalid
 from templates_app.models import Template, TemplateSet, TemplateVersion
 
@@ -162,6 +162,18 @@ def draft_parts(
     return {name: version_content(versions[id_]) for name, id_ in ids.items()}
 
 
+def load_parts(set_ids: Collection[str]) -> dict[str, SetParts]:
+    """Return the layouts and partials of any number of sets, in two queries."""
+    if not set_ids:
+        return {}
+    sets = TemplateSet.objects.in_bulk(set_ids)
+    versions = TemplateVersion.objects.in_bulk({id_ for row in sets.values() for id_ in row.versions})
+    return {
+        set_id: SetParts(set_id, {name: versions[id_] for name, id_ in zip(row.names, row.versions, strict=True)})
+        for set_id, row in sets.items()
+    }
+
+
 def templates_using(template: Template) -> QuerySet[Template]:
     """Return the templates, layouts and partials that a layout or partial is part of."""
     return _with_part(template, template.version_id)
@@ -179,7 +191,7 @@ def refuse_in_use(template: Template, *, name: str | None = None) -> None:
     users = templates_using(template)
     if name:
         users = users.filter(set__names__contains=[name])
-    if found := list(users.values("id", "name", "alias")):
+    if found := list(users.values("id", "name")):
         names = ", ".join(user["name"] for user in found[:MAX_NAMED])
         raise TemplateInUse(CodedText("templates_app.in_use", count=len(found), names=names), templates=found)
 

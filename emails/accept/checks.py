@@ -47,7 +47,7 @@ from emails.models import Email
 from emails.rendered_content import render_compiled
 from streams.models import Stream
 from streams.services import find_sending_streams
-from templates_app.content import CompiledContent, RenderedContent, compile_version
+from templates_app.content import CompiledContent, RenderedContent, SetParts, compile_version
 from templates_app.errors import MissingTemplateVariables
 from templates_app.language.rendering import RenderBudget
 from templates_app.models import Template
@@ -200,7 +200,8 @@ def _render(draft: Draft, template: Template | None, budget: RenderBudget) -> tu
 
 def _compile(template: Template, *, locale: str | None, subject: str | None) -> CompiledContent:
     """Compile a template. The request's subject overrides that of the template and is rendered, too."""
-    return compile_version(template.version, set_id=template.set_id, locale=locale, subject=subject)
+    parts = SetParts(template.set_id) if template.set_id else None
+    return compile_version(template.version, parts=parts, locale=locale, subject=subject)
 
 
 def _expect(found: T | Problem) -> T:

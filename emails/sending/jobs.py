@@ -18,7 +18,9 @@ from emails.send_options import SendOptions
 from emails.sending.queue import EmailClaim
 from streams.models import Stream
 from streams.services import load_streams
+from templates_app.content import SetParts
 from templates_app.models import TemplateVersion
+from templates_app.sets import load_parts
 
 # Bytes of attachments in a process at a time; a composed message briefly takes about three times as much.
 MEMORY_BYTES = 32 * 1024 * 1024
@@ -38,6 +40,7 @@ class SendJob(SendOptions):
     transport: the one that is assigned to it, empty if none is (emails.sending.assignments).
     identity: None if the domain was deleted since acceptance.
     properties: of its stream; None for `main` without a row.
+    parts: the layout and partials of its template, if it has any.
     """
 
     claim: EmailClaim
@@ -65,6 +68,7 @@ class SendJob(SendOptions):
     attachment_bytes: int
     content: Content | None = None
     version: TemplateVersion | None = None
+    parts: SetParts | None = None
     identity: SigningIdentity | None = None
     properties: Stream | None = None
     files: tuple[File, ...] = ()
@@ -110,7 +114,7 @@ def _metadata_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 # Read in other queries, or not of the row.
-LOADED_LATER = frozenset({"claim", "content", "version", "identity", "properties", "files", "transport"})
+LOADED_LATER = frozenset({"claim", "content", "version", "parts", "identity", "properties", "files", "transport"})
 COLUMNS = [column.name for column in fields(SendJob) if column.name not in LOADED_LATER]
 # A field without an expression is the email's column of its name. attachment_bytes is read first: the files of all
 # claimed recipients together may not fit into memory.
@@ -159,6 +163,7 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
     content_ids = {job.content_id for job in jobs if job.content_id}
     contents = Content.objects.in_bulk(content_ids)
     versions = TemplateVersion.objects.in_bulk({job.template_version_id for job in jobs if job.template_version_id})
+    parts = load_parts({job.template_set_id for job in jobs if job.template_set_id})
     files = _read_files(content_ids)
     identities = load_identities({job.workspace_domain for job in jobs})
     streams = load_streams({job.workspace_stream for job in jobs})
@@ -167,6 +172,7 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
             job,
             content=contents[job.content_id] if job.content_id else None,
             version=versions[job.template_version_id] if job.template_version_id else None,
+            parts=parts[job.template_set_id] if job.template_set_id else None,
             identity=identities.get(job.workspace_domain),
             properties=streams.get(job.workspace_stream),
             files=files.get(job.content_id or "", ()),

@@ -26,6 +26,7 @@ from emails.sending.reply_address import reply_address
 from emails.sending.return_path import return_path
 from streams.models import MAIN, Stream
 from templates_app.content import RenderedContent
+from templates_app.models import TemplateVersion
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
 SENDER_ID = "postrider"
@@ -61,7 +62,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         job.version,
         subject=job.subject,
         template_data=job.template_data,
-        set_id=job.template_set_id,
+        parts=job.parts,
         locale=job.locale,
     )
     return OutgoingMessage(
@@ -106,19 +107,22 @@ def is_large(job: SendJob) -> bool:
     """Return whether building the message may take more than 5 ms."""
     if job.version is None:
         return job.content is not None and len(job.content.html) + len(job.content.text) > LARGE_TEXT
-    if job.template_set_id or job.version.locales:
-        # The sizes of all its parts are not known here.
-        return True
-    length, values = _template_size(job.version.html, job.version.text)
-    return length + values * len(job.template_data or "") > LARGE_TEXT
+    versions = [job.version, *(job.parts.versions or {}).values()] if job.parts else [job.version]
+    sizes = [_version_size(version) for version in versions]
+    values = sum(count for _, count in sizes)
+    return sum(length for length, _ in sizes) + values * len(job.template_data or "") > LARGE_TEXT
 
 
-@functools.lru_cache(maxsize=64)
-def _template_size(html: str, text: str) -> tuple[int, int]:
-    """Return the length of a template and the number of its values, of which each may be all of the data."""
-    source = html + text
+# Versions are equal if their ids are.
+@functools.lru_cache(maxsize=256)
+def _version_size(version: TemplateVersion) -> tuple[int, int]:
+    """Return the length of a version and the number of its values, of which each may be all of the data."""
+    texts = [(version.html, version.text)]
+    texts += [(one.get("html", version.html), one.get("text", version.text)) for one in version.locales.values()]
+    sources = ["".join(pair) for pair in texts]
     # A loop may repeat anything.
-    return LARGE_TEXT + 1 if "#each" in source else len(source), source.count("{{")
+    lengths = [LARGE_TEXT + 1 if "#each" in source else len(source) for source in sources]
+    return max(lengths), max(source.count("{{") for source in sources)
 
 
 def _personalized_html(job: SendJob, content: RenderedContent) -> str:

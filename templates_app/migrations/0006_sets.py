@@ -71,6 +71,7 @@ class Migration(migrations.Migration):
                 (
                     "template",
                     models.ForeignKey(
+                        db_constraint=False,
                         help_text="null after the template was deleted",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,

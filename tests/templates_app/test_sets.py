@@ -8,7 +8,9 @@ import pytest
 from emails.models import Email
 from emails.sending.outgoing_messages import rebuild_message
 from emails.upkeep.retention import delete_unused_versions
+from templates_app.content import TemplateContent
 from templates_app.models import Template, TemplateSet, TemplateVersion
+from templates_app.services import preview_users, restore_version
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.rows import each
 
@@ -295,7 +297,7 @@ class TestSaving:
     def test_a_part_in_use_cannot_be_deleted(self, api: Api, order, alias):
         response = api.delete(f"/templates/{alias}")
         assert code_of(response) == (409, "template_in_use")
-        assert "order" in [user["alias"] for user in response.json()["templates"]]
+        assert "Order" in [user["name"] for user in response.json()["templates"]]
         api.delete("/templates/order")
         api.delete("/templates/brand")
         assert api.delete("/templates/footer").status_code == 200
@@ -358,12 +360,12 @@ class TestLimits:
         for name in names:
             partial(api, name, "x")
         many = "".join(f"{{{{> {name}}}}}" for name in names)
-        started = time.perf_counter()
+        started = time.thread_time()
         for name in names[:5]:
             api.patch(f"/templates/{name}", {"htmlContent": many})
         response = api.post("/templates", {"name": "x", "subject": "x", "htmlContent": many + "{{> a0}}"})
         assert code_of(response) == (422, "template_syntax_error")
-        assert time.perf_counter() - started < 5
+        assert time.thread_time() - started < 3
 
     def test_a_partial_in_a_loop_counts_its_steps(self, api: Api):
         partial(api, "a", "{{#each x}}{{y}}{{/each}}")
@@ -456,8 +458,6 @@ class TestHistory:
         assert "<b>New</b>" in preview(api, "order")["html"]
 
     def test_restoring_a_version_leaves_the_parts_as_they_are(self, api: Api, order):
-        from templates_app.services import restore_version
-
         template = Template.objects.get(alias="order")
         first = template.version
         api.patch("/templates/order", {"htmlContent": "<p>Second</p>", "locales": None})
@@ -479,3 +479,9 @@ class TestHistory:
         assert not TemplateVersion.objects.filter(html="<b>0</b>").exists()
         assert TemplateVersion.objects.filter(html="<b>1</b>").exists()
         assert re.search("<b>1</b>", preview(api, "order")["html"])
+
+    def test_the_users_of_a_part_are_previewed_with_its_unsaved_content(self, api: Api, order):
+        footer = Template.objects.get(alias="footer")
+        ((user, rendered),) = preview_users(footer, TemplateContent("", "<b>{{name}}</b>", "x"))
+        assert (user.alias, "<b>name</b></body>" in rendered.html) == ("order", True)
+        assert "<i>Bye</i>" in preview(api, "order")["html"]

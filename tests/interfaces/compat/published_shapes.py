@@ -209,6 +209,7 @@ POSTMARK: dict[str, Shape] = {
     "GET /templates/:template": POSTMARK_TEMPLATE,
     "PUT /templates/:template": POSTMARK_TEMPLATE_ITEM,
     "DELETE /templates/:template": DONE,
+    "PUT /templates/push": {"TotalCount": "integer", "Templates": []},
     "POST /templates/validate": {
         "AllContentIsValid": "boolean", "Subject": SECTION, "HtmlBody": SECTION, "TextBody": SECTION,
         "SuggestedTemplateModel": {},

@@ -137,6 +137,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "PUT /templates/:template": {"Name": "New"},
         "DELETE /templates/:template": None,
         "POST /templates/validate": {"Subject": "Hi", "TextBody": "Hi"},
+        "PUT /templates/push": {"SourceServerID": ":server", "DestinationServerID": ":server", "PerformChanges": True},
         "GET /server": None,
         "PUT /server": {"InboundHookUrl": f"{HOOK}/inbound", "InboundDomain": "parse.example", "RawEmailEnabled": True},
         "GET /messages/inbound": None,
@@ -325,6 +326,7 @@ def blocked(own: Objects) -> str:
 
 MAKERS: dict[str, Callable[[Objects], Any]] = {
     "email": lambda own: own.made("resend", "POST /emails", RESEND_MAIL | {"scheduled_at": "in 1 hour"})["id"],
+    "server": lambda own: own.made("postmark", "GET /server")["ID"],
     # Not a name, but the end of `cid:a`.
     "a": lambda _: ":a",
     "with_file": lambda own: own.made("resend", "POST /emails", WITH_FILE)["id"],

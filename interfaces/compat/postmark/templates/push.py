@@ -53,8 +53,8 @@ def push_response(body: Mapping[str, Any], keys: Sequence[ApiKey]) -> dict[str, 
 
 
 def _servers(body: Mapping[str, Any], keys: Sequence[ApiKey]) -> tuple[Workspace, Workspace]:
-    workspaces = {id_number(key.workspace_id, prefix="ws_"): key.workspace for key in keys}
-    source, destination = (workspaces.get(body.get(name) or 0) for name in ("SourceServerID", "DestinationServerID"))
+    workspaces = {str(id_number(key.workspace_id, prefix="ws_")): key.workspace for key in keys}
+    source, destination = (workspaces.get(str(body.get(name))) for name in ("SourceServerID", "DestinationServerID"))
     if source is None and destination is None:
         raise invalid_field("SourceServerID", "The source and destination servers were not found.", code=UNKNOWN_SERVER)
     if source is None:
