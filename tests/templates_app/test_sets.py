@@ -12,6 +12,7 @@ from templates_app.content import TemplateContent
 from templates_app.models import Template, TemplateSet, TemplateVersion
 from templates_app.services import preview_users, restore_version
 from tests.conftest import Api, code_of, field_codes, mail
+from tests.emails.api.test_attachments import received_message
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
@@ -395,6 +396,14 @@ class TestEmails:
         assert (email["locale"], email["localeUsed"], email["subject"]) == ("de-AT", "de", "Bestellung 7")
         assert email["warnings"] == []
         assert "Tsch" in message_of(email)
+
+    def test_the_message_arrives_in_its_language(self, api: Api, order):
+        send(api, locale="de-AT")
+        message = received_message()
+        html, text = (message.get_body((kind,)).get_content() for kind in ("html", "plain"))
+        assert "Marke: <p>Danke, A&amp;B</p><i>Tschüss</i>" in html
+        assert ">Abmelden</a>" in html
+        assert "Abmelden:" in text
 
     def test_an_unknown_language_is_a_warning(self, api: Api, order):
         email = send(api, locale="fr")
