@@ -85,6 +85,8 @@ def test_a_template_is_rendered_with_data_of_an_option_or_a_file(cli, client, ad
     base = ("send", "--from", "hello@demo.example", "--to", address, "--template", alias, "--dry-run")
     assert cli.run(*base, "--data", '{"name": "Ada"}').json["subject"] == "Hi Ada"
     assert cli.run(*base, "--data-file", "data.json").json["subject"] == "Hi Grace"
+    client.templates.update(alias, locales={"de": {"subject": "Hallo {{name}}"}})
+    assert cli.run(*base, "--data", '{"name": "Ada"}', "--locale", "de-AT").json["subject"] == "Hallo Ada"
     assert cli.run("emails", "list", "--search", address).json == []
 
 

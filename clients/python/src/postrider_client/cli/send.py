@@ -57,6 +57,7 @@ def local_time(value: str) -> datetime:
 @click.option("--template", "template_id", metavar="ID", help="The id or alias of a template.")
 @click.option("--data", type=json_object, metavar="JSON", help="Values of the template.")
 @click.option("--data-file", type=TEXT_FILE, help="A JSON file with values of the template.")
+@click.option("--locale", metavar="TAG", help="The language of the email, such as de-AT.")
 @click.option("--attach", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A file. Repeatable.")
 @click.option(
     "--alternative",
