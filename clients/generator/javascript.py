@@ -24,6 +24,7 @@ INPUTS = {
     "FileInput": "Attachment",
     "InvitationInput": "NewInvitation",
     "LeaseInput": "LeaseRequest",
+    "LocaleTextsInput": "LocaleTexts",
     "NewWorkspaceInput": "NewWorkspace",
     "RouteInput": "NewRoute",
     "SendInput": "Send",
@@ -207,6 +208,8 @@ class Types:
             self._add(one, is_input=is_input)
         if "items" in schema:
             self._add(schema["items"], is_input=is_input)
+        if isinstance(schema.get("additionalProperties"), dict):
+            self._add(schema["additionalProperties"], is_input=is_input)
         referred = reference_of(schema)
         if referred is None or referred in ("FileInput", "ConfigurationInput"):
             return
