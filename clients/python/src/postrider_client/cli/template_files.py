@@ -153,7 +153,8 @@ class TemplateDirectory:
 
     def locale_files(self, file: Path) -> list[Path]:
         """Return the files with the texts of a template in other languages."""
-        return [one for one in sorted(file.parent.glob(f"{file.stem}.*.html")) if _base_of(one) == file]
+        files = sorted(file.parent.glob(f"{file.stem}.*.html"))
+        return [one for one in files if _base_of(one) == file and _is_of_locale(one)]
 
     def _refuse_foreign(self, file: Path, suffixes: tuple[str, ...]) -> None:
         try:
