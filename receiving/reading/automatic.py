@@ -119,7 +119,7 @@ ANSWERED = re.compile(r"auto[-_ ]?repl|vacation", re.IGNORECASE)
 
 # Subjects of people who answer or forward: what follows was the subject of another message.
 QUOTED_SUBJECT = re.compile(
-    r"\s*(?:re|aw|antw?|sv|vs|rif|rv|ref?|res|odp|ynt|fw|fwd|wg|tr|enc|doorst|vb|i|回复|答复|转发|返信|転送|回覆|轉寄)"
+    r"(?:re|aw|antw?|sv|vs|rif|rv|ref?|res|odp|ynt|fw|fwd|wg|tr|enc|doorst|vb|i|回复|答复|转发|返信|転送|回覆|轉寄)"
     r"(?:\[\d{1,3}\])?\s*[:\uff1a]",
     re.IGNORECASE,
 )
@@ -127,7 +127,7 @@ END_OF_PREFIX = r"\s*[:\uff1a]"
 
 
 def _subjects(end: str, *samples: str) -> tuple[SubjectRule, ...]:
-    return tuple(SubjectRule(text, re.compile(rf"\s*{re.escape(text)}{end}", re.IGNORECASE)) for text in samples)
+    return tuple(SubjectRule(text, re.compile(rf"{re.escape(text)}{end}", re.IGNORECASE)) for text in samples)
 
 
 # The words in front of the subject of the answered message, by which Exchange and Outlook mark absence notices.
@@ -162,12 +162,12 @@ NOTES_ABSENCE = (
 )
 NOTES_AUTO = SubjectRule(
     "AUTO: Ada Lovelace is out of the office (returning 12/24/2026)",
-    re.compile(rf"\s*auto: (?:{NOTES_ABSENCE})\s*(?:[.!(]|$)", re.IGNORECASE),
+    re.compile(rf"auto: (?:{NOTES_ABSENCE})\s*(?:[.!(]|$)", re.IGNORECASE),
 )
 # Its own words to the full stop; without that, a field of Notes or an answer has to confirm it.
 NOTES_SENTENCE = SubjectRule("Ada Lovelace is out of the office.", re.compile(r"[^:]{1,80} is out of the office\.\s*$"))
 NOTES_WORDS = SubjectRule(
-    "Ada Lovelace ist außer Haus", re.compile(rf"\s*(?:{NOTES_ABSENCE})\s*(?:[.!(]|$)", re.IGNORECASE)
+    "Ada Lovelace ist außer Haus", re.compile(rf"(?:{NOTES_ABSENCE})\s*(?:[.!(]|$)", re.IGNORECASE)
 )
 UNMISTAKABLE = (*ABSENCE_PREFIXES, NOTES_AUTO, NOTES_SENTENCE)
 IN_ANSWERS = (*ABSENCE_WORDS, NOTES_WORDS)
@@ -234,7 +234,7 @@ def _is_rule_answer(all_values: Callable[[str], Sequence[str]]) -> bool:
 
 def _is_absence(all_values: Callable[[str], Sequence[str]], subject: str, envelope_from: str) -> bool:
     """Return whether a subject is that of an absence notice, and not of a person who answers or mentions one."""
-    text = subject[:MAX_VALUE]
+    text = subject[:MAX_VALUE].strip()
     if QUOTED_SUBJECT.match(text):
         return False
     if any(rule.pattern.match(text) for rule in UNMISTAKABLE):
