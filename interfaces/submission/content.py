@@ -9,8 +9,8 @@ from core.delivery.message.compose import File, Placement
 from core.delivery.message.text import html_to_text
 from core.lib.email_addresses import FORBIDDEN
 from core.lib.mail.inline_texts import HTML, PLAIN, InlineTexts, join_texts, text_to_html
-from core.lib.mail.lines import has_long_line
 from core.lib.mail.mime import MimePart
+from core.lib.mail.transfer_encodings import has_long_line
 from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, FALLBACK_TYPE, MAX_FILES, MAX_TOTAL_BYTES
 from emails.accept.rules.fields import MAX_BODY_BYTES
 from interfaces.submission.errors import ConversionNotAllowed, MessageTooLarge

@@ -18,7 +18,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from tools.public_messages.samples import Sample, samples_of  # noqa: E402 - they need the settings
+from tools.public_messages.samples import PublicMessage, samples_of  # noqa: E402 - they need the settings
 from tools.public_messages.steps import compare, mutate, submit  # noqa: E402
 
 
@@ -44,12 +44,12 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def load_samples(folders: Sequence[Path]) -> list[Sample]:
+def load_samples(folders: Sequence[Path]) -> list[PublicMessage]:
     """Return the messages of all folders, each content once."""
-    by_source: dict[bytes, Sample] = {}
+    by_source: dict[bytes, PublicMessage] = {}
     for folder in folders:
         for sample in samples_of(folder):
-            by_source.setdefault(sample.source, Sample(f"{folder.parent.name}: {sample.name}", sample.source))
+            by_source.setdefault(sample.source, PublicMessage(f"{folder.parent.name}: {sample.name}", sample.source))
     return list(by_source.values())
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tools.public_messages.comparison import Difference
 from tools.public_messages.readers import Found
-from tools.public_messages.samples import Sample
+from tools.public_messages.samples import PublicMessage
 
 FROM = re.compile(rb"^(?:From|To)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 LINE_OF_CR = re.compile(rb"\A[^\n]*?\r(?!\n)")
@@ -23,7 +23,7 @@ REPAIRS = (
 class Case:
     """A difference with what the rules look at."""
 
-    sample: Sample
+    sample: PublicMessage
     difference: Difference
     ours: Found
     others: Mapping[str, Found]
@@ -37,7 +37,7 @@ class Case:
         return iter(self.difference.others.values())
 
 
-def reason_of(sample: Sample, difference: Difference, ours: Found, others: Mapping[str, Found]) -> str:
+def reason_of(sample: PublicMessage, difference: Difference, ours: Found, others: Mapping[str, Found]) -> str:
     """Return the reason of a difference; empty for an unknown one."""
     case = Case(sample, difference, ours, others)
     return next((reason for reason, applies in RULES.items() if applies(case)), "")

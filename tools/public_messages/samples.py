@@ -22,12 +22,12 @@ MBOX = re.compile(rb"(?:\A|\n\r?\n)(?=From [^\n]*\d\d:\d\d[^\n]*\n)")
 
 
 @dataclass(frozen=True)
-class Sample:
+class PublicMessage:
     name: str
     source: bytes
 
 
-def samples_of(folder: Path) -> Iterator[Sample]:
+def samples_of(folder: Path) -> Iterator[PublicMessage]:
     """Yield the messages of a folder, or of a bare git repository."""
     files = _git_files(folder) if (folder / "HEAD").exists() else _plain_files(folder)
     for name, data in files:
@@ -35,14 +35,14 @@ def samples_of(folder: Path) -> Iterator[Sample]:
             yield from _messages(name, data)
 
 
-def _messages(name: str, data: bytes) -> Iterator[Sample]:
+def _messages(name: str, data: bytes) -> Iterator[PublicMessage]:
     """Yield the message of a file, or those of an mbox."""
     places = [found.start() for found in MBOX.finditer(data)]
     if len(places) < 2:
-        yield Sample(name, data)
+        yield PublicMessage(name, data)
         return
     for number, (start, end) in enumerate(zip(places, [*places[1:], len(data)], strict=True)):
-        yield Sample(f"{name}#{number}", data[start:end].lstrip(b"\r\n"))
+        yield PublicMessage(f"{name}#{number}", data[start:end].lstrip(b"\r\n"))
 
 
 def _plain_files(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ from tools.public_messages.comparison import FIELDS, differences, normal
 from tools.public_messages.mutations import mutated
 from tools.public_messages.readers import Found, NodeReaders, read_with_postrider, read_with_python
 from tools.public_messages.reasons import reason_of
-from tools.public_messages.samples import Sample
+from tools.public_messages.samples import PublicMessage
 from tools.public_messages.submission import as_submitted, composed
 
 SHOWN = 160
@@ -23,7 +23,7 @@ SHOWN = 160
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\\d+")
 
 
-def compare(samples: Sequence[Sample], readers: Path) -> None:
+def compare(samples: Sequence[PublicMessage], readers: Path) -> None:
     """Compare what Postrider reads with other readers, and print each difference that has no reason."""
     reasons: Counter[tuple[str, str]] = Counter()
     alone: Counter[tuple[str, str]] = Counter()
@@ -52,10 +52,10 @@ def compare(samples: Sequence[Sample], readers: Path) -> None:
     _print_times(seconds)
 
 
-def submit(samples: Sequence[Sample], readers: Path) -> None:
+def submit(samples: Sequence[PublicMessage], readers: Path) -> None:
     """Submit messages, and compare what mailparser and postal-mime find in them before and after."""
     refusals: Counter[str] = Counter()
-    accepted: list[tuple[Sample, bytes, bytes]] = []
+    accepted: list[tuple[PublicMessage, bytes, bytes]] = []
     for sample in samples:
         source = as_submitted(sample.source)
         try:
@@ -90,7 +90,7 @@ def changed_fields(given: Found, sent: Found) -> set[str]:
     return {field for field in FIELDS if field != "names" and normal(given, field) != normal(sent, field)}
 
 
-def mutate(samples: Sequence[Sample], *, count: int, seed: int) -> None:
+def mutate(samples: Sequence[PublicMessage], *, count: int, seed: int) -> None:
     """Read mutations of the messages, and print exceptions and the slowest."""
     sources = [sample.source for sample in samples]
     seconds: list[tuple[float, str]] = []

@@ -29,7 +29,7 @@ from core.delivery.message.headers import (
 )
 from core.delivery.message.text import html_to_text
 from core.lib.email_addresses import Address
-from core.lib.mail.lines import has_long_line
+from core.lib.mail.transfer_encodings import has_long_line
 
 CRLF = "\r\n"
 FOLD_LINE = ";\r\n "

@@ -79,7 +79,7 @@ class MessageField(NamedTuple):
         return decode_words(self.value)
 
 
-class ContentField(NamedTuple):
+class DecisiveField(NamedTuple):
     """The value of a field about the content.
 
     word: a media type or disposition in lower case; empty without one.
@@ -116,7 +116,7 @@ def read_fields(header: str, *, limit: int, refuse: Callable[[str], None] = lamb
             refuse(f"A header line is not a field: {FOLD.sub('', line)[:60]!a}")
 
 
-def read_content_field(value: str) -> ContentField:
+def read_content_field(value: str) -> DecisiveField:
     """Return the first word and the parameters of a field about the content.
 
     White space and commas separate parameters, too, if a known one follows. A first word with an equals sign is a
@@ -125,7 +125,7 @@ def read_content_field(value: str) -> ContentField:
     first = FIRST_WORD.match(value)
     assert first
     word = "/".join(filter(None, first.groups())).lower()
-    return ContentField(word, _parameters(value, first.end()), EXACT.fullmatch(value) is not None)
+    return DecisiveField(word, _parameters(value, first.end()), EXACT.fullmatch(value) is not None)
 
 
 def _parameters(value: str, position: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ from core.lib.mail.boundaries import Delimiter, OpenBoundaries
 from core.lib.mail.charsets import decode_strictly, decode_tolerantly
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_bounds import find_header, start_of_header, with_line_feeds
-from core.lib.mail.header_fields import ContentField, MessageField, decode_header, read_content_field, read_fields
+from core.lib.mail.header_fields import DecisiveField, MessageField, decode_header, read_content_field, read_fields
 from core.lib.mail.mime_policy import MalformedMime, MimePolicy, TooManyParts
 from core.lib.mail.transfer_encodings import UNENCODED, decode_base64, decode_quoted_printable, encoding_name
 
@@ -74,11 +74,11 @@ class MimePart:
         return values
 
     @cached_property
-    def content_type(self) -> ContentField:
+    def content_type(self) -> DecisiveField:
         return self._read_field("content-type", "The Content-Type of a part is malformed")
 
     @cached_property
-    def content_disposition(self) -> ContentField:
+    def content_disposition(self) -> DecisiveField:
         return self._read_field("content-disposition", "The Content-Disposition of a part is malformed")
 
     @property
@@ -193,7 +193,7 @@ class MimePart:
     def _view(self) -> memoryview:
         return memoryview(self.source)[self.start : max(self.end, self.start)]
 
-    def _read_field(self, name: str, problem: str) -> ContentField:
+    def _read_field(self, name: str, problem: str) -> DecisiveField:
         found = read_content_field(self.content_fields.get(name, ""))
         if not found.is_exact and name in self.content_fields:
             self.policy.repair(problem)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from enum import Enum
 
-from core.lib.mail.lines import has_long_line
+from core.lib.mail.transfer_encodings import has_long_line
 
 LINE_END = b"\r\n"
 END = b"\r\n.\r\n"

@@ -1,6 +1,6 @@
-"""Transfer encodings (RFC 2045, section 6): their names, and bodies without them, in time linear in their size.
+"""Transfer encodings (RFC 2045, section 6): their names, bodies without them, and lines that need one.
 
-Read as mail programs read them, where the result is not in doubt (docs/decisions/0311).
+Read as mail programs read them, where the result is not in doubt, in linear time (docs/decisions/0311).
 """
 
 import binascii
@@ -74,3 +74,17 @@ def _decode_sequence(body: bytes | memoryview) -> DecodedBase64:
             continue
         return DecodedBase64(data[: len(data) - added], loss="A part is not valid base64" if added else "")
     return DecodedBase64(b"", loss="A part is not valid base64")
+
+
+def has_long_line(content: bytes | bytearray, limit: int) -> bool:
+    """Return whether a line has more than `limit` bytes before its end.
+
+    The search goes from line end to line end: an expression would hold the interpreter for the whole content.
+    """
+    start = 0
+    while len(content) - start > limit:
+        line_end = content.rfind(b"\n", start, start + limit + len(b"\r\n"))
+        if line_end < 0:
+            return True
+        start = line_end + 1
+    return False
