@@ -36,8 +36,13 @@ class TemplateInUse(Problem):
     example = "1 template uses it: Order. Change it first."
     added_members: ClassVar = {
         "templates": Member(
-            "The templates that use it, each with `id` and `name`.",
-            [{"id": "tpl_0Uf7mB5hJ8kLpQsVxZaWcE", "name": "Order"}],
+            "The templates that use it.",
+            [
+                {
+                    "id": Member("The id of the template.", "tpl_0Uf7mB5hJ8kLpQsVxZaWcE"),
+                    "name": Member("Its name.", "Order"),
+                }
+            ],
         )
     }
 

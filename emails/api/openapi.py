@@ -52,6 +52,7 @@ from suppressions.errors import RecipientSuppressed
 from templates_app.errors import (
     MissingTemplateVariables,
     TemplateNotFound,
+    TemplateNotSendable,
     TemplateOutputTooLarge,
     TemplateSyntaxInvalid,
 )
@@ -72,7 +73,13 @@ ACCEPTING = (
     RecipientSuppressed,
     QuotaExceeded,
 )
-TEMPLATE = (TemplateNotFound, TemplateSyntaxInvalid, MissingTemplateVariables, TemplateOutputTooLarge)
+TEMPLATE = (
+    TemplateNotFound,
+    TemplateNotSendable,
+    TemplateSyntaxInvalid,
+    MissingTemplateVariables,
+    TemplateOutputTooLarge,
+)
 ANSWERING = (ReplyTrackingConflict, ReceivingNotActive, ReceivedEmailNotFound)
 REPLAYED = ("Idempotent-Replayed", "Idempotency-Body-Mismatch")
 

@@ -127,6 +127,8 @@ EMAIL = {
         }
     ],
     "waitingFor": None,
+    "locale": None,
+    "localeUsed": None,
 }
 TIMELINE = {
     "data": [
