@@ -1,4 +1,4 @@
-"""Text of HTML with a ">" in front of each line of an element that quotes an earlier message.
+"""Text of HTML with a ">" in front of each line of an element that quotes an earlier message (docs/decisions/0317).
 
 Mail programs mark these elements by class, id or style, in every language. Tags are read in sequence, as for the text
 of HTML (core.delivery.message.text).

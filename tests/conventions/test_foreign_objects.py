@@ -183,7 +183,7 @@ def received_by(workspace: Workspace) -> ReceivedEmail:
     attachment = {"id": new_id("att_"), "filename": "a.txt", "contentType": "text/plain", "size": 2, "sha256": ""}
     attachment |= {"contentId": None, "inline": False, "method": None, "start": 0, "end": 2, "encoding": "7bit"}
     message = Message.objects.create(
-        content_id=content.put(b"hi"), sha256=b"", size=2, envelope_from="", trace="", attachments=[attachment]
+        content_id=content.put([b"hi"])[0], sha256=b"", size=2, envelope_from="", trace="", attachments=[attachment]
     )
     return ReceivedEmail.objects.create(
         workspace=workspace,

@@ -6,7 +6,6 @@ import pytest
 
 from domains.check_queue.simulated_dns import is_simulated
 from domains.models import Domain, ReceivingDomain
-from domains.receiving.services import find_receiving_domain
 from domains.services import change_domain, register_domain
 from tests.conftest import Api, make_key
 from tests.domains.conftest import check_due_domains
@@ -30,9 +29,10 @@ def test_a_reserved_name_is_verified_and_receives(alice):
     check_due_domains()
     domain = Domain.objects.get(id=domain.id)
     assert (domain.status, domain.receiving.status) == ("verified", "active")
-    assert find_receiving_domain("shop.example").workspace == alice.workspace
+    active = ReceivingDomain.objects.filter(name="shop.example", status="active", proven_at__isnull=False)
+    assert active.get().workspace == alice.workspace
     change_domain(domain, {"receiving": False})
-    assert find_receiving_domain("shop.example") is None
+    assert not active.exists()
 
 
 def test_all_records_of_its_page_are_found(alice, key):

@@ -38,8 +38,9 @@ RECEIVE = """
 from domains.models import Domain, ReceivingDomain
 from django.utils import timezone
 domain = Domain.objects.get(name="demo.example")
-ReceivingDomain.objects.create(
-    domain=domain, workspace=domain.workspace, name=domain.name, status="active", proven_at=timezone.now()
+ReceivingDomain.objects.update_or_create(
+    domain=domain,
+    defaults={"workspace": domain.workspace, "name": domain.name, "status": "active", "proven_at": timezone.now()},
 )
 """
 

@@ -145,7 +145,7 @@ def make_received(
         **{name: value for name, value in fields.items() if name not in MESSAGE_COLUMNS},
     }
     message = Message.objects.create(
-        content_id=content.put(source), sha256=b"", size=len(source), attachments=entries, **columns
+        content_id=content.put([source])[0], sha256=b"", size=len(source), attachments=entries, **columns
     )
     return ReceivedEmail.objects.create(workspace=workspace, message=message, size=len(source), **values)
 
