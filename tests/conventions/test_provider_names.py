@@ -24,6 +24,8 @@ PERMITTED = {
     "streams/models.py": {"SendGrid"},
     # The domains of their test addresses, and pages that describe these.
     "core/delivery/transports/simulator.py": {"Resend", "Postmark", "SendGrid", "resend", "postmarkapp", "sendgrid"},
+    # Danish and Norwegian for a forwarded message.
+    "receiving/reading/quote_patterns.py": {"videresendt"},
     # Names of fields that other services use: suggestions for callers that give one of them.
     "core/api/suggestions.py": {"Resend", "Postmark", "SendGrid"},
 }
