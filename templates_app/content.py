@@ -26,7 +26,7 @@ COMPILED_CACHE_SIZE = 256
 # The parts of a content, with their names on the wire.
 PARTS = {"subject": "subject", "html": "htmlContent", "text": "textContent"}
 # Before the first element (HTML, section 13.1): a byte order mark, space, comments and the document type.
-PROLOGUE = re.compile(r"\ufeff?(?>\s++|<!--(?>[^-]++|-(?!->))*+-->|<[!?][^>]*+>)*+")
+PROLOGUE = re.compile(r"\ufeff?(?>(?:\s++|<!--(?>(?:[^-]++|-(?!->))*)-->|<[!?][^>]*+>)*)")
 
 Texts = Mapping[str, str]
 

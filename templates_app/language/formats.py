@@ -25,7 +25,8 @@ DATE_STYLES = ("short", "medium", "long", "full")
 # A pattern of CLDR: fields of dates and times, other texts in single quotes.
 # https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table
 DATE_PATTERN = re.compile(
-    r"(?=.{1,60}\Z)(?:y{1,4}|M{1,5}|d{1,2}|E{1,5}|a|h{1,2}|H{1,2}|m{1,2}|s{1,2}|'[^']{0,20}'|[^A-Za-z'])++"
+    r"(?=.{1,60}\Z)(?:y{1,4}(?!y)|M{1,5}(?!M)|d{1,2}(?!d)|E{1,5}(?!E)|a|h{1,2}(?!h)|H{1,2}(?!H)|m{1,2}(?!m)|s{1,2}(?!s)"
+    r"|'[^']{0,20}'|[^A-Za-z'])+"
 )
 MAX_DATE_LENGTH = 40
 LOCALES_KEPT = 64

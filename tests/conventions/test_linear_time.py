@@ -4,6 +4,7 @@ import ast
 import importlib
 import pkgutil
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -284,3 +285,11 @@ def test_expressions_are_compiled_where_this_test_finds_them():
         if count:
             found[module.__name__] = count
     assert found == UNCOMPILED
+
+
+def test_no_group_is_repeated_possessively():
+    """Python before 3.11.5 may match such a group in part (docs/decisions/0025); an atomic group is right."""
+    files = subprocess.run(["git", "ls-files", "*.py"], cwd=REPOSITORY, check=True, capture_output=True, text=True)
+    product = [name for name in files.stdout.split() if not name.startswith("tests/")]
+    repeated = re.compile(r"(?<!\\)\)[*+?]\+")
+    assert [name for name in product if repeated.search((REPOSITORY / name).read_text("utf-8"))] == []

@@ -197,6 +197,7 @@ class TestHelpers:
             '{{formatCurrency n "euro"}}',
             "{{formatCurrency n}}",
             '{{formatDate d "DD.MM.YYYY"}}',
+            """{{formatDate d "d MMM '"}}""",
             "{{formatDate d}}",
             "{{formatNumber n 2}}",
             "{{formatTime t}}",

@@ -28,8 +28,8 @@ TOKEN = re.compile(
     | (?P<encoded>=\?[A-Za-z0-9_.:*-]{{1,60}}\?[bBqQ]\?(?>(?:[^?=<>@"\\\x00-\x1f]++|\?(?!=)|=(?!\?(?!=)))*)\?=)
       (?=[ \t\n(<"]|=\?|\Z)
     | (?P<word>[^{SPECIALS}]+)
-    | "(?P<quoted>(?:[^"\\]++|\\.)*+)(?P<quote>"?)
-    | (?P<special>,(?:[ \t\n]*+,)*+|.)
+    | "(?P<quoted>(?>(?:[^"\\]++|\\.)*))(?P<quote>"?)
+    | (?P<special>,(?>(?:[ \t\n]*+,)*)|.)
     """,
     re.DOTALL | re.VERBOSE,
 )
