@@ -14,7 +14,7 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture(scope="module")
 def domain(client):
-    domain = client.domains.create(f"d{uuid4().hex[:12]}.example")
+    domain = client.domains.create(f"d{uuid4().hex[:12]}.invalid")
     yield domain
     client.domains.delete(domain.id)
 

@@ -271,7 +271,7 @@ def test_a_key_is_limited_to_streams(client, manager, service):
 
 
 def test_a_domain_is_listed_verified_which_fails_without_dns_records_and_deleted(client):
-    domain = client.domains.create(f"v{uuid4().hex}.example")
+    domain = client.domains.create(f"v{uuid4().hex}.invalid")
     assert domain.status == "pending"
     assert client.domains.get(domain.id) == domain
     assert domain.id in [one.id for one in client.domains.list(limit=2)]

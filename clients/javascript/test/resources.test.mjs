@@ -130,7 +130,7 @@ test("domains are registered and listed", async () => {
 });
 
 test("a domain is verified, which fails without DNS records, and deleted", async () => {
-  const { id } = await postrider.domains.create(`v${Date.now()}.example`);
+  const { id } = await postrider.domains.create(`v${Date.now()}.invalid`);
   const checked = await postrider.domains.verify(id);
   assert.notEqual(checked.status, "verified");
   assert.ok(checked.lastCheckedAt);

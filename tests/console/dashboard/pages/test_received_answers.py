@@ -340,4 +340,4 @@ class TestLongAddresses:
         make_email(alice.workspace, to=[LONG], sender=LONG)
         for path in ("received/", "emails/", ""):
             page = owner.get(f"/dashboard/{path}").text
-            assert 'class="pr-long"' in page, path
+            assert 'class="pr-shortened"' in page, path
