@@ -68,6 +68,11 @@ def send(stack: Stack, address: str = "ada@example.com") -> str:
     return reply.body["id"]
 
 
+def next_of_email(reader: StreamReader) -> dict:
+    """Return the next event of an email: a trial also verifies its domain."""
+    return next(event for event in iter(reader.next_event, None) if event["type"].startswith("email."))
+
+
 def test_a_stream_continues_at_its_cursor(stack: Stack):
     reader = StreamReader(stack)
     assert reader.status == "HTTP/1.1 200 OK"
@@ -75,12 +80,12 @@ def test_a_stream_continues_at_its_cursor(stack: Stack):
     assert reader.headers["X-Accel-Buffering"] == "no"
     assert reader.headers["X-Request-Id"].startswith("req_")
     email_id = send(stack)
-    queued = reader.next_event()
+    queued = next_of_email(reader)
     reader.close()
     assert (queued["type"], queued["data"]["emailId"]) == ("email.queued", email_id)
     assert queued["id_line"] == queued["cursor"]
     reader = StreamReader(stack, after=queued["cursor"])
-    assert [reader.next_event()["event"] for _ in range(2)] == ["sent", "delivered"]
+    assert [next_of_email(reader)["event"] for _ in range(2)] == ["sent", "delivered"]
     reader.close()
 
 
