@@ -27,7 +27,13 @@ def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def close_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Close a loop that does not run, after its tasks and connections."""
+    """Close a loop that does not run, after its tasks and connections. In the caller's thread, a browser's may run."""
+    thread = threading.Thread(target=_close, args=[loop], name="end of an event loop", daemon=True)
+    thread.start()
+    thread.join(STOP_SECONDS)
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_until_complete(end_tasks())
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
