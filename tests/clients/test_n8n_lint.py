@@ -7,7 +7,8 @@ from tests.stack.stack import REPOSITORY
 from tests.standards.tools import npm_modules
 
 # The newest versions that run on Node 20; the linter's parser does not know TypeScript 7.
-MODULES = ("@n8n/node-cli@0.48.3", "eslint@9.39.5", "typescript@5.9.3")
+# n8n-workflow is named, since npm may put it below the packages that require it, where the linter does not find it.
+MODULES = ("@n8n/node-cli@0.48.3", "n8n-workflow@2.39.1", "eslint@9.39.5", "typescript@5.9.3")
 # The rules ask for an author and addresses of a project that is not published yet (docs/decisions/0049).
 CONFIG = """
 import { config } from "@n8n/node-cli/eslint";
