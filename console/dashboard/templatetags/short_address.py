@@ -21,5 +21,8 @@ def short_address(text: str | None) -> SafeString | str:
         return format_html("<bdi>{}</bdi>", text)
     length = min(len(text) - text.rfind("@") + LOCAL_CHARACTERS, MAX_END)
     return format_html(
-        '<bdi class="pr-shortened" title="{}"><span>{}</span><span>{}</span></bdi>', text, text[:-length], text[-length:]
+        '<bdi class="pr-shortened" title="{}"><span>{}</span><span>{}</span></bdi>',
+        text,
+        text[:-length],
+        text[-length:],
     )
