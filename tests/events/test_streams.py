@@ -103,7 +103,7 @@ def test_two_hundred_readers_use_little_memory_and_no_thread_of_the_web_server(s
         for _ in range(20):
             assert stack.call("GET", "/me").status == 200
         email_id = send(stack)
-        received = [stream.next_event() for stream in streams]
+        received = [next_of_email(stream) for stream in streams]
         assert {event["data"]["emailId"] for event in received} == {email_id}
         used = private_bytes(stack, "web") - before
         sys.stderr.write(f"{READERS} readers: {used / 1e6:.1f} MB\n")
@@ -136,7 +136,7 @@ def test_without_a_key_no_stream_opens(stack: Stack):
 def test_a_process_that_ends_is_replaced_and_clients_continue(stack: Stack):
     reader = StreamReader(stack)
     send(stack)
-    queued = reader.next_event()
+    queued = next_of_email(reader)
     stack.kill("web")
     deadline = time.monotonic() + LIMIT_SECONDS
     while reader.file.readline():
@@ -144,5 +144,5 @@ def test_a_process_that_ends_is_replaced_and_clients_continue(stack: Stack):
     reader.close()
     stack.start("web")
     reader = StreamReader(stack, after=queued["cursor"])
-    assert reader.next_event()["event"] == "sent"
+    assert next_of_email(reader)["event"] == "sent"
     reader.close()
