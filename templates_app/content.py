@@ -162,7 +162,7 @@ class SetParts:
         versions = self.versions
         if versions is None:
             versions = TemplateSet.objects.get(id=self.set_id).load_parts()
-        return {name: version_content(version) for name, version in versions.items()}
+        return version_contents(versions)
 
 
 def compile_version(
@@ -185,21 +185,26 @@ def compile_version(
 def _compile_localized(
     version: TemplateVersion, parts: SetParts | None, locale: str | None, subject: str | None
 ) -> CompiledContent:
-    content = version_content(version)
+    return compile_linked(version_content(version), parts.contents() if parts else {}, locale=locale, subject=subject)
+
+
+def compile_linked(
+    content: TemplateContent,
+    parts: Mapping[str, TemplateContent],
+    *,
+    locale: str | None,
+    kind: str = Template.TemplateKind.TEMPLATE,
+    subject: str | None = None,
+) -> CompiledContent:
+    """Compile a content with its layout and partials, each in the first locale that it has.
+
+    locale: the one that is asked for.
+    subject: replaces that of the content.
+    Raises TemplateSyntaxInvalid, also for a partial that is missing in `parts`.
+    """
     chain = content.chain(locale)
     texts, used = content.localized(chain)
-    own = compile_draft(texts if subject is None else replace(texts, subject=subject))
-    return link_content(own, parts.contents() if parts else {}, chain=chain, locale=used)
-
-
-def link_content(
-    own: CompiledContent, parts: Mapping[str, TemplateContent], *, chain: Sequence[str], locale: str | None
-) -> CompiledContent:
-    """Return compiled texts with their layout and partials, each in the first locale that it has.
-
-    own: the texts of the template in their locale.
-    Raises TemplateSyntaxInvalid for a partial that is missing in `parts`.
-    """
+    own = compile_draft(texts if subject is None else replace(texts, subject=subject), kind)
     compiled = {name: _compile_part(part, name, chain=chain) for name, part in parts.items()}
     layout = compiled.pop(TemplateSet.LAYOUT, None)
     _refuse_unknown(own, compiled)
@@ -207,7 +212,7 @@ def link_content(
         subject=_linked(own.subject, None, {name: part.text for name, part in compiled.items()}),
         html=_linked(own.html, layout.html if layout else None, {name: part.html for name, part in compiled.items()}),
         text=_linked(own.text, layout.text if layout else None, {name: part.text for name, part in compiled.items()}),
-        locale=locale,
+        locale=used,
     )
 
 
@@ -282,6 +287,11 @@ def version_content(version: TemplateVersion) -> TemplateContent:
         fallback=tuple(version.fallback),
         layout_id=version.layout_id,
     )
+
+
+def version_contents(versions: Mapping[str, TemplateVersion]) -> dict[str, TemplateContent]:
+    """Return the contents of a layout and partials by their names in a set."""
+    return {name: version_content(version) for name, version in versions.items()}
 
 
 def _with_language(html: str, locale: str) -> str:

@@ -22,10 +22,10 @@ from templates_app.content import (
     RenderedContent,
     TemplateContent,
     check_content,
-    compile_draft,
-    link_content,
+    compile_linked,
     render_content,
     version_content,
+    version_contents,
     with_placeholder,
 )
 from templates_app.errors import AliasTaken, TemplateNotFound, TemplateNotSendable, TemplateOutputTooLarge
@@ -68,9 +68,7 @@ def compile_linked_draft(
 def _linked_draft(
     content: TemplateContent, parts: Mapping[str, TemplateContent], *, kind: str, locale: str | None
 ) -> CompiledContent:
-    chain = content.chain(locale)
-    texts, used = content.localized(chain)
-    linked = link_content(compile_draft(texts, kind), parts, chain=chain, locale=used)
+    linked = compile_linked(content, parts, kind=kind, locale=locale)
     return linked if kind != Template.TemplateKind.LAYOUT else with_placeholder(linked)
 
 
@@ -84,7 +82,7 @@ def preview_users(template: Template, content: TemplateContent) -> Iterator[tupl
     added = draft_parts(template.workspace, TemplateContent("", ""), places)
     for user in templates_using(template).filter(kind=Template.TemplateKind.TEMPLATE).select_related("version", "set"):
         assert user.set
-        parts = {name: version_content(part) for name, part in user.set.load_parts().items()}
+        parts = version_contents(user.set.load_parts())
         ids = dict(zip(user.set.names, user.set.versions, strict=True))
         changed = {name: content for name, id_ in ids.items() if id_ == template.version_id}
         own = version_content(user.version)
@@ -166,7 +164,7 @@ def template_not_found(reference: str) -> TemplateNotFound:
 def preview_template(template: Template, *, data: Mapping[str, Any], locale: str | None = None) -> RenderedContent:
     """Render a stored template for a preview. locale: the one that is asked for. Raises TemplateOutputTooLarge."""
     content = version_content(template.version)
-    parts = {name: version_content(part) for name, part in template.set.load_parts().items()} if template.set else {}
+    parts = version_contents(template.set.load_parts()) if template.set else {}
     return _previewed(_linked_draft(content, parts, kind=template.kind, locale=locale), data)
 
 
