@@ -45,9 +45,12 @@ WORST = {
     ),
 }
 PROGRAM = """
-import django, json, os, re, time
+import django, gc, json, os, re, time
 django.setup()
 from tests.core.api.test_body_costs import *
+
+# As web processes do before their first request (config/gunicorn.py): their own objects are not collected again.
+gc.freeze()
 
 def memory_mib(name):
     return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
