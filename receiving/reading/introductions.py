@@ -13,6 +13,8 @@ from receiving.reading import quote_patterns as patterns
 # The most characters of an introduction, of the name in it, and of a line with a signature.
 MAX_INTRODUCTION = 300
 MAX_NAME = 100
+# The characters at the end of a line without a colon that are searched for a verb.
+MAX_END = 30
 # The last verbs of an introduction that may be those of its sender.
 MAX_VERBS = 3
 MAX_SIGNATURE = 120
@@ -123,7 +125,8 @@ def is_signature(line: str, *, is_isolated: bool) -> bool:
     """
     if not 0 < len(line) <= MAX_SIGNATURE:
         return False
-    text = LINK.sub(" ", line).strip()
+    # Most lines have no links.
+    text = LINK.sub(" ", line).strip() if "http" in line or "[" in line or "]" in line else line.strip()
     is_advertisement = "http" in line and "outlook" in text and bool(MOBILE.search(text))
     if OF_DEVICES.fullmatch(text) or (is_advertisement and len(text.split()) <= MAX_ADVERTISEMENT):
         return True
@@ -141,19 +144,24 @@ class Signs(NamedTuple):
     has_words: bool = False
     has_address: bool = False
     has_time: bool = False
-    may_end: bool = False
+
+
+def may_end_introduction(line: str) -> bool:
+    """Return whether a line may be the last one of an introduction: cheap, for all lines."""
+    if not 0 < len(line) <= MAX_INTRODUCTION:
+        return False
+    end = line.rstrip("-_* ")
+    if end.endswith((":", ">")) or ISO_INTRODUCTION.match(line):
+        return True
+    return bool(WROTE.search(end, max(len(end) - MAX_END, 0)))
 
 
 def find_signs(line: str) -> Signs:
-    """Return the signs of an introduction in a line: cheap, for all lines."""
+    """Return the signs of an introduction in a line; for those near a possible end of one."""
     if not 0 < len(line) <= MAX_INTRODUCTION:
         return Signs()
-    end = line.rstrip("-_* ")
-    is_iso = bool(ISO_INTRODUCTION.match(line))
-    has_verb = bool(WROTE.search(line))
-    may_end = end.endswith((":", ">")) or is_iso or (has_verb and bool(WROTE.search(end[-30:])))
-    begins = is_iso or bool(BEFORE_SENDERS.match(line))
-    return Signs(has_verb or begins, "@" in line, bool(DAY.search(line) or CLOCK.search(line)), may_end)
+    has_words = bool(WROTE.search(line) or BEFORE_SENDERS.match(line) or ISO_INTRODUCTION.match(line))
+    return Signs(has_words, "@" in line, bool(DAY.search(line) or CLOCK.search(line)))
 
 
 class Strength(IntEnum):

@@ -18,6 +18,7 @@ from receiving.reading.header_blocks import (
 )
 from receiving.reading.introductions import (
     MAX_INTRODUCTION,
+    Signs,
     Strength,
     find_signs,
     fold,
@@ -25,6 +26,7 @@ from receiving.reading.introductions import (
     is_greeting,
     is_name,
     is_signature,
+    may_end_introduction,
     rank,
 )
 from receiving.reading.quoted_html import quoted_text
@@ -96,7 +98,8 @@ class _Lines:
         self.is_quoted = list(self._find_quoted())
         self.bare = [line.lstrip("> ") for line in self.folded]
         self.labels = [kinds_of(line) for line in self.bare]
-        self.signs = [find_signs(line) for line in self.bare]
+        self.may_end = [may_end_introduction(line) for line in self.bare]
+        self._signs = dict[int, Signs]()
         self.dropped: set[int] = set()
         self.examinations = MAX_EXAMINATIONS
         self.no_header_before = 0
@@ -259,7 +262,7 @@ class _Lines:
             return _Mark(number, header_end, is_header=True)
         for last in range(first, min(first + MAX_INTRODUCTION_LINES, end)):
             text = " ".join(self.bare[first : last + 1])
-            if self.signs[last].may_end and self.examinations and introduction_strength(text[:MAX_INTRODUCTION]):
+            if self.may_end[last] and self.examinations and introduction_strength(text[:MAX_INTRODUCTION]):
                 return _Mark(number, last + 1, is_header=False)
             self.examinations -= bool(self.examinations)
         return None
@@ -307,13 +310,19 @@ class _Lines:
             last += 1
         return last if has_address_and_time(self.bare[number:last]) else None
 
+    def _signs_of(self, number: int) -> Signs:
+        """Return the signs of an introduction in a line, which are found once."""
+        if number not in self._signs:
+            self._signs[number] = find_signs(self.bare[number])
+        return self._signs[number]
+
     def _introduction_start(self, number: int, begin: int, end: int) -> int | None:
         """Return the first line of an introduction that ends with this line."""
-        if not self.signs[number].may_end or not self.examinations:
+        if not self.may_end[number] or not self.examinations:
             return None
         is_above_quote = self._is_above_quote(number, end)
-        near = self.signs[max(begin, number + 1 - MAX_INTRODUCTION_LINES) : number + 1]
-        has_words, has_address, has_time, _ = map(any, zip(*near, strict=True))
+        near = map(self._signs_of, range(max(begin, number + 1 - MAX_INTRODUCTION_LINES), number + 1))
+        has_words, has_address, has_time = map(any, zip(*near, strict=True))
         if not (has_words or (has_address and has_time) or (is_above_quote and has_time)):
             return None
         needed = Strength.ABOVE_QUOTE if is_above_quote else Strength.ALONE
