@@ -23,12 +23,12 @@ from config.postgres.preparation import prepare_connections
 from config.start.routes import refuse_unknown_routes
 from console.system_mail.sending import system_mail_processor
 from core.lib.forking import Program, return_large_blocks
+from core.lib.network.public_suffixes import public_suffixes
 from core.lib.worker import shutdown
 from core.lib.worker.event_loop import close_network
 from core.lib.worker.processor import QueueProcessor
 from core.lib.worker.timer import start_timer
 from domains.check_queue.processor import domain_checks_processor
-from domains.names import public_suffixes
 from emails.sending.emails_work import emails_processor, emails_transport, emails_work
 from emails.sending.transport_status import send_reports
 from emails.sending.transports import find_router

@@ -1,12 +1,11 @@
 """Domain names in DNS and SMTP form."""
 
-import functools
 import re
 
 import idna
-from publicsuffixlist import PublicSuffixList
 
 from core.lib.coded_texts import CodedText
+from core.lib.network.public_suffixes import public_suffixes
 
 LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 MAX_LENGTH = 253
@@ -76,14 +75,3 @@ def parse_registrable_name(text: str) -> str:
     if name in MAIL_PROVIDERS:
         raise InvalidDomainName(CodedText("domains.mail_provider", name=name))
     return name
-
-
-def organizational_domain(name: str) -> str:
-    """Return the name directly below the public suffix, whose owner controls all names below it."""
-    return public_suffixes().privatesuffix(name) or name
-
-
-@functools.cache
-def public_suffixes() -> PublicSuffixList:
-    """Return the list of public suffixes, which the first call of a process reads in 0.1 s."""
-    return PublicSuffixList()

@@ -13,12 +13,13 @@ from django.http.request import validate_host
 
 from core.lib.coded_texts import CodedText
 from core.lib.keyring import key_named
+from core.lib.network.public_suffixes import organizational_domain
 from core.lib.sql import run
 from core.workspaces.audit import AuditAction, record_action
 from domains.errors import TrackingHostTaken, TrackingUnavailable
 from domains.lifecycle import CheckedDomain
 from domains.models import SENDING_STATUSES, Domain, TrackingHost
-from domains.names import InvalidDomainName, organizational_domain, to_a_label
+from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.expected_host import PROOF_PATH, ExpectedHost
 from domains.record_checks.results import HostCheck, RecordCheck, RecordStatus, findings_of
 

@@ -17,8 +17,8 @@ from core.delivery.transports.smtp.tls import TlsMode
 from core.lib.email_addresses import parse_address
 from core.lib.ids import new_uuid
 from core.lib.network.address_guard import Address, Guard, TargetRefused
+from core.lib.network.public_suffixes import organizational_domain
 from core.lib.network.resolver import DnsAnswer, DnsError, Resolver
-from domains.names import organizational_domain
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus

@@ -9,9 +9,9 @@ from django.conf import settings
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from core.delivery.transports.smtp.mx import MxLookup, NoMxHost
 from core.lib.network.address_guard import Guard, TargetRefused
+from core.lib.network.public_suffixes import organizational_domain
 from core.lib.network.resolver import DnsError, Resolver
 from domains.models import ReceivingDomain
-from domains.names import organizational_domain
 from domains.receiving.services import expected_mx, mail_hosts
 from domains.record_checks.receiving import ExpectedMx, check_receiving
 from domains.record_checks.results import ReceivingCheck, RecordStatus

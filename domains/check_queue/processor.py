@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from core.lib.network.public_suffixes import organizational_domain
 from core.lib.network.resolver import Resolver
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.leases import Lease
@@ -17,7 +18,6 @@ from core.lib.worker.unused_claims import UnusedClaims
 from domains.check_queue.claims import CheckClaim, claim_due_checks, make_due, record_check
 from domains.check_queue.simulated_dns import SimulatedResolver, is_simulated
 from domains.models import Domain
-from domains.names import organizational_domain
 from domains.receiving.services import expected_mx
 from domains.record_checks.check_all import ExpectedRecords, check_domain_records
 from domains.record_checks.dns_cache import ANSWER_SECONDS

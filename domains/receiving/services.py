@@ -10,13 +10,14 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from core.lib.coded_texts import CodedText
+from core.lib.network.public_suffixes import organizational_domain
 from core.lib.ttl_cache import TTLCache
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.models import Workspace
 from domains.errors import ReceivingDomainTaken, ReceivingUnavailable
 from domains.lifecycle import FAILURE_RULES, MIN_ABSENCES, CheckedDomain
 from domains.models import Domain, ReceivingDomain
-from domains.names import InvalidDomainName, organizational_domain, to_a_label
+from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.receiving import ExpectedMx
 from domains.record_checks.results import ReceivingCheck, RecordCheck, RecordStatus, VerificationResult, findings_of
 

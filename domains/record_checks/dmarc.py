@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.lib.coded_texts import CodedText, join_sentences
+from core.lib.network.public_suffixes import organizational_domain as find_organizational_domain
 from core.lib.network.resolver import DnsError
-from domains.names import organizational_domain as find_organizational_domain
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus, join_texts
 from domains.record_checks.spf_evaluation import is_domain_name

@@ -21,7 +21,7 @@ import dkim
 import spf
 from dkim import canonicalization, crypto
 
-from domains.names import organizational_domain
+from core.lib.network.public_suffixes import organizational_domain
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
 
 # The largest exponent is that of OpenSSL for large keys.

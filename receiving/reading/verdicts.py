@@ -10,7 +10,7 @@ from typing import TypedDict
 import idna
 
 from core.lib.mail.address_lists import Mailbox
-from domains.names import organizational_domain
+from core.lib.network.public_suffixes import organizational_domain
 from receiving.reading.budget import ProcessorBudget
 from receiving.reading.dns_lookups import DnsUnavailable, MessageLookups
 from receiving.reading.libraries import authheaders, spf, use_lookups

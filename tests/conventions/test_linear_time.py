@@ -19,7 +19,7 @@ from core.lib.mail.charsets import decode_tolerantly, find_codec
 from core.lib.mail.encoded_words import decode_words
 from core.lib.mail.header_fields import read_content_field, read_fields
 from core.lib.mail.transfer_encodings import decode_base64, decode_quoted_printable
-from domains.names import organizational_domain
+from core.lib.network.public_suffixes import organizational_domain
 from domains.record_checks.dmarc import find_dmarc_error
 from interfaces.inbound.inbox.html_check import check_html
 from interfaces.inbound.reports.reading import read_report

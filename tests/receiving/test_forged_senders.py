@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core.lib.mail.address_lists import read_address_list
-from domains.names import organizational_domain
+from core.lib.network.public_suffixes import organizational_domain
 from interfaces.compat.mailgun.webhook_format import form_fields as mailgun_fields
 from interfaces.compat.postmark.receiving.format import inbound_payload
 from interfaces.compat.resend.receiving.resources import received_resource
