@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from core.delivery.bounces.hosts import GOOGLE, MICROSOFT, YAHOO, MailProvider
 from core.delivery.bounces.reasons import FailureReason
+from core.delivery.receivers import Receiver
 from core.lib.coded_texts import CodedText
 
 GUIDE = "guides/bounce-causes"
@@ -95,14 +95,17 @@ BY_REASON: Mapping[str, Advice] = {
     "sending_was_paused": UNKNOWN_OUTCOME,
     "internal_error": OPERATOR,
 }
-# A provider shows more about these than the reply does.
+# A receiver shows more about these than the reply does.
 ABOUT_THE_SENDER = frozenset(
     {FailureReason.REPUTATION, FailureReason.BLOCKLISTED, FailureReason.SPAM, FailureReason.RATE_LIMITED}
 )
-BY_PROVIDER: Mapping[str, Advice] = {
-    GOOGLE.name: Advice("analytics.advice_google", "guides/postmaster-tools#gmail-postmaster-tools"),
-    MICROSOFT.name: Advice("analytics.advice_microsoft", "guides/postmaster-tools#outlookcom-snds-and-jmrp"),
-    YAHOO.name: Advice("analytics.advice_yahoo", "guides/postmaster-tools#yahoo-complaint-feedback-loop"),
+MICROSOFT = Advice("analytics.advice_microsoft", "guides/postmaster-tools#outlookcom-snds-and-jmrp")
+# By the key of the receiver.
+BY_RECEIVER: Mapping[str, Advice] = {
+    "google": Advice("analytics.advice_google", "guides/postmaster-tools#gmail-postmaster-tools"),
+    "outlook": MICROSOFT,
+    "microsoft-365": MICROSOFT,
+    "yahoo": Advice("analytics.advice_yahoo", "guides/postmaster-tools#yahoo-complaint-feedback-loop"),
 }
 
 
@@ -110,8 +113,8 @@ def advice_for_reason(reason: str) -> Advice:
     return BY_REASON.get(reason, OTHER)
 
 
-def advice_for_host(provider: MailProvider | None, top_reason: str) -> Advice:
+def advice_for_host(receiver: Receiver | None, top_reason: str) -> Advice:
     """Return the advice about a host. top_reason: its most frequent one."""
-    if provider and top_reason in ABOUT_THE_SENDER and (advice := BY_PROVIDER.get(provider.name)):
+    if receiver and top_reason in ABOUT_THE_SENDER and (advice := BY_RECEIVER.get(receiver.key)):
         return advice
     return advice_for_reason(top_reason)

@@ -1,6 +1,6 @@
 """Causes of bounces, deferrals and failures: the most frequent reasons and receiving hosts, from the newest events.
 
-See docs/decisions/0248 and 0249.
+See docs/decisions/0248, 0249 and 0345.
 """
 
 import re
@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from analytics.advice import Advice, advice_for_host, advice_for_reason
-from core.delivery.bounces.hosts import MailProvider, provider_of_domain, provider_of_reply
 from core.delivery.bounces.reasons import FailureReason
+from core.delivery.receivers import Receiver
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import local_settings, run
 from core.workspaces.models import Workspace
@@ -72,7 +74,7 @@ class BounceReason:
 class BouncingHost:
     """A host that refused email.
 
-    name: the name of a provider, or a domain of recipients.
+    name: the name of a receiver, or a domain of recipients.
     sample: an event with the host's most frequent reason, top_reason.
     """
 
@@ -147,7 +149,7 @@ def read_causes(
         counted_from=rows[MAX_EVENTS - 1][2] if len(rows) > MAX_EVENTS else start,
         recipients=len(failures),
         reasons=_reasons(failures),
-        hosts=[_host(name, provider, group, total=len(failures)) for (name, provider), group in hosts[:MAX_HOSTS]],
+        hosts=[_host(name, receiver, group, total=len(failures)) for (name, receiver), group in hosts[:MAX_HOSTS]],
         other_hosts=sum(len(group) for _, group in hosts[MAX_HOSTS:]),
     )
 
@@ -178,21 +180,22 @@ def _reasons(failures: list[_Failure]) -> list[BounceReason]:
     ]
 
 
-Host = tuple[str, MailProvider | None]
+Host = tuple[str, Receiver | None]
 
 
 def _group_by_host(failures: list[_Failure]) -> list[tuple[Host, list[_Failure]]]:
+    table = settings.RECEIVERS
     groups: defaultdict[Host, list[_Failure]] = defaultdict(list)
     for failure in failures:
-        provider = provider_of_domain(failure.domain) or provider_of_reply(failure.message)
-        groups[provider.name if provider else failure.domain, provider].append(failure)
+        receiver = table.receiver_of_mailbox_domain(failure.domain) or table.receiver_of_reply(failure.message)
+        groups[receiver.name if receiver else failure.domain, receiver].append(failure)
     return _largest_first(groups)
 
 
-def _host(name: str, provider: MailProvider | None, group: list[_Failure], *, total: int) -> BouncingHost:
+def _host(name: str, receiver: Receiver | None, group: list[_Failure], *, total: int) -> BouncingHost:
     ((top_reason, _),) = Counter(failure.reason for failure in group).most_common(1)
     sample = next(failure.sample for failure in group if failure.reason == top_reason)
-    advice = advice_for_host(provider, top_reason)
+    advice = advice_for_host(receiver, top_reason)
     return BouncingHost(name, len(group), len(group) / total, top_reason, advice, sample)
 
 

@@ -15,6 +15,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from core.delivery.receivers import ReceiverTable
+from core.delivery.receivers_file import InvalidReceiversFile, built_in_receivers, read_receivers
 from core.delivery.transports.transports_file import (
     InvalidTransportsFile,
     Transports,
@@ -261,6 +263,16 @@ def transports(path: str, *, kind: str) -> Transports:
         except InvalidTransportsFile as error:
             problems.append(f"TRANSPORTS_FILE: {error}")
     return single_transport(kind)
+
+
+def receivers(path: str) -> ReceiverTable:
+    """Return the table of receivers, with the changes of a file; without them if it cannot be used."""
+    if path:
+        try:
+            return read_receivers(Path(path))
+        except InvalidReceiversFile as error:
+            problems.append(f"RECEIVERS_FILE: {error}")
+    return built_in_receivers()
 
 
 def host_and_port(name: str, default: str) -> tuple[str, int]:

@@ -79,6 +79,9 @@ DELIVERY_TRANSPORT = env.choice(
 TRANSPORTS = env.transports(TRANSPORTS_FILE, kind=DELIVERY_TRANSPORT)
 if TRANSPORTS_FILE:
     DELIVERY_TRANSPORT = "named"
+# The organisations that run mail hosts, and what they permit (docs/receivers.md).
+RECEIVERS_FILE = env.text("RECEIVERS_FILE")
+RECEIVERS = env.receivers(RECEIVERS_FILE)
 # Whether events and the API of a workspace name transports and routes.
 SHOW_TRANSPORTS = env.boolean("SHOW_TRANSPORTS", False)
 SMTP_URL = env.text("SMTP_URL")

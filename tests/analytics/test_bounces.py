@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from analytics import bounces
-from analytics.advice import BY_PROVIDER, BY_REASON, Advice
+from analytics.advice import BY_REASON, BY_RECEIVER, Advice
 from analytics.bounces import NEWEST, mask_addresses, read_causes
 from console.dashboard.texts.reasons import EXPLANATIONS
 from console.documentation.pages import documentation_page
@@ -268,7 +268,7 @@ def test_every_reason_has_advice():
     assert BY_REASON.keys() == EXPLANATIONS.keys()
 
 
-@each("advice", sorted({*BY_REASON.values(), *BY_PROVIDER.values()}, key=lambda one: one.code))
+@each("advice", sorted({*BY_REASON.values(), *BY_RECEIVER.values()}, key=lambda one: one.code))
 def test_advice_is_a_sentence_and_links_to_a_section_of_the_documentation(advice: Advice):
     assert re.fullmatch(r"[A-Z][^.]+\.", advice.text.replace("Outlook.com", "Outlook"))
     name, anchor = advice.page.split("#")

@@ -171,6 +171,30 @@ def test_invalid_settings_are_errors():
     assert "secret-password" not in str(found)
 
 
+class TestReceiversFile:
+    def start(self, tmp_path, text, *command):
+        path = tmp_path / "receivers.yaml"
+        path.write_text(text)
+        return start(*command, RECEIVERS_FILE=str(path))
+
+    def test_a_mistake_prevents_the_start_and_is_named(self, tmp_path):
+        for command in (("manage.py", "check"), ("manage.py", "receivers", "check")):
+            run = self.start(tmp_path, "google: {conections: 5}", *command)
+            assert run.returncode == 1
+            assert "RECEIVERS_FILE: google: 'conections' is unknown." in run.stderr
+
+    def test_the_table_in_force_is_shown(self, tmp_path):
+        run = self.start(tmp_path, "google: {connections: 7, tls: required}", "manage.py", "receivers", "check")
+        assert run.returncode == 0, run.stderr
+        heading, default, google, *_ = (line.split("  ") for line in run.stdout.splitlines())
+        cells = [[cell.strip() for cell in line if cell.strip()] for line in (heading, default, google)]
+        assert cells == [
+            ["key", "name", "connections", "messages each", "a minute", "tls", "mail hosts"],
+            ["default", "default", "10", "100", "no limit", "as others", "all others"],
+            ["google", "Google", "7", "50", "no limit", "required", "google.com, googlemail.com, psmtp.com"],
+        ]
+
+
 class TestTransportsFile:
     FILE = """
 transports:

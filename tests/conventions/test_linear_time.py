@@ -14,6 +14,7 @@ from typing import Any
 from core.delivery.bounces.classification import normalized_text
 from core.delivery.bounces.replies import safe_text
 from core.delivery.message.text import html_to_text
+from core.delivery.receivers_file import built_in_receivers
 from core.lib.email_addresses import normalize_search, parse_recipient, split_address_list
 from core.lib.mail.charsets import decode_tolerantly, find_codec
 from core.lib.mail.encoded_words import decode_words
@@ -38,11 +39,14 @@ from tests.stack.stack import REPOSITORY
 # own hostile tests (tests/core/delivery/message/test_html_hostile.py).
 PACKAGES = (
     "receiving", "interfaces.inbound", "interfaces.submission", "interfaces.tracking", "core.lib",
-    "core.delivery.bounces", "core.delivery.message.text", "core.delivery.transports", "domains.record_checks",
+    "core.delivery.bounces", "core.delivery.message.text", "core.delivery.receivers", "core.delivery.receivers_file",
+    "core.delivery.transports", "domains.record_checks",
 )  # fmt: skip
 # Used only with match or fullmatch: a search would begin anew at each character.
 ANCHORED = {
-    "core.delivery.bounces.hosts.COUNTRY",
+    "core.delivery.receivers.COUNTRY",
+    "core.delivery.receivers_file.HOST",
+    "core.delivery.receivers_file.MAILBOX_DOMAIN",
     "core.delivery.transports.transports_file.HOST_NAME",
     "domains.record_checks.dmarc.URIS",
     "domains.record_checks.spf_evaluation.NAME",
@@ -131,6 +135,7 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "parse_recipient": (parse_recipient, ("", "a@", "a <")),
     "normalize_search": (normalize_search, ("a@\u00e9",)),
     "organizational_domain": (organizational_domain, ("a.",)),
+    "receiver_of_reply": (built_in_receivers().receiver_of_reply, ("", "mimecast.")),
     "find_dmarc_error": (
         lambda text: find_dmarc_error([text]),
         ("v=DMARC1; p=none; ", "v=DMARC1; p=none; rua=mailto:"),
