@@ -23,7 +23,7 @@ TABLE = built_in_receivers()
     ("mxs.mail.ru", "mail-ru"), ("mx.yandex.ru", "yandex"), ("mx1.qq.com", "qq"),
     ("163mx01.mxmail.netease.com", "netease"), ("mx2.zoho.eu", "zoho"), ("in1-smtp.messagingengine.com", "fastmail"),
     ("mailsec.protonmail.ch", "proton"), ("mx1.comcast.net", "comcast"), ("al-ip4-mx-vip1.prodigy.net", "att"),
-    ("mx.bt.lon5.cpcloud.co.uk", "bt"),
+    ("mx.bt.lon5.cpcloud.co.uk", "bt"), ("mx-att.mail.am0.yahoodns.net", "yahoo"),
 ])  # fmt: skip
 def test_the_name_of_a_mail_host_shows_its_receiver(host, key):
     assert TABLE.receiver_of_host(host).key == key
@@ -54,7 +54,7 @@ def test_the_limits_are_those_of_the_receivers_page_or_of_kumomta(key, connectio
     ("gmail.com", "Google"), ("googlemail.com", "Google"), ("outlook.com", "Outlook.com"),
     ("hotmail.co.uk", "Outlook.com"), ("live.com.au", "Outlook.com"), ("outlook.de", "Outlook.com"),
     ("yahoo.co.uk", "Yahoo"), ("yahoo.co.jp", "Yahoo! JAPAN"), ("aol.com", "Yahoo"), ("icloud.com", "Apple"),
-    ("gmx.net", "GMX, WEB.DE"), ("web.de", "GMX, WEB.DE"), ("wanadoo.fr", "Orange"),
+    ("gmx.net", "GMX, WEB.DE"), ("web.de", "GMX, WEB.DE"), ("wanadoo.fr", "Orange"), ("att.net", "Yahoo"),
 ])  # fmt: skip
 def test_a_domain_of_mailboxes_names_its_receiver(domain, name):
     assert TABLE.receiver_of_mailbox_domain(domain).name == name
