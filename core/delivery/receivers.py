@@ -64,7 +64,7 @@ class ReceiverTable:
     def receiver_of_host(self, mx_host: str) -> Receiver:
         """Return the receiver of a mail host, which is the best MX of a domain: by the longest name in the table.
 
-        mx_host: an A-label; letter case and a final dot do not count. The key of a receiver that is not in the table
+        mx_host: an A-label; upper case and a final dot do not count. The key of a receiver that is not in the table
         is the registrable domain of the host.
         """
         name = mx_host.rstrip(".").lower()

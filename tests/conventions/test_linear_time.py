@@ -11,8 +11,10 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
-from core.delivery.bounces.classification import normalized_text
-from core.delivery.bounces.replies import safe_text
+from core.delivery.bounces.classification import SmtpStage, normalized_text
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
+from core.delivery.bounces.signals import signal_of
 from core.delivery.message.text import html_to_text
 from core.delivery.receivers_file import built_in_receivers
 from core.lib.email_addresses import normalize_search, parse_recipient, split_address_list
@@ -100,6 +102,10 @@ def read_submitted(text: str) -> None:
         read_email(text.encode(), recipients=())
 
 
+def deferred_by(reply: Reply) -> DeliveryOutcome:
+    return DeliveryOutcome(DeliveryStatus.DEFERRED, reply, FailureReason.UNDETERMINED)
+
+
 def read_received_text(text: str) -> None:
     read_received(text.encode("latin-1"), envelope_from="", budget=ProcessorBudget())
 
@@ -136,6 +142,10 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "normalize_search": (normalize_search, ("a@\u00e9",)),
     "organizational_domain": (organizational_domain, ("a.",)),
     "receiver_of_reply": (built_in_receivers().receiver_of_reply, ("", "mimecast.")),
+    "signal_of": (
+        lambda text: signal_of(deferred_by(Reply(421, text)), stage=SmtpStage.DOT),
+        ("", "messages they can ", "sender has exceeded the limit "),
+    ),
     "find_dmarc_error": (
         lambda text: find_dmarc_error([text]),
         ("v=DMARC1; p=none; ", "v=DMARC1; p=none; rua=mailto:"),

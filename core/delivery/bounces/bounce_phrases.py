@@ -57,7 +57,9 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.AUTHENTICATION, ("mail from domain*spf record",)),
     (FailureReason.SPAM, ("is likely unsolicited mail", "message that is likely unsolicited")),
     # Microsoft: the [S77719] family at outlook.com, Exchange's routing terms.
-    (FailureReason.RATE_LIMITED, ("outlook.com*s775", "server busy please try again later from")),
+    (FailureReason.RATE_LIMITED, (
+        "outlook.com*s775", "server busy please try again later from", " rp-001 ", " rp-002 ", " rp-003 ",
+    )),
     (FailureReason.REPUTATION, ("temporarily rate limited due to ip reputation", "s77719", " s844 ")),
     (FailureReason.BLOCKLISTED, (
         "part of their network is on our block list", " s3140 ", " s3150 ", " oudc-001", " ou-001 ", " ou-002 ",
@@ -83,6 +85,11 @@ PROVIDER_PHRASES = PhraseTable(
     # Exchange Online: mail over IPv6 from a sender without SPF or DKIM. Mimecast: the account of the sender.
     (FailureReason.AUTHENTICATION, ("does not accept email over ipv6", "not accept mail over ipv6")),
     (FailureReason.POLICY, ("account outbounds disabled",)),
+    # Mimecast: its table of SMTP error codes (451).
+    (FailureReason.GREYLISTED, (
+        "internal resource temporarily unavailable", "internal resource is temporarily unavailable",
+        "internal resources are temporarily unavailable",
+    )),
     # Yahoo and AOL: senders.yahooinc.com/smtp-error-codes.
     (FailureReason.REPUTATION, (
         " tss04 ", " tss05 ", " tss09 ", " tss11 ", " tss12 ", " tss13 ",
@@ -118,8 +125,10 @@ PROVIDER_PHRASES = PhraseTable(
         "client host rejected throttled", "received too much email", "trop de connexions", " hl icc ", " hl ifc ",
     )),
     # Comcast: postmaster.comcast.net/smtp-error-codes.php.
-    (FailureReason.BLOCKLISTED, (" bl0000", " ph0000")),
-    (FailureReason.RATE_LIMITED, (" rl0000",)),
+    (FailureReason.BLOCKLISTED, (" bl0000", "#bl0000", " ph0000")),
+    (FailureReason.RATE_LIMITED, (" rl0000", "#rl0000", "too many recent messages")),
+    # Cox: postmaster.cox.net.
+    (FailureReason.BLOCKLISTED, (" cxbl ",)),
     (FailureReason.UNKNOWN_USER, ("not our customer",)),
     # Amazon SES: its own list of addresses that bounced.
     (FailureReason.UNKNOWN_USER, ("recent history of bouncing as an invalid address",)),
@@ -127,9 +136,9 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.RATE_LIMITED, ("mailbox unavailable or access denied", "mailbox unavailable or access denined")),
     # NetEase: help.163.com, "DT:SPM" and similar, without the colon.
     (FailureReason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
-    (FailureReason.BLOCKLISTED, (" hl ipb ", " rp cel ", " hl itc ")),
-    (FailureReason.AUTHENTICATION, (" mi dma ", " mi sfq ")),
-    (FailureReason.RATE_LIMITED, (" mi spc ", " rp trc ", " mi clc ", " mi stc ")),
+    (FailureReason.BLOCKLISTED, (" hl ipb ", " dt rbl ", " rp cel ", " hl itc ")),
+    (FailureReason.AUTHENTICATION, (" mi dma ",)),
+    (FailureReason.RATE_LIMITED, (" mi spc ", " mi sfq ", " mi dmc ", " rp trc ", " mi clc ", " mi stc ", " rp orq ")),
 )  # fmt: skip
 
 # Phrases about the sender. They rule out a problem with the recipient, even with a code such as 5.1.1.
@@ -212,8 +221,8 @@ HOST_PHRASES = PhraseTable(
         "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
         "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour", "relay quota",
         "daily quota", "sending quota", "daily relay",
-        # Comcast, and Exchange's 421 4.3.2.
-        "too many recent messages", "maximum number of concurrent",
+        # Exchange's 421 4.3.2, and GoDaddy's IB007.
+        "maximum number of concurrent", "max concurrent connections", "max connections",
     )),
     (FailureReason.TOO_MANY_RECIPIENTS, (
         "too many recipients", "too many rcpt", "recipient limit", "recipients exceed", "number of recipients",

@@ -122,6 +122,9 @@ ENHANCED: dict[str, FailureReason] = {
     "7.750": FailureReason.POLICY,
     **{f"7.{detail}": FailureReason.BLOCKLISTED for detail in range(606, 650)},  # Exchange Online: banned sending IP
     **{f"7.{detail}": FailureReason.REPUTATION for detail in range(650, 660)},
+    # Outlook.com: too many connections, and too many messages on one.
+    "7.652": FailureReason.RATE_LIMITED,
+    "7.653": FailureReason.RATE_LIMITED,
 }
 
 # RFC 5321, section 4.2.3, and RFC 1846, 4954, 7504: reasons of replies without other information.

@@ -25,12 +25,15 @@ MARKED = PhraseTable(
     ("Google", ("mail sent from your ip address has been blocked",)),
     # Proofpoint and Cloudmark, which has the same owner: replies of Rackspace, Libero and GoDaddy.
     ("Proofpoint", ("ipcheck.proofpoint", "csi.cloudmark.com/reset-request", "cloudmark sender intelligence")),
-    ("Comcast", (" bl0000",)),  # postmaster.comcast.net/smtp-error-codes.php
+    ("Comcast", (" bl0000", "#bl0000")),  # postmaster.comcast.net/smtp-error-codes.php
+    ("Cox", (" cxbl ",)),  # postmaster.cox.net
     ("AT&T", (" dnsbl rbl 521 ",)),  # "flph844 DNSBL:RBL 521< 192.0.2.1 >_is_blocked"
     ("T-Online", ("a problem occurred ask your postmaster",)),
-    ("NetEase", (" hl ipb ",)),
+    ("NetEase", (" hl ipb ", " dt rbl ")),
     ("Free", ("too many spams from your ip",)),  # postmaster.free.fr
 )  # fmt: skip
+# Spamhaus answers each query of a public resolver alike: the host that asks is configured wrongly, nothing is listed.
+NO_ANSWER = PhraseTable((True, ("error open resolver", "returnc/pub", "excessive number of queries")))
 # Lists that have addresses and, by other names, links and domains; and words of hosts with lists of their own.
 NAMED = PhraseTable(
     ("Spamhaus", ("spamhaus", " zen.")),
@@ -44,6 +47,7 @@ NAMED = PhraseTable(
     (OWN_LIST, (
         " rbl", "dnsbl", "blacklist", "black list", "blocklist", "block list", "block-list", "denylist", "is listed",
         "been listed", "on our list", "blocked using", "is blocked", "ip blocked", "been blocked", "address blocked",
+        " not allowed ", "access from ip address",
     )),
 )  # fmt: skip
 # Words about the address that a host met.
@@ -70,6 +74,8 @@ def find_listing(text: str) -> str:
     """
     if name := MARKED.find(text):
         return name
+    if NO_ANSWER.find(text):
+        return OWN_LIST
     # Links are ignored: the pages of a list have one address for all its parts.
     words = f" {' '.join(word for word in text.split() if '/' not in word)} "
     if OTHER_SUBJECTS.find(words) or not ADDRESS.find(words):
