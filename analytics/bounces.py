@@ -1,6 +1,6 @@
 """Causes of bounces, deferrals and failures: the most frequent reasons and receiving hosts, from the newest events.
 
-See docs/decisions/0248, 0249 and 0345.
+See docs/decisions/0248, 0249, 0345 and 0347.
 """
 
 import re
@@ -33,8 +33,8 @@ WITH newest AS MATERIALIZED (
      ORDER BY created_at DESC LIMIT %(limit)s
 )
 SELECT n.email_id, n.recipient_id, n.created_at, payload->>'to', payload->>'reason', payload->>'message',
-       payload->>'code', payload->>'enhancedCode', e.is_test OR e.stream <> coalesce(%(stream)s, e.stream)
-  FROM newest n JOIN emails_email e ON e.id = n.email_id
+       payload->>'code', payload->>'enhancedCode', r.receiver, e.is_test OR e.stream <> coalesce(%(stream)s, e.stream)
+  FROM newest n JOIN emails_email e ON e.id = n.email_id LEFT JOIN emails_recipient r ON r.id = n.recipient_id
  ORDER BY n.created_at DESC, n.number DESC
 """
 # Compiling the statement takes longer than running it.
@@ -106,7 +106,11 @@ class BounceCauses:
 
 @dataclass(frozen=True)
 class _Failure:
-    """An event. reply_code: as text."""
+    """An event.
+
+    reply_code: as text.
+    receiver: the key of the recipient's receiver, if it is stored.
+    """
 
     email_id: str
     created_at: datetime
@@ -115,6 +119,7 @@ class _Failure:
     message: str
     reply_code: str | None
     enhanced_code: str | None
+    receiver: str | None
 
     @property
     def domain(self) -> str:
@@ -163,11 +168,24 @@ def mask_addresses(text: str, *, local_part: str = "") -> str:
 
 def _newest_by_recipient(rows: list[tuple[Any, ...]]) -> Iterator[_Failure]:
     seen = set()
-    for email_id, recipient_id, created_at, address, reason, message, code, enhanced_code, is_excluded in rows:
+    for (
+        email_id,
+        recipient_id,
+        created_at,
+        address,
+        reason,
+        message,
+        code,
+        enhanced_code,
+        receiver,
+        is_excluded,
+    ) in rows:
         if not is_excluded and recipient_id not in seen:
             seen.add(recipient_id)
             cause = reason or FailureReason.UNDETERMINED.value
-            yield _Failure(from_uuid(email_id), created_at, address or "", cause, message or "", code, enhanced_code)
+            yield _Failure(
+                from_uuid(email_id), created_at, address or "", cause, message or "", code, enhanced_code, receiver
+            )
 
 
 def _reasons(failures: list[_Failure]) -> list[BounceReason]:
@@ -184,12 +202,23 @@ Host = tuple[str, Receiver | None]
 
 
 def _group_by_host(failures: list[_Failure]) -> list[tuple[Host, list[_Failure]]]:
-    table = settings.RECEIVERS
     groups: defaultdict[Host, list[_Failure]] = defaultdict(list)
     for failure in failures:
-        receiver = table.receiver_of_mailbox_domain(failure.domain) or table.receiver_of_reply(failure.message)
-        groups[receiver.name if receiver else failure.domain, receiver].append(failure)
+        groups[_host_of(failure)].append(failure)
     return _largest_first(groups)
+
+
+def _host_of(failure: _Failure) -> Host:
+    """Return the name of the host, and its receiver if it is in the table.
+
+    The receiver is not stored if only a relay knows the mail host; the reply may name it then.
+    """
+    table = settings.RECEIVERS
+    if failure.receiver:
+        receiver = table.find(failure.receiver)
+        return receiver.name if receiver else failure.receiver, receiver
+    receiver = table.receiver_of_mailbox_domain(failure.domain) or table.receiver_of_reply(failure.message)
+    return receiver.name if receiver else failure.domain, receiver
 
 
 def _host(name: str, receiver: Receiver | None, group: list[_Failure], *, total: int) -> BouncingHost:

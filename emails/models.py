@@ -324,6 +324,14 @@ class Recipient(models.Model):
     provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - set by provider transports only
     # The transport of the last attempt; null without named transports.
     transport = models.CharField(max_length=30, null=True)  # noqa: DJ001
+    receiver = models.CharField(  # noqa: DJ001
+        max_length=253,
+        null=True,
+        help_text=(
+            "The organisation that runs the recipient's mail host, such as `google`, or the registrable domain of the "
+            "host; null until it is known."
+        ),
+    )
 
     class Meta:
         indexes = [

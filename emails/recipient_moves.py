@@ -29,6 +29,7 @@ class RecipientMove:
     failure: Mapping[str, Any] = field(default_factory=dict)
     provider_id: str | None = None
     transport: str | None = None
+    receiver: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,10 @@ UPDATE emails_recipient r
        error_message = coalesce(m.message, r.error_message),
        reason = coalesce(m.reason, r.reason),
        provider_message_id = coalesce(m.provider_id, r.provider_message_id),
-       transport = coalesce(m.transport, r.transport)
+       transport = coalesce(m.transport, r.transport),
+       receiver = coalesce(m.receiver, r.receiver)
   FROM json_to_recordset(%(rows)s) AS m (id uuid, path text[], sources text[], attempt smallint, code smallint,
-       "enhancedCode" text, message text, reason text, provider_id text, transport text)
+       "enhancedCode" text, message text, reason text, provider_id text, transport text, receiver text)
  WHERE r.id = m.id AND (m.attempt IS NOT NULL OR r.state = ANY(m.sources))
 RETURNING r.id, r.email_id, r.address, r.state
 """  # noqa: S608 - constants of emails.states
@@ -103,4 +105,5 @@ def _row(move: RecipientMove) -> dict[str, Any]:
         "attempt": move.attempt,
         "provider_id": move.provider_id,
         "transport": move.transport,
+        "receiver": move.receiver,
     }

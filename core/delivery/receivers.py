@@ -57,6 +57,10 @@ class ReceiverTable:
         self._by_mx = {name: one for one in self.receivers for name in one.mx}
         self._by_domain = {domain: one for one in self.receivers for domain in one.domains}
 
+    def find(self, key: str) -> Receiver | None:
+        """Return the receiver with a key, or None if it is not in the table."""
+        return self._by_key.get(key)
+
     def receiver_of_key(self, key: str) -> Receiver:
         """Return the receiver with a key; for one that is not in the table, one with the limits of all others."""
         return self._by_key.get(key) or replace(self.default, key=key, name=key)

@@ -124,6 +124,7 @@ EMAIL = {
             "deliveredAt": "2026-11-20T08:30:01.204Z",
             "errorMessage": None,
             "reason": None,
+            "receiver": "google",
         }
     ],
     "waitingFor": None,

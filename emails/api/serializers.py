@@ -56,7 +56,17 @@ class RecipientSerializer(SentTimesSerializer):
 
     class Meta:
         model = Recipient
-        fields = ("email", "type", "status", "sentAt", "deliveredAt", "errorMessage", "reason", "replyAddress")
+        fields = (
+            "email",
+            "type",
+            "status",
+            "sentAt",
+            "deliveredAt",
+            "errorMessage",
+            "reason",
+            "receiver",
+            "replyAddress",
+        )
 
     def get_reply_address(self, recipient: Recipient) -> str:
         domain = recipient.email.reply_domain

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.db import transaction
@@ -178,7 +178,7 @@ class EmailQueueWork:
         permit = _SendPermit(lease, in_flight, job.claim, self._assignments, reserved)
         try:
             message = await compute_in_thread(build_message, job) if is_large(job) else build_message(job)
-            outcome = await self._transport.deliver(message, lease=permit)
+            outcome = _with_receiver(await self._transport.deliver(message, lease=permit), job.address)
         except LeaseLost:
             # Recording is fenced if another worker has the lease by now; otherwise the deferral retries soon.
             outcome = SUPPRESSED if in_flight.is_suppressed else LEASE_LOST
@@ -208,6 +208,14 @@ class EmailQueueWork:
 
     def renew(self, claims: Collection[EmailClaim]) -> list[EmailClaim]:
         return queue.renew(claims)
+
+
+def _with_receiver(outcome: DeliveryOutcome, address: str) -> DeliveryOutcome:
+    """Return an outcome with the receiver of the mailbox's domain, if the transport does not know the mail host."""
+    if outcome.receiver or outcome.status is DeliveryStatus.PARKED:
+        return outcome
+    receiver = settings.RECEIVERS.receiver_of_mailbox_domain(address.rpartition("@")[2].lower())
+    return replace(outcome, receiver=receiver.key) if receiver else outcome
 
 
 def internal_error_outcome(error: BaseException) -> DeliveryOutcome:

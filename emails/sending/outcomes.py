@@ -164,6 +164,7 @@ def _move(result: SendResult) -> RecipientMove:
         failure=_failure(outcome),
         provider_id=outcome.provider_id or None,
         transport=outcome.transport or None,
+        receiver=outcome.receiver or None,
     )
 
 

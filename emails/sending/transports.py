@@ -55,7 +55,9 @@ def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
     mx = MxLookup(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
-    direct = DirectTransport(mx, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources)
+    direct = DirectTransport(
+        mx, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources, receivers=settings.RECEIVERS
+    )
     # The domains that this installation receives need no address in DNS.
     host, port = settings.RECEIVING_SERVER
     return OwnReceiverTransport(

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -180,6 +181,15 @@ def test_a_large_provider_has_its_own_advice_about_the_sender(api):
     assert (host["name"], host["topReason"], others) == ("Google", "spam", [])
     assert "Postmaster Tools" in host["advice"]
     assert host["sample"]["code"] == 554
+
+
+def test_a_stored_receiver_outweighs_the_domain_and_the_reply(api):
+    bounce(api, "a@acme.example", replace(GONE, receiver="mimecast"))
+    bounce(api, "b@gmail.com", replace(GONE, receiver="mimecast"))
+    bounce(api, "c@acme.example", replace(GONE, receiver="hosting.example"))
+    bounce(api, "d@hosting.example", SPAM)
+    hosts = [(one["name"], one["recipients"]) for one in get_causes(api)["hosts"]]
+    assert hosts == [("Mimecast", 2), ("hosting.example", 2)]
 
 
 def test_other_workspaces_and_test_emails_do_not_count(api, alice, bob, bobs_api):

@@ -73,6 +73,7 @@ class DeliveryOutcome:
     retry_after: the shortest wait before the next attempt; zero for the usual one.
     listed_by: the block list that has the sending address, according to the reply; empty if none.
     waits_for: what a parked message waits for (WaitCause of emails.states); empty for other outcomes.
+    receiver: the key of the recipient's receiver (core.delivery.receivers); empty if it is not known.
     """
 
     status: DeliveryStatus
@@ -89,6 +90,7 @@ class DeliveryOutcome:
     retry_after: timedelta = timedelta(0)
     listed_by: str = ""
     waits_for: str = ""
+    receiver: str = ""
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":

@@ -4,13 +4,15 @@ import random
 import ssl
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 from core.delivery.message.compose import OutgoingMessage
+from core.delivery.receivers import ReceiverTable
+from core.delivery.receivers_file import built_in_receivers
 from core.delivery.transports.circuit_breaker import Clock
 from core.delivery.transports.destinations import DestinationBusy, DestinationLimits, Destinations
 from core.delivery.transports.interface import LeaseCheck
@@ -51,6 +53,7 @@ class DirectTransport:
 
     context: for messages that require TLS, by default that of the system's certificate authorities.
     sources: the addresses of this machine to connect from, by default those that the system chooses.
+    receivers: the table of receivers, by default the built-in one.
     """
 
     def __init__(
@@ -63,10 +66,12 @@ class DirectTransport:
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         sources: Sequence[Address] = (),
+        receivers: ReceiverTable | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
         self._context = context
         self._sources = sources
+        self._receivers = receivers or built_in_receivers()
         self._mx = mx
         self._ehlo_name = ehlo_name
         self._port = port
@@ -94,7 +99,8 @@ class DirectTransport:
             # Separate connections and breakers: a host may fail only the messages that require TLS.
             destination = self._destinations.get_or_create((tls, hosts.key))
             async with destination.slot():
-                return await attempt.run(destination, self._mail_hosts(hosts, tls))
+                outcome = await attempt.run(destination, self._mail_hosts(hosts, tls))
+                return replace(outcome, receiver=self._receivers.receiver_of_host(hosts.best).key)
         except NoMxHost as error:
             return _no_mx_host(error, message)
         except DnsError as error:

@@ -33,6 +33,7 @@ class RecipientRow:
 
     explanation: the reason as text.
     reply: the receiving server's reply.
+    receiver: the name of the organisation that runs the mail host; empty if it is not known.
     suppression_id: the suppression of its address; empty if it is not suppressed.
     elsewhere: its suppressions in other streams, as text.
     is_in_inbox: whether the built-in inbox has caught its message.
@@ -45,6 +46,7 @@ class RecipientRow:
     attempts: int
     explanation: str
     reply: str
+    receiver: str
     message_id: str
     suppression_id: str
     elsewhere: list[str]
@@ -125,6 +127,7 @@ def _recipient_row(recipient: Recipient, email: Email, suppression_id: str, else
         explanation=explain_reason(recipient.reason),
         # Some servers' messages begin with the code.
         reply=message if message.startswith(code) else f"{code} {message}",
+        receiver=settings.RECEIVERS.receiver_of_key(recipient.receiver).name if recipient.receiver else "",
         message_id=message_id(recipient.id, domain=email.from_domain),
         suppression_id=suppression_id,
         elsewhere=elsewhere,

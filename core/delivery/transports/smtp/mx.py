@@ -45,6 +45,11 @@ class MxHosts:
         """Return the destination key: domains with the same hosts share connections and limits."""
         return tuple(sorted(host for _, host in self.hosts))
 
+    @property
+    def best(self) -> str:
+        """Return the best host, which shows the receiver of the domain; of those of equal preference, the first."""
+        return min(self.hosts)[1]
+
     def shuffled(self) -> list[str]:
         """Return the hosts to try, best first; hosts of equal preference in random order."""
         ranked = sorted(self.hosts, key=lambda row: (row[0], random.random()))  # noqa: S311 - spreads load

@@ -21,6 +21,7 @@ from events.models import Event
 from suppressions.services import suppress_address
 from tests.console.dashboard.conftest import make_email
 from tests.emails.builders import send
+from tests.rows import each
 
 
 def test_the_list_shows_the_newest_first_and_filters_by_status(owner, alice):
@@ -233,6 +234,18 @@ class TestActions:
 
 def test_an_unknown_reason_has_no_explanation():
     assert reasons.explain_reason("of tomorrow") == reasons.explain_reason(None) == reasons.explain_reason(["x"]) == ""
+
+
+@each(
+    ("receiver", "shown"),
+    [("mimecast", "Mail host: Mimecast"), ("acme.example", "Mail host: acme.example"), (None, "")],
+)
+def test_a_recipient_shows_who_runs_its_mail_host(owner, alice, receiver, shown):
+    email = make_email(alice.workspace, status="bounced")
+    email.recipients.update(receiver=receiver)
+    page = owner.get(f"/dashboard/emails/{email.id}/").text
+    assert shown in page
+    assert ("Mail host:" in page) == bool(receiver)
 
 
 def test_a_recipient_shows_the_reason_and_the_reply(owner, alice):

@@ -9,6 +9,7 @@ from typing import Any
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryStatus, SuppressOn
 from core.delivery.message.compose import OutgoingMessage
+from core.delivery.receivers import Receiver, ReceiverTable
 from core.delivery.transports.destinations import DestinationLimits
 from core.delivery.transports.direct import DirectTransport
 from core.delivery.transports.smtp.mail_host import Timeouts
@@ -239,3 +240,34 @@ class TestDns:
         outcome = self.deliver(records, guard=Guard())
         assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, FailureReason.TARGET_REFUSED)
         assert "127" not in outcome.reply.text, "the reply must not reveal resolved addresses"
+
+
+class TestReceiver:
+    ZONES = {
+        "example.com": {"MX": ["10 backup.other.example.", "5 mx2.acme.example.", "5 mx1.acme.example."]},
+        **{name: {"A": [FIRST]} for name in ("mx1.acme.example", "mx2.acme.example", "backup.other.example")},
+    }
+
+    def receiver_after(self, script: dict[str, Any], **options: Any) -> str:
+        async def work() -> str:
+            async with ScriptedServer(script) as server, transport_for(self.ZONES, server.port, **options) as transport:
+                return (await transport.deliver(mail(), lease=LEASE)).receiver
+
+        return run(work())
+
+    @each("script", [{}, {"rcpt": b"550 5.1.1 Unknown\r\n"}, {"dot": b"451 4.3.0 Later\r\n"}, {"banner": silence}])
+    def test_is_that_of_the_best_mail_host_after_any_attempt(self, script):
+        assert self.receiver_after(script) == "acme.example"
+
+    def test_has_its_key_in_the_table(self):
+        table = ReceiverTable(
+            [Receiver(key="acme", name="Acme", mx=("acme.example",))], default=Receiver(key="d", name="d")
+        )
+        assert self.receiver_after({}, receivers=table) == "acme"
+
+    def test_is_not_known_without_a_mail_host(self):
+        async def work() -> str:
+            async with transport_for({"example.com": {"MX": ["0 ."]}}, 25) as transport:
+                return (await transport.deliver(mail(), lease=LEASE)).receiver
+
+        assert run(work()) == ""
