@@ -359,7 +359,9 @@ class QueueEntry(models.Model):
     stage = models.PositiveSmallIntegerField(choices=Stage.choices)
     # The number of the stream in a held entry: all entries of a stream are found by it.
     rank = models.SmallIntegerField(default=NORMAL_RANK, db_default=NORMAL_RANK, help_text="priority of its stream")
-    due_at = models.DateTimeField(help_text="end of the wait or the lease; of a held entry, the time it was held")
+    due_at = models.DateTimeField(
+        help_text="end of the wait or the lease; of a held entry, the time it was held; of a paced one, its last time"
+    )
     since = models.DateTimeField(
         help_text="time it was first due, later by the time it was held; its age counts from here"
     )
@@ -372,6 +374,8 @@ class QueueEntry(models.Model):
     )
     # The WaitCause for which it is parked; null once it is claimed.
     waits_for = models.CharField(max_length=20, null=True)  # noqa: DJ001
+    # The number of the ReceiverPace for which it waits or, once it is ready, for which it was released.
+    pair = models.IntegerField(null=True)
 
     class Meta:
         db_table = "emails_pending"
@@ -381,8 +385,11 @@ class QueueEntry(models.Model):
             ),
             models.Index(
                 fields=["due_at"],
-                condition=Q(stage__in=[Stage.WAITING, Stage.LEASED, Stage.SCHEDULED]),
-                name="pending_due",
+                condition=Q(stage__in=[Stage.WAITING, Stage.LEASED, Stage.SCHEDULED, Stage.PACED]),
+                name="pending_timed",
+            ),
+            models.Index(
+                fields=["pair", "workspace_id", "rank", "since"], condition=Q(stage=Stage.PACED), name="pending_paced"
             ),
             models.Index(fields=["workspace_id", "rank", "due_at"], condition=Q(stage=Stage.HELD), name="pending_held"),
             # For emails.queue_stats only. A scheduled email has its time in the first row's due_at and in every since.
@@ -395,6 +402,36 @@ class QueueEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipient_id} ({self.get_stage_display()})"
+
+
+class ReceiverPace(models.Model):
+    """The pace of a source at a receiver, shared by all workers (docs/decisions/0362).
+
+    Only emails.pacing.paces changes pace, leases and release_at.
+    """
+
+    id = models.AutoField(primary_key=True)
+    source = models.CharField(max_length=100, help_text="addresses that are connected from; empty for the system's")
+    receiver = models.CharField(max_length=253, help_text="key of core.delivery.receivers")
+    # Both belong to core.delivery.pacing.pairs.Pair.
+    pace = models.JSONField(default=dict)
+    leases = models.JSONField(default=dict)
+    updated_at = models.DateTimeField(db_default=Now())
+    release_at = models.DateTimeField(null=True, help_text="when waiting entries are released next; null without any")
+    pinned = models.FloatField(null=True, help_text="messages a minute, set by the staff")
+    stopped_at = models.DateTimeField(null=True, help_text="since when the staff has suspended it")
+    day = models.DateField(null=True, help_text="the UTC day of the counts")
+    accepted = models.PositiveIntegerField(db_default=0)
+    slowed = models.PositiveIntegerField(db_default=0, help_text="signals")
+    signal_at = models.DateTimeField(null=True)
+    signal = models.CharField(max_length=1100, db_default="", help_text="reply of the last signal, safe to show")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["source", "receiver"], name="one_pace_for_a_pair")]
+        indexes = [models.Index(fields=["release_at"], condition=Q(release_at__isnull=False), name="pace_release")]
+
+    def __str__(self) -> str:
+        return f"{self.receiver} from {self.source or 'any address'}"
 
 
 class HitCount(models.Model):

@@ -39,6 +39,7 @@ class WaitCause(models.TextChoices):
     SIGNING_KEY = "signing_key"
     TRANSPORT = "transport"
     DAILY_LIMIT = "daily_limit"
+    RECEIVER_PACE = "receiver_pace"
     DESTINATION = "destination"
     RETRY = "retry"
 

@@ -21,6 +21,7 @@ from core.workspaces.models import User, Workspace
 from core.workspaces.services import create_workspace, issue_api_key
 from domains.models import Domain
 from domains.services import KEY_BITS, sealed_dkim_key
+from emails.pacing.database_thread import close_connection
 from interfaces.tracking.hosts import tracking_hosts
 from interfaces.tracking.suspensions import SuspensionList, suspended_workspaces
 from tests.collected import collected_files
@@ -131,6 +132,13 @@ def make_key(workspace: Workspace, scope: str = "full_access", **options: Any) -
 def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
     """Let a test wait within its transaction for as long as a busy machine takes."""
     connection.settings_dict["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    yield
+    # The database could not be deleted otherwise.
+    close_connection().result()
 
 
 @pytest.fixture(scope="session")

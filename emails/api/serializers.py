@@ -111,6 +111,14 @@ class WaitSerializer(serializers.Serializer[Wait]):
     cause = serializers.ChoiceField(WaitCause.choices, help_text="The machine-readable cause. Others may be added.")
     since = UtcDateTimeField(help_text="The time since which the email has waited for it.")
     detail = serializers.CharField(help_text="An explanation for people: what ends the wait.")
+    receiver = serializers.CharField(
+        allow_null=True, help_text="With `receiver_pace`, the receiver that takes no more at present, such as `google`."
+    )
+    perMinute = serializers.FloatField(
+        allow_null=True,
+        source="per_minute",
+        help_text="The messages a minute that leave for the receiver now; null if a connection is waited for.",
+    )
 
 
 WAIT = WaitSerializer()

@@ -209,7 +209,7 @@ def _queue_changes(recipient: _ReportedRecipient) -> Iterator[counters.CounterCh
     """Yield counter changes for queue/stats: from the recipient's earlier state to its current one."""
     if recipient.stage is None:
         yield queue_stats.counter_change(FINISHED_COUNTERS[recipient.before], recipient.workspace_id, by=-1)
-    elif recipient.stage in {Stage.WAITING, Stage.SCHEDULED, Stage.HELD}:
+    elif recipient.stage in {Stage.WAITING, Stage.SCHEDULED, Stage.HELD, Stage.PACED}:
         yield queue_stats.counter_change(RecipientCounter.DELAYED, recipient.workspace_id, by=-1)
     yield queue_stats.counter_change(FINISHED_COUNTERS[recipient.state], recipient.workspace_id)
 

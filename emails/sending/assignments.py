@@ -4,27 +4,20 @@ One statement for a claim of up to a hundred messages; one for each message that
 named transports there is nothing to store (docs/decisions/0215).
 """
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
-
-from django.db import DatabaseError, InterfaceError, connection
+from typing import Protocol
 
 from core.delivery.bounces.replies import DeliveryOutcome
 from core.delivery.transports.interface import LeaseLost
 from core.delivery.transports.router import ACCEPTANCES, TransportRouter
+from emails.pacing.database_thread import run_in_database_thread
 from emails.sending.jobs import SendJob
 from emails.sending.queue import QUEUE, EmailClaim
 from emails.sending.transport_status import refund, reserve, send_changes, send_listings
 
-T = TypeVar("T")
-
 ASSIGN = "handed_to = %(transport)s"
-# The network loop makes no SQL. One thread suffices: only messages whose transport has just failed need it.
-_thread = ThreadPoolExecutor(1, thread_name_prefix="assignments")
 
 
 class TransportResult(Protocol):
@@ -121,17 +114,3 @@ class Assignments:
         for name, count in unused.items():
             if count and self.is_limited(name):
                 refund(name, count=count)
-
-
-async def run_in_database_thread(function: Callable[..., T], *args: Any) -> T:
-    """Run SQL for the network loop. Raises LeaseLost if the database does not answer: nothing was sent yet."""
-
-    def run() -> T:
-        try:
-            return function(*args)
-        except (DatabaseError, InterfaceError) as error:
-            raise LeaseLost from error
-        finally:
-            connection.close()
-
-    return await asyncio.get_running_loop().run_in_executor(_thread, run)

@@ -16,9 +16,10 @@ from core.lib.worker.event_loop import compute_in_thread, network_loop
 from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Cursor
 from core.lib.worker.once import once
-from core.lib.worker.processor import ClaimResult, QueueProcessor
+from core.lib.worker.processor import FALLBACK_SECONDS, ClaimResult, QueueProcessor
 from core.lib.worker.unused_claims import UnusedClaims
 from emails import queue_stats
+from emails.pacing.paces import RELEASE_EVERY_SECONDS, release_due
 from emails.sending import queue
 from emails.sending.assignments import Assignments
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
@@ -97,13 +98,15 @@ class EmailQueueWork:
         self._cursor = Cursor[EmailClaim]()
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
         self._in_flight: dict[EmailClaim, _JobInFlight] = {}
-        self._promoted_at = self._refreshed_at = float("-inf")
+        self._is_pacing = False
+        self._promoted_at = self._refreshed_at = self._released_at = float("-inf")
         self.unused: UnusedClaims[EmailClaim] = UnusedClaims(queue.give_back)
 
     def claim(self, limit: int) -> ClaimResult[SendJob]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
+        self._release_paced()
         self._refresh_router()
         with self.unused.claiming() as claims:
             claims.extend(self._cursor.claim(limit, self._shares()))
@@ -112,7 +115,8 @@ class EmailQueueWork:
             loaded = self._load(claims)
             jobs = self._start(loaded)
         has_waiting = len(loaded) < len(claims) or self._shares().is_exhausted
-        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting)
+        again = RELEASE_EVERY_SECONDS if self._is_pacing else FALLBACK_SECONDS
+        return ClaimResult(jobs, has_leased=bool(claims), has_waiting=has_waiting, again_after=again)
 
     def _load(self, claims: Sequence[EmailClaim]) -> list[SendJob]:
         """Return the jobs of claims; release those whose attachments do not fit into memory now."""
@@ -154,6 +158,12 @@ class EmailQueueWork:
             for claim in {job.claim for job in loaded} - {job.claim for job in jobs}:
                 del self._in_flight[claim]
         return jobs
+
+    def _release_paced(self) -> None:
+        """Make entries ready that the paces of their receivers let leave."""
+        if time.monotonic() - self._released_at >= RELEASE_EVERY_SECONDS:
+            self._released_at = time.monotonic()
+            self._is_pacing = release_due()
 
     def _refresh_router(self) -> None:
         """Read from time to time which transports the operator drains, and end their sessions."""

@@ -23,9 +23,10 @@ from core.lib.sql import run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email
+from emails.pacing.paces import begin_release
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
 from emails.sending import delivery_health
-from emails.sending.queue import EXPIRED_TRANSPORT, MAX_LOST_CLAIMS, QUEUE, EmailClaim, park
+from emails.sending.queue import EXPIRED_TRANSPORT, MAX_LOST_CLAIMS, QUEUE, EmailClaim, park, wait_for_pace
 from emails.sending.retries import delay_after, max_age, with_jitter
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
@@ -38,7 +39,7 @@ from suppressions.services import suppress_in_workspaces
 DEFER = f"""
 UPDATE emails_pending p
    SET stage = {Stage.WAITING}, due_at = now() + make_interval(secs => w.seconds), parked = 0,
-       lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END,
+       pair = NULL, lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END,
        handed_to = CASE WHEN w.is_outcome THEN w.handed_to ELSE {EXPIRED_TRANSPORT} END
   FROM unnest(%s::uuid[], %s::float[], %s::boolean[], %s::text[]) AS w (recipient_id, seconds, is_outcome, handed_to)
  WHERE p.recipient_id = w.recipient_id
@@ -86,10 +87,18 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     parked = {
         result.claim: (_park_seconds(result, now=now), result.outcome.waits_for)
         for result in current
-        if result.outcome.status is DeliveryStatus.PARKED
+        if result.outcome.status is DeliveryStatus.PARKED and not result.outcome.pair
     }
     if parked:
         counters.add(queue_stats.delayed_changes(park(parked)))
+    paced = {
+        result.claim: result.outcome.pair
+        for result in current
+        if result.outcome.status is DeliveryStatus.PARKED and result.outcome.pair
+    }
+    if paced:
+        counters.add(queue_stats.delayed_changes(wait_for_pace(paced)))
+        begin_release(paced.values())
     attempted = [result for result in current if result.outcome.status is not DeliveryStatus.PARKED]
     if not attempted:
         return current

@@ -93,6 +93,8 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         route=job.route,
         transport=job.claim.handed_to or job.transport,
         is_pinned=bool(job.claim.handed_to),
+        released_for=job.claim.pair or 0,
+        stream=f"{job.claim.workspace_id} {job.stream}",
     )
 
 

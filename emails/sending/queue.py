@@ -21,6 +21,7 @@ from core.lib.sql import run_replanned
 from core.lib.worker.lease_queue import FIRST, Claim, SharedLeaseQueue, Turn
 from core.lib.worker.leases import LEASE_SECONDS
 from core.lib.worker.stages import Stage
+from emails.sending.retries import max_age
 from emails.states import WaitCause
 from streams.models import LAST_RANK, NORMAL_RANK
 
@@ -36,9 +37,9 @@ QUEUE = SharedLeaseQueue(
     group="workspace_id",
     rank="rank",
     last_rank=LAST_RANK,
-    columns=("workspace_id", "since", "lost", "handed_to", "rank"),
+    columns=("workspace_id", "since", "lost", "handed_to", "rank", "pair"),
     lost="lost",
-    timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED),
+    timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED, Stage.PACED),
     claim_changes=f"stage = {Stage.LEASED}, waits_for = NULL, handed_to = coalesce(handed_to, %(unassigned)s), ",
 )
 # handed_to of a claimed entry to which no named transport is assigned yet; NULL stands for the only one.
@@ -49,8 +50,15 @@ renew = QUEUE.renew
 # The element at the entry's place in the array; a batch has at most a hundred.
 PARK_SECONDS = "(%(seconds)s::float[])[array_position(%(keys)s::uuid[], claimed.key)]"
 PARK_WAIT = f"CASE WHEN {PARK_SECONDS} > 0 THEN {PARK_SECONDS} ELSE least(2 ^ (parked + 1), 60) END"
-PARK_CHANGES = f""", parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END,
+PARK_CHANGES = f""", pair = NULL, parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END,
  waits_for = (%(causes)s::text[])[array_position(%(keys)s::uuid[], claimed.key)]"""
+
+# due_at is the time at which an entry is too old to wait.
+PACE_CHANGES = f"""
+stage = {Stage.PACED}, due_at = since + %(max_age)s, attempts = attempts - 1, parked = 0,
+waits_for = '{WaitCause.RECEIVER_PACE}', pair = (%(pairs)s::int[])[array_position(%(keys)s::uuid[], claimed.key)],
+handed_to = CASE WHEN (%(pinned)s::boolean[])[array_position(%(keys)s::uuid[], claimed.key)] THEN handed_to END
+"""
 
 # Emails of low priority leave a quarter of a workspace's sessions to its others.
 LAST_SHARE = 0.75
@@ -92,7 +100,8 @@ UPDATE emails_pending p
                 WHEN due.stage = {Stage.LEASED} AND lost > 0 THEN random() * {SPREAD_SECONDS} ELSE 0 END),
        fence = CASE WHEN is_given_up THEN fence + 1 ELSE fence END,
        lost = CASE WHEN due.stage = {Stage.LEASED} THEN lost + 1 ELSE lost END,
-       handed_to = CASE WHEN due.stage = {Stage.LEASED} THEN {EXPIRED_TRANSPORT} ELSE p.handed_to END
+       handed_to = CASE WHEN due.stage = {Stage.LEASED} THEN {EXPIRED_TRANSPORT} ELSE p.handed_to END,
+       pair = CASE WHEN due.stage = {Stage.PACED} THEN NULL ELSE p.pair END
   FROM due WHERE p.recipient_id = due.recipient_id
 RETURNING due.stage, p.stage, {QUEUE.claim_columns}
 """  # noqa: S608 - constants
@@ -105,6 +114,7 @@ class EmailClaim(Claim):
     lost: consecutive earlier claims that ended without an outcome.
     handed_to: the transport that may have taken the message at an earlier attempt; empty or None if none has.
     rank: the priority of its stream.
+    pair: the number of the ReceiverPace for which it was released, if it waited for one.
     """
 
     workspace: UUID
@@ -112,6 +122,7 @@ class EmailClaim(Claim):
     lost: int
     handed_to: str | None = None
     rank: int = NORMAL_RANK
+    pair: int | None = None
 
     @property
     def is_last(self) -> bool:
@@ -206,6 +217,20 @@ def park(waits: Mapping[EmailClaim, tuple[float, str]]) -> list[str]:
 def _put_back(waits: Mapping[EmailClaim, tuple[float, str]], *, changes: str) -> list[EmailClaim]:
     seconds, causes = map(list, zip(*waits.values(), strict=True))
     return QUEUE.put_back(waits.keys(), wait=PARK_WAIT, changes=changes, seconds=seconds, causes=causes)
+
+
+def wait_for_pace(pairs: Mapping[EmailClaim, int]) -> list[str]:
+    """Let entries wait for the pace of a receiver until they are released, or are too old. No attempt is used.
+
+    pairs: the number of a ReceiverPace.
+    Returns the workspace of each entry whose lease this process still had.
+    """
+    values = {
+        "pairs": list(pairs.values()),
+        "pinned": [bool(claim.handed_to) for claim in pairs],
+        "max_age": max_age(),
+    }
+    return [claim.workspace_id for claim in QUEUE.update_leased(pairs.keys(), PACE_CHANGES, **values)]
 
 
 def give_back(claims: Collection[EmailClaim]) -> None:

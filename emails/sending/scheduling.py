@@ -44,8 +44,8 @@ CANCEL = f"DELETE FROM emails_pending WHERE {LEAD} RETURNING recipient_id"  # no
 CANCEL_PAUSED = f"""
 WITH unattempted AS (
     SELECT p.recipient_id, p.stage FROM emails_pending p JOIN emails_recipient r ON r.id = p.recipient_id
-     WHERE r.email_id = %s AND p.stage IN ({Stage.READY}, {Stage.WAITING}, {Stage.HELD}) AND p.attempts = 0
-       AND EXISTS (SELECT FROM emails_hold)
+     WHERE r.email_id = %s AND p.stage IN ({Stage.READY}, {Stage.WAITING}, {Stage.HELD}, {Stage.PACED})
+       AND p.attempts = 0 AND EXISTS (SELECT FROM emails_hold)
      ORDER BY p.recipient_id FOR UPDATE OF p)
 DELETE FROM emails_pending p USING unattempted u WHERE p.recipient_id = u.recipient_id RETURNING u.stage
 """  # noqa: S608

@@ -9,6 +9,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 
 from core.counters import counters
@@ -21,6 +22,7 @@ from core.lib.sql import run, run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
+from emails.pacing.paces import read_rate
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
@@ -41,6 +43,7 @@ DETAILS = {
     WaitCause.SIGNING_KEY: "emails.waits_for_key",
     WaitCause.TRANSPORT: "emails.waits_for_transport",
     WaitCause.DAILY_LIMIT: "emails.waits_for_midnight",
+    WaitCause.RECEIVER_PACE: "emails.waits_for_receiver",
     WaitCause.DESTINATION: "emails.waits_for_destination",
     WaitCause.RETRY: "emails.waits_for_retry",
 }
@@ -57,7 +60,7 @@ STOPPED_SINCE = {
 STOPS = ", ".join(f"({place}, '{cause}', {since})" for place, (cause, since) in enumerate(STOPPED_SINCE.items()))
 # The first cause of any recipient. An entry waits for nothing before its scheduled time, or while it is being sent.
 WAIT = f"""
-SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at
+SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at, p.pair
   FROM emails_recipient r
        JOIN emails_email e ON e.id = r.email_id
        JOIN emails_pending p ON p.recipient_id = r.id
@@ -67,7 +70,8 @@ SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at
        CROSS JOIN LATERAL (VALUES {STOPS}, ({len(STOPPED_SINCE)},
            coalesce(p.waits_for, CASE r.reason WHEN '{FailureReason.DAILY_LIMIT}' THEN '{WaitCause.DAILY_LIMIT}'
                                  ELSE '{WaitCause.RETRY}' END),
-           CASE WHEN p.stage = {Stage.WAITING} AND p.due_at > now() THEN p.since END)) cause (place, name, since)
+           CASE WHEN p.stage IN ({Stage.WAITING}, {Stage.PACED}) AND p.due_at > now() THEN p.since END))
+           cause (place, name, since)
  WHERE r.email_id = %s AND p.since <= now() AND (p.stage <> {Stage.LEASED} OR p.due_at <= now())
    AND cause.since IS NOT NULL
  ORDER BY cause.place, 2 LIMIT 1
@@ -148,12 +152,16 @@ class Wait:
 
     stream: of the email.
     next_at: when the entry is looked at next, unless it is stopped.
+    receiver: the key of the receiver whose pace it waits for, if it waits for one.
+    per_minute: the messages a minute that leave for this receiver now; None if a connection is waited for.
     """
 
     cause: WaitCause
     since: datetime
     stream: str
     next_at: datetime
+    receiver: str | None = None
+    per_minute: float | None = None
 
     @property
     def detail(self) -> str:
@@ -161,7 +169,10 @@ class Wait:
 
     def describe(self, next_at: str) -> CodedText:
         """Return a message that says what ends the wait, with the time of the next look as a text."""
-        return CodedText(DETAILS[self.cause], stream=self.stream, at=next_at)
+        rate = "" if self.per_minute is None else f"{self.per_minute:.0f}"
+        name = self.receiver and settings.RECEIVERS.receiver_of_key(self.receiver).name
+        code = "emails.waits_for_rate" if rate else DETAILS[self.cause]
+        return CodedText(code, stream=self.stream, at=next_at, receiver=name or "", rate=rate)
 
 
 def find_wait(email: Email) -> Wait | None:
@@ -171,7 +182,7 @@ def find_wait(email: Email) -> Wait | None:
     with its last attempt, whichever was last.
     """
     rows = run(WAIT, [to_uuid(email.id)]) if email.finished_at is None else []
-    return next((Wait(_known(cause), since, email.stream, next_at) for cause, since, next_at in rows), None)
+    return next((_wait(email, *row) for row in rows), None)
 
 
 def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
@@ -213,6 +224,14 @@ def paused_since() -> datetime | None:
 def is_sending_paused() -> bool:
     """Return whether sending is paused."""
     return SendingPause.objects.exists()
+
+
+def _wait(email: Email, name: str, since: datetime, next_at: datetime, pair: int | None) -> Wait:
+    cause = _known(name)
+    if cause is not WaitCause.RECEIVER_PACE or pair is None:
+        return Wait(cause, since, email.stream, next_at)
+    receiver, rate = read_rate(pair)
+    return Wait(cause, since, email.stream, next_at, receiver, rate)
 
 
 def _known(cause: str) -> WaitCause:

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 
 from django.conf import settings
 
+from core.delivery.pacing.shares import PaceShares
 from core.delivery.transports.anymail import THREADS, AnymailTransport
 from core.delivery.transports.circuit_breaker import NEVER
 from core.delivery.transports.destinations import DestinationLimits
@@ -21,6 +22,9 @@ from core.delivery.transports.source_addresses import usable_addresses
 from core.delivery.transports.transports_file import DEFAULT, TransportSpec
 from core.lib.network.address_guard import Address, Guard
 from core.lib.network.resolver import Resolver
+from core.lib.worker.event_loop import close_at_stop
+from core.lib.worker.once import once
+from emails.pacing.paces import exchange
 from emails.sending.received_domains import ReceivedDomains
 
 
@@ -40,6 +44,14 @@ def find_router(transport: Transport) -> TransportRouter | None:
     return inner if isinstance(inner, TransportRouter) else None
 
 
+@once
+def pace_shares() -> PaceShares:
+    """Return the shares of this process: several direct transports may use the same address."""
+    shares = PaceShares(exchange)
+    close_at_stop(shares.close)
+    return shares
+
+
 def _inbox() -> Transport:
     return inbox_transport(port=settings.INBOX_PORT, ehlo_name=settings.EHLO_NAME)
 
@@ -56,7 +68,12 @@ def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
     mx = MxLookup(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
     direct = DirectTransport(
-        mx, ehlo_name=ehlo_name, port=settings.DIRECT_SMTP_PORT, sources=sources, receivers=settings.RECEIVERS
+        mx,
+        ehlo_name=ehlo_name,
+        port=settings.DIRECT_SMTP_PORT,
+        sources=sources,
+        paces=pace_shares(),
+        receivers=settings.RECEIVERS,
     )
     # The domains that this installation receives need no address in DNS.
     host, port = settings.RECEIVING_SERVER

@@ -74,6 +74,7 @@ class DeliveryOutcome:
     listed_by: the block list that has the sending address, according to the reply; empty if none.
     waits_for: what a parked message waits for (WaitCause of emails.states); empty for other outcomes.
     receiver: the key of the recipient's receiver (core.delivery.receivers); empty if it is not known.
+    pair: the number of the pair of source and receiver whose pace it waits for; 0 for none.
     """
 
     status: DeliveryStatus
@@ -91,6 +92,7 @@ class DeliveryOutcome:
     listed_by: str = ""
     waits_for: str = ""
     receiver: str = ""
+    pair: int = 0
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":

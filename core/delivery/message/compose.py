@@ -113,6 +113,8 @@ class OutgoingMessage:
     route: the name of its route, empty for the usual one.
     transport: the name of the one that is assigned to it, if any.
     is_pinned: this transport may have taken the message at an earlier attempt, so that no other may get it.
+    released_for: the number of the pair of source and receiver for which it was released; 0 if for none.
+    stream: its workspace and stream, whose messages keep a source address.
     """
 
     return_path: str
@@ -142,6 +144,8 @@ class OutgoingMessage:
     route: str = ""
     transport: str = ""
     is_pinned: bool = False
+    released_for: int = 0
+    stream: str = ""
 
     @property
     def is_whole(self) -> bool:

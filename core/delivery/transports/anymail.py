@@ -15,7 +15,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked, safe_text
-from core.delivery.bounces.slow_signals import SlowSignal
+from core.delivery.bounces.signals import SLOW
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.circuit_breaker import BreakerPolicy
 from core.delivery.transports.credentials import POLICY, CredentialsBreaker
@@ -124,11 +124,11 @@ class AnymailTransport:
             self._destination.record_failure()
         elif outcome.reason == FailureReason.RATE_LIMITED:
             # HTTP 429.
-            self._destination.record_signal(SlowSignal.RATE, outcome)
+            self._destination.record_signal(SLOW, outcome)
         elif outcome.status is DeliveryStatus.SENT:
             self._destination.record_acceptance()
         else:
-            self._destination.record_reply()
+            self._destination.record_refusal(outcome)
 
 
 def _acceptance(message: EmailMultiAlternatives) -> DeliveryOutcome:

@@ -10,14 +10,14 @@ import itertools
 import random
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, parked
-from core.delivery.bounces.slow_signals import SlowSignal
+from core.delivery.bounces.signals import Signal, SignalKind
 from core.delivery.transports.circuit_breaker import NEVER, BreakerPolicy, CircuitBreaker, Clock
 from core.delivery.transports.smtp.session import Session
 
@@ -30,9 +30,10 @@ EVICTION_CANDIDATES = 8
 # When a signal pauses a destination, and for how long. A rate is found again within a minute and a half of its end;
 # distrust and listings last for hours, and each probe costs an attempt of an email.
 PAUSES = {
-    SlowSignal.RATE: BreakerPolicy(max_open_seconds=60.0),
-    SlowSignal.REPUTATION: BreakerPolicy(failure_threshold=1),
-    SlowSignal.LISTED: BreakerPolicy(failure_threshold=1, initial_open_seconds=1800.0),
+    SignalKind.SLOW: BreakerPolicy(max_open_seconds=60.0),
+    SignalKind.NARROW: BreakerPolicy(max_open_seconds=60.0),
+    SignalKind.SUSPEND: BreakerPolicy(failure_threshold=1),
+    SignalKind.LISTED: BreakerPolicy(failure_threshold=1, initial_open_seconds=1800.0),
 }
 # Messages for a paused destination come back within this time after the pause: the first one is the probe.
 SPREAD_SECONDS = 20.0
@@ -68,11 +69,14 @@ class Destination:
 
     breaker: opened by failed connections.
     pause: opened by slow signals; only an accepted message closes it.
+    receiver: the key of the receiver; empty for a relay or a provider.
     """
+
+    receiver = ""
 
     def __init__(self, limits: DestinationLimits, *, clock: Clock = time.monotonic) -> None:
         self.breaker = CircuitBreaker(limits.breaker_policy, clock=clock)
-        self.pause = CircuitBreaker(PAUSES[SlowSignal.RATE], clock=clock)
+        self.pause = CircuitBreaker(PAUSES[SignalKind.SLOW], clock=clock)
         self._last_signal: DeliveryOutcome | None = None
         self._limits = limits
         self._idle: deque[Session] = deque()
@@ -118,32 +122,42 @@ class Destination:
         if not self._idle_timer:
             self._idle_timer = loop.call_later(self._limits.idle_seconds, self._close_idle)
 
-    def record_acceptance(self) -> None:
-        """Record an accepted message: end the pause, close the breaker and widen the window by one."""
-        self.record_reply()
+    @property
+    def idle_sessions(self) -> int:
+        return len(self._idle)
+
+    def close_idle_session(self) -> None:
+        """Close the session that has been idle longest."""
+        self._idle.popleft().close()
+
+    def record_acceptance(self, *, began_at: float = 0.0) -> None:
+        """Record an accepted message: end the pause, close the breaker and widen the window by one.
+
+        began_at: when the attempt began, by the clock of the loop.
+        """
+        self._record_reply()
         self.pause.record_success()
         if self._window is not None and self._window != self._limits.max_connections:
             self._window += 1
 
-    def record_reply(self) -> None:
+    def record_refusal(self, outcome: DeliveryOutcome) -> None:
         """Record a refusal that says nothing about the pace, such as an unknown user: the host works."""
-        self.breaker.record_success()
-        self._last_reply_at = asyncio.get_running_loop().time()
+        self._record_reply()
 
-    def record_signal(self, signal: SlowSignal, outcome: DeliveryOutcome) -> None:
+    def record_signal(self, signal: Signal, outcome: DeliveryOutcome, *, began_at: float = 0.0) -> None:
         """Record a refusal that asks for less: halve the window, and pause the destination as PAUSES says."""
-        self.record_reply()
-        self.narrow()
+        self._record_reply()
+        self.narrow(outcome, began_at=began_at)
         if self._limits.breaker_policy is NEVER and outcome.reason == FailureReason.HOST_TROUBLE:
             # The breaker of the named transport counts it.
             return
-        policy = PAUSES[signal]
+        policy = PAUSES[signal.kind]
         longest = self._limits.breaker_policy.max_open_seconds
         self.pause.record_failure(replace(policy, max_open_seconds=min(policy.max_open_seconds, longest)))
         self._last_signal = outcome
 
-    def narrow(self) -> None:
-        """Halve the window; one connection stays."""
+    def narrow(self, outcome: DeliveryOutcome, *, began_at: float) -> None:
+        """Halve the window after a host closed its connection; one connection stays."""
         open_now = self._in_use if self._window is None else self._window
         self._window = max(open_now // 2, 1)
 
@@ -161,17 +175,24 @@ class Destination:
             self._idle_timer.cancel()
             self._idle_timer = None
 
+    def _record_reply(self) -> None:
+        self.breaker.record_success()
+        self._last_reply_at = asyncio.get_running_loop().time()
+
     async def _wait_for_slot(self) -> None:
         if self._is_full and self._is_active and not (self.pause.is_open or self.breaker.is_open):
             await self._wait_for_release()
         # After the wait: the message that had the slot may have been the one that paused the destination.
         if self.pause.is_open:
             raise DestinationBusy(self._paused())
-        if self.breaker.is_open:
-            reason, text = FailureReason.DESTINATION_SHUT, "The destination is paused after repeated failures."
-            raise DestinationBusy(parked(reason, text))
+        self._refuse_broken()
         if self._is_full:
             reason, text = FailureReason.DESTINATION_FULL, "All connections allowed to the destination are in use."
+            raise DestinationBusy(parked(reason, text))
+
+    def _refuse_broken(self) -> None:
+        if self.breaker.is_open:
+            reason, text = FailureReason.DESTINATION_SHUT, "The destination is paused after repeated failures."
             raise DestinationBusy(parked(reason, text))
 
     def _paused(self) -> DeliveryOutcome:
@@ -229,12 +250,13 @@ class Destinations:
         self._max_size = max_size
         self._by_key: OrderedDict[object, Destination] = OrderedDict()
 
-    def get_or_create(self, key: object) -> Destination:
-        """Return the destination of a key; keys used most recently are evicted last."""
+    def get_or_create(self, key: object, make: "Callable[[], Destination] | None" = None) -> Destination:
+        """Return the destination of a key; keys used most recently are evicted last. make: for one of another kind."""
         destination = self._by_key.get(key)
         if not destination:
             self._evict_unused()
-            destination = self._by_key[key] = Destination(self._limits, clock=self._clock)
+            destination = make() if make else Destination(self._limits, clock=self._clock)
+            self._by_key[key] = destination
         self._by_key.move_to_end(key)
         return destination
 

@@ -1,18 +1,21 @@
 """Direct transport: delivers each message to the mail hosts of its recipient's domain (docs/decisions/0023)."""
 
-import random
+import hashlib
 import ssl
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import zip_longest
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 from core.delivery.message.compose import OutgoingMessage
-from core.delivery.receivers import ReceiverTable
-from core.delivery.receivers_file import built_in_receivers
+from core.delivery.pacing.destination import PacedDestination
+from core.delivery.pacing.pairs import PairKey
+from core.delivery.pacing.shares import PaceShare, PaceShares
+from core.delivery.receivers import Receiver, ReceiverTable
 from core.delivery.transports.circuit_breaker import Clock
 from core.delivery.transports.destinations import DestinationBusy, DestinationLimits, Destinations
 from core.delivery.transports.interface import LeaseCheck
@@ -25,8 +28,10 @@ from core.delivery.transports.smtp.tls import TlsMode
 from core.lib.network.address_guard import Address, TargetRefused
 from core.lib.network.resolver import DnsError
 
-# A new destination gets two connections: a silent host then cannot occupy many of a worker's sessions.
-DIRECT_LIMITS = DestinationLimits(max_connections=10, initial_connections=2)
+# The connections are those of the pair.
+DIRECT_LIMITS = DestinationLimits()
+# The addresses to connect from, of different families; none if the system chooses.
+Source = tuple[Address, ...]
 # F32: a zone may disappear briefly, so NXDOMAIN must be confirmed by a second query.
 CONFIRM_AFTER = timedelta(minutes=5)
 
@@ -52,8 +57,10 @@ class DirectTransport:
     """Delivers to the MX hosts of each domain; their 250 reply means `delivered`.
 
     context: for messages that require TLS, by default that of the system's certificate authorities.
-    sources: the addresses of this machine to connect from, by default those that the system chooses.
-    receivers: the table of receivers, by default the built-in one.
+    sources: the addresses of this machine to connect from, by default those that the system chooses. The first of
+    IPv4 and the first of IPv6 are one source, and so on.
+    paces: the shares of this process of what receivers take.
+    receivers: the table of receivers.
     """
 
     def __init__(
@@ -66,12 +73,16 @@ class DirectTransport:
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         sources: Sequence[Address] = (),
-        receivers: ReceiverTable | None = None,
+        paces: PaceShares,
+        receivers: ReceiverTable,
         clock: Clock = time.monotonic,
     ) -> None:
         self._context = context
-        self._sources = sources
-        self._receivers = receivers or built_in_receivers()
+        self._sources = _paired(sources)
+        self._paces = paces
+        self._receivers = receivers
+        self._limits = limits
+        self._clock = clock
         self._mx = mx
         self._ehlo_name = ehlo_name
         self._port = port
@@ -95,12 +106,13 @@ class DirectTransport:
         )
         try:
             hosts = await self._mx.find(domain)
-            tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls)
-            # Separate connections and breakers: a host may fail only the messages that require TLS.
-            destination = self._destinations.get_or_create((tls, hosts.key))
-            async with destination.slot():
-                outcome = await attempt.run(destination, self._mail_hosts(hosts, tls))
-                return replace(outcome, receiver=self._receivers.receiver_of_host(hosts.best).key)
+            receiver = self._receivers.receiver_of_host(hosts.best)
+            tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls or receiver.tls == "required")
+            source, share = self._choose_source(message.stream, receiver)
+            destination = self._destination(hosts, tls, share)
+            async with destination.slot(released_for=message.released_for):
+                outcome = await attempt.run(destination, self._mail_hosts(hosts, tls, source))
+                return replace(outcome, receiver=receiver.key)
         except NoMxHost as error:
             return _no_mx_host(error, message)
         except DnsError as error:
@@ -116,7 +128,23 @@ class DirectTransport:
 
     end_sessions = close
 
-    async def _mail_hosts(self, hosts: MxHosts, tls: TlsMode) -> AsyncIterator[MailHost]:
+    def _choose_source(self, stream: str, receiver: Receiver) -> tuple[Source, PaceShare]:
+        """Return the source of a stream's messages to a receiver: the same one while it is not suspended there."""
+        ranked = sorted(self._sources, key=lambda source: _digest(stream, receiver.key, source))
+        shares = [self._paces.get(PairKey(_name(source), receiver.key), receiver) for source in ranked]
+        chosen = next((number for number, share in enumerate(shares) if not share.is_suspended), 0)
+        return ranked[chosen], shares[chosen]
+
+    def _destination(self, hosts: MxHosts, tls: TlsMode, share: PaceShare) -> PacedDestination:
+        """Return the connections to hosts. Messages that require TLS have others: a host may fail only these."""
+        limits = replace(self._limits, max_messages=share.receiver.messages_per_connection)
+        found = self._destinations.get_or_create(
+            (share, tls, hosts.key), lambda: PacedDestination(limits, share, clock=self._clock)
+        )
+        assert isinstance(found, PacedDestination)
+        return found
+
+    async def _mail_hosts(self, hosts: MxHosts, tls: TlsMode, source: Source) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
         count = 0
@@ -126,25 +154,35 @@ class DirectTransport:
             except ERROR_PRIORITY as error:
                 first = _higher_priority(first, error)
                 continue
-            for address in self._reachable(addresses)[: MAX_ADDRESSES - count]:
+            for address in _reachable(addresses, source)[: MAX_ADDRESSES - count]:
                 count += 1
                 context = self._context if tls.is_mandatory else None
-                source = self._source(address)
-                yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context, source=source)
+                local = next((str(one) for one in source if one.version == address.version), None)
+                yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context, source=local)
         if first and not count:
             raise first
         if not count:
             text = "The mail hosts have no address of a family of sourceAddresses."
             raise connection_error(SmtpStage.CONNECT, text)
 
-    def _reachable(self, addresses: Sequence[Address]) -> Sequence[Address]:
-        families = {source.version for source in self._sources}
-        return [one for one in addresses if one.version in families] if families else addresses
 
-    def _source(self, address: Address) -> str | None:
-        """Return one of the source addresses of the family of an address; None lets the system choose."""
-        sources = [str(source) for source in self._sources if source.version == address.version]
-        return random.choice(sources) if sources else None  # noqa: S311 - spreads load, not a secret
+def _reachable(addresses: Sequence[Address], source: Source) -> Sequence[Address]:
+    families = {one.version for one in source}
+    return [one for one in addresses if one.version in families] if families else addresses
+
+
+def _paired(addresses: Sequence[Address]) -> list[Source]:
+    """Return the sources: the first IPv4 and the first IPv6 address, and so on; one that the system chooses if none."""
+    by_family = [[one for one in addresses if one.version == version] for version in (4, 6)]
+    return [tuple(filter(None, pair)) for pair in zip_longest(*by_family)] or [()]
+
+
+def _name(source: Source) -> str:
+    return " ".join(map(str, source))
+
+
+def _digest(stream: str, receiver: str, source: Source) -> bytes:
+    return hashlib.sha256(f"{stream} {receiver} {_name(source)}".encode()).digest()
 
 
 def _higher_priority(known: Exception | None, new: Exception) -> Exception:

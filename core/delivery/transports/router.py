@@ -250,7 +250,9 @@ class TransportRouter:
         if limited and not skipped and not any(member.breaker.is_tripped for member in members):
             return replace(_daily_limit(), transport=limited[-1].spec.name)
         if skipped:
-            return replace(skipped[-1], retry_after=min(one.retry_after for one in skipped))
+            # The pace of a receiver ends no wait for another transport.
+            chosen = next((one for one in reversed(skipped) if not one.pair), skipped[-1])
+            return replace(chosen, retry_after=min(one.retry_after for one in skipped))
         return _wait_for_transport(FailureReason.DESTINATION_SHUT, f"No transport can send now: {self._errors(route)}")
 
     def _wait_for_removed(self, name: str) -> DeliveryOutcome:

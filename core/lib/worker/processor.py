@@ -52,11 +52,13 @@ class ClaimResult(Generic[J]):
     has_leased: whether it leased any entry, including entries that did not become a job.
     has_waiting: whether ready entries may wait for jobs in flight, so that each recorded result justifies another
     claim.
+    again_after: seconds until the next claim without a wake-up; None for as long as before.
     """
 
     jobs: Sequence[J]
     has_leased: bool
     has_waiting: bool = False
+    again_after: float | None = None
 
 
 class QueueWork(Protocol[J, R]):
@@ -203,6 +205,8 @@ class QueueProcessor(Generic[J, R]):
         result = self.work.claim(free)
         database_outage.record_success()
         self._has_waiting = result.has_waiting
+        if result.again_after:
+            self.fallback_seconds = result.again_after
         if result.jobs:
             self._start(result.jobs, claimed_at)
         if result.has_leased:

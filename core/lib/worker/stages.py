@@ -12,3 +12,5 @@ class Stage(IntegerChoices):
     SCHEDULED = 3
     # Emails only: their stream is paused.
     HELD = 4
+    # Emails only: they wait for the pace of a receiver.
+    PACED = 5

@@ -1,9 +1,10 @@
 """SMTP attempt: one try to deliver one message, over an idle session or to the hosts one after another."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator
 
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
-from core.delivery.bounces.slow_signals import CLOSING, SlowSignal, relay_signal, slow_signal
+from core.delivery.bounces.signals import CLOSING, SignalKind, signal_of
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import compose_message
 from core.delivery.transports.destinations import Destination
@@ -36,6 +37,7 @@ class SmtpAttempt:
         self._session_factory = session_factory
         self._ehlo_name = ehlo_name
         self._deadline = session_factory.deadline()
+        self._began_at = 0.0
         self._composed = b""
 
     async def run(self, destination: Destination, hosts: AsyncIterator[MailHost]) -> DeliveryOutcome:
@@ -43,22 +45,21 @@ class SmtpAttempt:
 
         Raises LeaseLost and the errors of the hosts iterator.
         """
+        self._began_at = asyncio.get_running_loop().time()
         try:
             return await self._try(destination, hosts)
         except SmtpError as error:
             outcome = error.outcome(sender_names=self._sender_names, recipient=self._message.recipient)
-            if signal := self._signal(outcome, stage=error.stage):
-                destination.record_signal(signal, outcome)
+            # A host whose 250 means `sent` is a relay, which passes on replies of others.
+            is_relay = self._on_acceptance is DeliveryStatus.SENT
+            signal = signal_of(outcome, stage=error.stage, receiver=destination.receiver, is_relay=is_relay)
+            if signal.kind is not SignalKind.NONE:
+                destination.record_signal(signal, outcome, began_at=self._began_at)
             elif error.is_connection_error:
                 destination.record_failure()
             else:
-                destination.record_reply()
+                destination.record_refusal(outcome)
             return outcome
-
-    @property
-    def _signal(self) -> Callable[..., SlowSignal | None]:
-        """The reading of replies: a host whose 250 means `sent` is a relay, which passes on replies of others."""
-        return relay_signal if self._on_acceptance is DeliveryStatus.SENT else slow_signal
 
     @property
     def _sender_names(self) -> tuple[str, ...]:
@@ -85,7 +86,8 @@ class SmtpAttempt:
             else:
                 if last and last.reply.code == CLOSING:
                     # Another host of the receiver asked for less.
-                    destination.narrow()
+                    closed = last.outcome(sender_names=self._sender_names, recipient=self._message.recipient)
+                    destination.narrow(closed, began_at=self._began_at)
                 return outcome
         assert last
         raise last
@@ -98,7 +100,7 @@ class SmtpAttempt:
             )
         finally:
             destination.return_session(session)
-        destination.record_acceptance()
+        destination.record_acceptance(began_at=self._began_at)
         return self._accepted(receipt)
 
     def _accepted(self, receipt: Receipt) -> DeliveryOutcome:

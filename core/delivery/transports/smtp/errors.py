@@ -7,7 +7,7 @@ from datetime import timedelta
 from core.delivery.bounces.classification import SmtpStage, classify, names_sender
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
-from core.delivery.bounces.slow_signals import CLOSING, is_end_of_connection
+from core.delivery.bounces.signals import CLOSING, is_end_of_connection
 
 BEFORE_MAIL = frozenset({SmtpStage.CONNECT, SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.STARTTLS, SmtpStage.AUTH})
 BEFORE_DATA = BEFORE_MAIL | {SmtpStage.MAIL, SmtpStage.RCPT}

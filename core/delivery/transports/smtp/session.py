@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import Reply, reply_of
-from core.delivery.bounces.slow_signals import CLOSING
+from core.delivery.bounces.signals import CLOSING
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import stuff_dots
 from core.delivery.transports.interface import LeaseCheck, LeaseLost

@@ -4,11 +4,15 @@ from core.delivery.bounces.classification import SmtpStage, classify
 from core.delivery.bounces.listings import OWN_LIST
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryStatus, Reply
-from core.delivery.bounces.slow_signals import SlowSignal, relay_signal, slow_signal
+from core.delivery.bounces.signals import SignalKind, signal_of
 from core.delivery.transports.smtp.errors import LISTING_WAIT, SmtpError
 from tests.rows import each
 
-RATE, REPUTATION, LISTED = SlowSignal
+# A rate: fewer messages or connections. Distrust suspends, or is expressed by a rate.
+RATE = {SignalKind.SLOW, SignalKind.NARROW}
+REPUTATION = {SignalKind.SUSPEND}
+LISTED = {SignalKind.LISTED}
+NOTHING = {SignalKind.NONE}
 LIMITED, DISTRUSTED = FailureReason.RATE_LIMITED, FailureReason.REPUTATION
 TROUBLE, BLOCKED = FailureReason.HOST_TROUBLE, FailureReason.BLOCKLISTED
 
@@ -20,7 +24,7 @@ TEXTS = [
     ("banner", "421 4.7.0 [192.0.2.1] Try again later, closing connection. gsmtp", TROUBLE, RATE),
     ("rcpt", "451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (S77714)", LIMITED, RATE),
     ("dot", "451 4.7.650 The mail server [192.0.2.1] has been temporarily rate limited due to IP reputation. (S775)",
-     DISTRUSTED, RATE),
+     DISTRUSTED, REPUTATION),
     ("mail", ("421 RP-001 Unfortunately, some messages from 192.0.2.1 weren't sent. We have limits for how many "
      "messages can be sent per hour and per day."), LIMITED, RATE),
     ("mail", "421 4.3.2 The maximum number of concurrent connections has exceeded a limit", LIMITED, RATE),
@@ -121,7 +125,8 @@ def outcome_of(stage, reply):
 @each(("stage", "reply", "reason", "signal"), TEXTS)
 def test_a_reply_has_its_reason_and_signal(stage, reply, reason, signal):
     outcome = outcome_of(SmtpStage(stage), reply)
-    assert (outcome.reason, slow_signal(outcome, stage=SmtpStage(stage))) == (reason, signal)
+    assert outcome.reason == reason
+    assert signal_of(outcome, stage=SmtpStage(stage)).kind in (signal or NOTHING)
     assert not outcome.retry_after
 
 
@@ -131,14 +136,14 @@ def test_a_listing_of_the_sending_address_defers_for_four_hours(stage):
         outcome = outcome_of(stage, reply)
         assert (outcome.status, outcome.reason) == (DeliveryStatus.DEFERRED, BLOCKED), reply
         assert (outcome.listed_by, outcome.retry_after) == (name, LISTING_WAIT), reply
-        assert slow_signal(outcome, stage=stage) is (RATE if name == OWN_LIST else LISTED), reply
+        assert signal_of(outcome, stage=stage).kind in (RATE if name == OWN_LIST else LISTED), reply
 
 
 def test_a_listing_of_the_content_the_domain_or_one_recipient_bounces():
     for reply in OTHER_LISTS:
         outcome = outcome_of(SmtpStage.DOT, reply)
         assert (outcome.status, outcome.listed_by) == (DeliveryStatus.BOUNCED, ""), reply
-        assert slow_signal(outcome, stage=SmtpStage.DOT) is None, reply
+        assert signal_of(outcome, stage=SmtpStage.DOT).kind is SignalKind.NONE, reply
 
 
 def test_a_report_about_a_listing_is_final():
@@ -150,4 +155,5 @@ def test_a_report_about_a_listing_is_final():
 
 @each(("stage", "reply", "signal"), RELAYED)
 def test_a_relay_is_slowed_by_its_own_words_only(stage, reply, signal):
-    assert relay_signal(outcome_of(SmtpStage(stage), reply), stage=SmtpStage(stage)) is signal
+    outcome = outcome_of(SmtpStage(stage), reply)
+    assert signal_of(outcome, stage=SmtpStage(stage), is_relay=True).kind in (signal or NOTHING)

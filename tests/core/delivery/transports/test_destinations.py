@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from core.delivery.bounces.reasons import FailureReason
-from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, parked
 from core.delivery.transports import destinations
 from core.delivery.transports.circuit_breaker import BreakerPolicy, CircuitBreaker
 from core.delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits, Destinations
@@ -72,7 +72,7 @@ class TestLimits:
     async def test_a_waiter_that_times_out_is_removed(self, monkeypatch):
         monkeypatch.setattr(destinations, "WAIT_SECONDS", 0.02)
         destination = Destination(DestinationLimits(max_connections=1))
-        destination.record_reply()
+        destination.record_refusal(parked(FailureReason.UNKNOWN_USER, "No such user."))
         async with destination.slot():
             with pytest.raises(DestinationBusy):
                 async with destination.slot():

@@ -1,6 +1,7 @@
 """Direct transport: hosts are tried in order, and no other host after the message was sent."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -10,6 +11,7 @@ from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryStatus, SuppressOn
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.receivers import Receiver, ReceiverTable
+from core.delivery.receivers_file import built_in_receivers
 from core.delivery.transports.destinations import DestinationLimits
 from core.delivery.transports.direct import DirectTransport
 from core.delivery.transports.smtp.mail_host import Timeouts
@@ -17,6 +19,7 @@ from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.tls import TlsMode
 from core.lib.network.address_guard import Guard
 from core.lib.network.resolver import Resolver
+from tests.core.delivery.local_pairs import LocalPairs
 from tests.core.delivery.relaying import SHORT, awaited, run
 from tests.core.delivery.scripted import ScriptedServer, StubLease, disconnect, drip, outgoing_message, silence
 from tests.core.lib.nameserver import SERVFAIL, NameServer
@@ -44,12 +47,9 @@ async def transport_for(
     with NameServer(records) as server:
         resolver = Resolver([server.address], lifetime_seconds=5)
         mx = MxLookup(resolver, guard or Guard(allow_private=True), own_names=["me.example.net"])
-        transport = DirectTransport(
-            mx,
-            ehlo_name="me.example.net",
-            port=port,
-            **{"timeouts": SHORT, "limits": DestinationLimits(), **options},
-        )
+        given = {"timeouts": SHORT, "receivers": built_in_receivers(), "clock": time.monotonic, **options}
+        given.setdefault("paces", LocalPairs(given["clock"]).shares())
+        transport = DirectTransport(mx, ehlo_name="me.example.net", port=port, **given)
         try:
             yield transport
         finally:
@@ -148,7 +148,7 @@ class TestNextHost:
         records["mx0.example.com"] = {"A": [f"127.0.1.{number}" for number in range(1, 60)]}
         async with transport_for(records, port) as transport:
             hosts = await transport._mx.find("example.com")
-            assert len([one async for one in transport._mail_hosts(hosts, TlsMode.OPPORTUNISTIC)]) == 20
+            assert len([one async for one in transport._mail_hosts(hosts, TlsMode.OPPORTUNISTIC, ())]) == 20
 
 
 class TestConnections:

@@ -1,0 +1,194 @@
+"""Pairs of a source and a receiver, shared by the processes of an installation (docs/decisions/0362).
+
+Each process reports what it did, and is granted connections for the time of a lease. A process that dies frees them
+when its lease ends. All functions are pure, as those of `core.delivery.pacing.pace`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from core.delivery.bounces.signals import Signal, SignalKind
+from core.delivery.pacing.pace import FORGET_SECONDS, Pace, PaceLimits
+
+LEASE_SECONDS = 10.0
+# Messages that are released by one statement.
+MOST_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, order=True)
+class PairKey:
+    """A source and a receiver.
+
+    source: the addresses that are connected from; empty if the system chooses.
+    receiver: its key.
+    """
+
+    source: str
+    receiver: str
+
+
+@dataclass(frozen=True)
+class PaceSignal:
+    """A reply that asked for less.
+
+    began: seconds ago, when the refused attempt began.
+    reason: the FailureReason of the refusal.
+    reply: safe to show.
+    """
+
+    signal: Signal
+    began: float
+    reason: str = ""
+    reply: str = ""
+
+
+@dataclass(frozen=True)
+class PairReport:
+    """What a process did at a pair since its last report.
+
+    open: its connections now, with idle ones.
+    needed: those that are in use or waited for now.
+    wanted: the most that it could have used, and its idle ones.
+    accepted, deferred: attempts, see Pace.record.
+    began: seconds ago, when the last of the accepted attempts began; None without one.
+    limits: of the receiver.
+    """
+
+    key: PairKey
+    open: int
+    needed: int
+    wanted: int
+    limits: PaceLimits
+    accepted: int = 0
+    deferred: int = 0
+    began: float | None = None
+    signals: tuple[PaceSignal, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairGrant:
+    """What a process may do at a pair.
+
+    number: of the pair.
+    connections: that it may have open.
+    is_limited: only messages that were released for the pair may leave.
+    suspended: seconds in which nothing may begin.
+    reason: the FailureReason of the last signal.
+    """
+
+    key: PairKey
+    number: int
+    connections: int
+    is_limited: bool
+    suspended: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ConnectionLease:
+    """The connections of a process, those that it needs, and the end of the lease."""
+
+    connections: int
+    needed: int
+    until: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The state of a pair.
+
+    leases: by process.
+    pinned: messages a minute that an operator has set.
+    is_stopped: by an operator.
+    """
+
+    pace: Pace = field(default_factory=Pace)
+    leases: Mapping[str, ConnectionLease] = field(default_factory=dict)
+    updated_at: float = 0.0
+    pinned: float | None = None
+    is_stopped: bool = False
+
+    @classmethod
+    def from_json(cls, pace: dict[str, Any], leases: dict[str, list[Any]], **columns: Any) -> "Pair":
+        return cls(Pace.from_json(pace), {name: ConnectionLease(*row) for name, row in leases.items()}, **columns)
+
+    @property
+    def leases_json(self) -> dict[str, list[Any]]:
+        return {name: [lease.connections, lease.needed, lease.until] for name, lease in self.leases.items()}
+
+    def is_limited(self, now: float, limits: PaceLimits) -> bool:
+        """Return whether messages leave by a rate."""
+        return self.rate(now, limits) is not None
+
+    def rate(self, now: float, limits: PaceLimits) -> float | None:
+        """Return the messages a minute in force, None for any number."""
+        return self.pinned or min(filter(None, (self.pace.rate(now), limits.per_minute)), default=None)
+
+    def available(self, now: float, limits: PaceLimits) -> int:
+        """Return how many waiting messages may leave now.
+
+        Without a rate: as many as the connections may take in a second, if messages were accepted as quickly as
+        before, since some of the processes that get them have no connection.
+        """
+        if self.is_stopped:
+            return 0
+        if rate := self.rate(now, limits):
+            return self.pace.available(now, rate=rate)
+        if self.pace.is_suspended(now):
+            return 0
+        accepted = self.pace.accepted_rate(now) / 60
+        return min(2 * self.pace.connections + round(accepted * (1 + len(self.leases))), MOST_AT_ONCE)
+
+    def release(self, count: int, now: float, limits: PaceLimits, *, is_waiting: bool) -> "Pair":
+        """Return the pair after waiting messages were released. is_waiting: whether others still wait."""
+        rate = self.rate(now, limits)
+        if rate is None:
+            return self
+        return replace(self, pace=self.pace.spend(count, now, rate=rate, is_waiting=is_waiting))
+
+    def at(self, now: float) -> "Pair":
+        """Return the pair without ended leases, and without a pace that was not used for a day."""
+        leases = {name: lease for name, lease in self.leases.items() if lease.until > now}
+        is_old = now - self.updated_at > FORGET_SECONDS and not self.pace.is_suspended(now)
+        return replace(self, pace=Pace() if is_old else self.pace, leases=leases)
+
+    def exchange(self, report: PairReport, *, process: str, number: int, now: float) -> "tuple[Pair, PairGrant]":
+        """Return the pair after a report, and what the process may do until its next one."""
+        present = self.at(now)
+        others = {name: lease for name, lease in present.leases.items() if name != process}
+        taken = sum(lease.connections for lease in others.values())
+        pace = _after(present.pace, report, now, is_full=taken + report.open >= present.pace.connections)
+        granted = min(report.wanted, max(pace.connections - taken, 0))
+        if any(lease.needed > lease.connections for lease in others.values()):
+            users = 1 + sum(bool(lease.needed) for lease in others.values())
+            granted = min(granted, report.needed, math.ceil(pace.connections / users))
+        # Idle connections above the grant are closed when the process reads it.
+        held = max(granted, min(report.open, report.needed))
+        leases = others
+        if held or report.needed:
+            leases = {**others, process: ConnectionLease(held, report.needed, now + LEASE_SECONDS)}
+        pair = replace(present, pace=pace, leases=leases, updated_at=now)
+        is_limited = pair.is_limited(now, report.limits)
+        suspended = LEASE_SECONDS if self.is_stopped else max(pace.suspended_until - now, 0.0)
+        return pair, PairGrant(report.key, number, granted, is_limited, suspended, pace.reason)
+
+
+def _after(pace: Pace, report: PairReport, now: float, *, is_full: bool) -> Pace:
+    pace = pace.forgotten(now)
+    if report.accepted or report.deferred:
+        pace = pace.record(now, accepted=report.accepted, deferred=report.deferred)
+    if report.began is not None and is_full:
+        pace = pace.grow(now - report.began, now, limits=report.limits)
+    for one in report.signals:
+        began_at = now - one.began
+        match one.signal.kind:
+            case SignalKind.SLOW:
+                pace = pace.slow(began_at, now)
+            case SignalKind.NARROW:
+                pace = pace.narrow(began_at, now)
+            case SignalKind.SUSPEND | SignalKind.LISTED:
+                pace = pace.suspend(began_at, now, seconds=one.signal.seconds, after=one.signal.after)
+        pace = replace(pace, reason=one.reason)
+    return pace

@@ -1,0 +1,301 @@
+"""Pace shares: what this process may do at each pair of a source and a receiver (docs/decisions/0362).
+
+The network loop keeps them, and exchanges reports for grants about once a second: at once if a message needs a
+connection that was not granted. Between two exchanges nothing is asked.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Protocol
+
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import DeliveryOutcome, parked
+from core.delivery.bounces.signals import Signal, SignalKind
+from core.delivery.pacing.pace import PaceLimits
+from core.delivery.pacing.pairs import LEASE_SECONDS, PaceSignal, PairGrant, PairKey, PairReport
+from core.delivery.receivers import Receiver
+from core.delivery.transports.circuit_breaker import Clock
+from core.delivery.transports.destinations import DestinationBusy
+from core.delivery.transports.interface import LeaseLost
+
+EVERY_SECONDS = 1.0
+# The least time between two exchanges, for those who ask at once.
+LEAST_SECONDS = 0.005
+# How long a message waits for a connection in this process. One that was released waits until others give theirs back.
+WAIT_SECONDS = 0.25
+RELEASED_WAIT_SECONDS = 3.0
+UNUSED_SECONDS = 30.0
+# The cause of the wait of a message (WaitCause of emails.states).
+RECEIVER_PACE = "receiver_pace"
+
+Exchange = Callable[[Sequence[PairReport]], Awaitable[Sequence[PairGrant]]]
+
+
+class SessionOwner(Protocol):
+    """A destination with idle sessions of a pair."""
+
+    @property
+    def idle_sessions(self) -> int: ...
+
+    def close_idle_session(self) -> None: ...
+
+
+class PaceShare:
+    """The share of this process of one pair. Belongs to one event loop.
+
+    number: of the pair; 0 until the first exchange.
+    in_use: connections of messages that are being sent.
+    owners: the destinations whose idle sessions belong to the pair.
+    used_at: when it was last asked for.
+    """
+
+    def __init__(self, key: PairKey, receiver: Receiver, *, ask: Callable[[], None], clock: Clock) -> None:
+        self.key = key
+        self.receiver = receiver
+        self.number = 0
+        self.in_use = 0
+        self.used_at = 0.0
+        self.owners: set[SessionOwner] = set()
+        self._ask = ask
+        self._clock = clock
+        self._granted = 0
+        self._granted_at = float("-inf")
+        self._is_limited = False
+        self._suspended_until = float("-inf")
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._most_wanted = 0
+        self._accepted = self._deferred = 0
+        self._last_accepted_began: float | None = None
+        self._signals: list[tuple[Signal, float, str, str]] = []
+        self._reason = FailureReason.RATE_LIMITED
+
+    @property
+    def open(self) -> int:
+        return self.in_use + sum(owner.idle_sessions for owner in self.owners)
+
+    @property
+    def is_suspended(self) -> bool:
+        return self._clock() < self._suspended_until
+
+    @property
+    def is_unused(self) -> bool:
+        return not (self.open or self._waiters or self._signals or self._accepted or self._deferred)
+
+    @property
+    def must_report(self) -> bool:
+        """Return whether the others must know something, or the lease must be renewed."""
+        return bool(self._granted) or not self.is_unused
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """Count a connection as used, after `enter`."""
+        self.in_use += 1
+        try:
+            yield
+        finally:
+            self.in_use -= 1
+            self._wake(1)
+
+    async def enter(self, owner: SessionOwner, *, released_for: int) -> None:
+        """Wait shortly for a connection; the caller uses it at once. Raises DestinationBusy.
+
+        released_for: the number of the pair for which the message was released; 0 if for none.
+        """
+        is_released = bool(released_for) and released_for == self.number
+        self._refuse_stopped(is_released=is_released)
+        if not self._has_room(owner):
+            await self._wait_for_room(owner, seconds=RELEASED_WAIT_SECONDS if is_released else WAIT_SECONDS)
+            # The message that had the connection may have been the one that slowed the pair.
+            self._refuse_stopped(is_released=is_released)
+        self._most_wanted = max(self._most_wanted, self.in_use + 1)
+
+    def record_acceptance(self, began_at: float) -> None:
+        self._accepted += 1
+        self._last_accepted_began = max(began_at, self._last_accepted_began or began_at)
+        if self._waiters:
+            # Perhaps there is one more connection now.
+            self._ask()
+
+    def record_deferral(self) -> None:
+        self._deferred += 1
+
+    def record_signal(self, signal: Signal, outcome: DeliveryOutcome, *, began_at: float) -> None:
+        """Answer a signal here at once, and tell the other processes."""
+        reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
+        self._signals.append((signal, began_at, outcome.reason, reply))
+        self._reason = FailureReason(outcome.reason)
+        if signal.kind is not SignalKind.NARROW:
+            # Until the next exchange, which knows the rate or the time of a suspension.
+            self._is_limited = True
+        self._granted = max(self._granted - 1, 1)
+        self._ask()
+
+    def report(self) -> PairReport:
+        """Return what happened since the last report, which is then forgotten."""
+        now = self._clock()
+        needed = self.in_use + len(self._waiters)
+        began = None if self._last_accepted_began is None else now - self._last_accepted_began
+        report = PairReport(
+            self.key,
+            open=self.open,
+            needed=needed,
+            wanted=max(needed, self._most_wanted, self.open),
+            limits=PaceLimits(self.receiver.connections, self.receiver.per_minute),
+            accepted=self._accepted,
+            deferred=self._deferred,
+            began=began,
+            signals=tuple(PaceSignal(signal, now - at, reason, reply) for signal, at, reason, reply in self._signals),
+        )
+        self._most_wanted = self.in_use
+        self._accepted = self._deferred = 0
+        self._last_accepted_began = None
+        self._signals = []
+        return report
+
+    def restore(self, report: PairReport) -> None:
+        """Take a report back that did not reach the database."""
+        now = self._clock()
+        self._accepted += report.accepted
+        self._deferred += report.deferred
+        if report.began is not None:
+            self._last_accepted_began = max(now - report.began, self._last_accepted_began or 0.0)
+        self._signals = [(one.signal, now - one.began, one.reason, one.reply) for one in report.signals] + self._signals
+        if now - self._granted_at > LEASE_SECONDS:
+            # Another process may have these connections by now.
+            self._granted = 0
+
+    def accept(self, grant: PairGrant) -> None:
+        now = self._clock()
+        self.number = grant.number
+        self._granted, self._granted_at = grant.connections, now
+        self._is_limited = grant.is_limited
+        self._suspended_until = now + grant.suspended
+        self._reason = FailureReason(grant.reason or FailureReason.RATE_LIMITED)
+        if any(signal.kind is not SignalKind.NARROW for signal, *_ in self._signals):
+            # They came after the report.
+            self._is_limited = True
+        self._close_idle(self.open - self._granted)
+        self._wake(self._granted - self.in_use)
+
+    def close_idle(self) -> None:
+        """Close the sessions that are not used."""
+        self._close_idle(self.open)
+
+    def _refuse_stopped(self, *, is_released: bool) -> None:
+        if self.is_suspended:
+            raise self._busy("The receiver takes no email from this address for some time.", self._reason)
+        if self._is_limited and not is_released:
+            raise self._busy("The receiver asked for less email.", self._reason)
+
+    def _busy(self, text: str, reason: FailureReason = FailureReason.DESTINATION_FULL) -> DestinationBusy:
+        """Return the error of a message that waits. reason: a route may send it by the next transport for it."""
+        if not self.number:
+            # The database did not answer.
+            return DestinationBusy(parked(reason, text))
+        return DestinationBusy(replace(parked(reason, text, waits_for=RECEIVER_PACE), pair=self.number))
+
+    def _has_room(self, owner: SessionOwner) -> bool:
+        """Return whether a connection may be used now, and make room for a new one."""
+        if self.in_use >= self._granted:
+            return False
+        if not owner.idle_sessions:
+            self._close_idle(self.open + 1 - self._granted)
+        return True
+
+    def _close_idle(self, count: int) -> None:
+        for owner in self.owners:
+            while count > 0 and owner.idle_sessions:
+                owner.close_idle_session()
+                count -= 1
+
+    async def _wait_for_room(self, owner: SessionOwner, *, seconds: float) -> None:
+        self._ask()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while True:
+            waiter = loop.create_future()
+            self._waiters.append(waiter)
+            try:
+                await asyncio.wait([waiter], timeout=end - loop.time())
+            finally:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+            if self._has_room(owner):
+                return
+            if loop.time() >= end:
+                raise self._busy("All connections allowed to the receiver are in use.")
+
+    def _wake(self, count: int) -> None:
+        for _ in range(count):
+            while self._waiters and self._waiters[0].done():
+                self._waiters.popleft()
+            if not self._waiters:
+                return
+            self._waiters.popleft().set_result(None)
+
+
+class PaceShares:
+    """The shares of a process. exchange: gives reports to the other processes, and returns grants."""
+
+    def __init__(self, exchange: Exchange, *, clock: Clock = time.monotonic) -> None:
+        self._exchange = exchange
+        self._clock = clock
+        self._shares: dict[PairKey, PaceShare] = {}
+        self._asked = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def get(self, key: PairKey, receiver: Receiver) -> PaceShare:
+        """Return the share of a pair, which the caller enters at once; it is kept while it is used."""
+        share = self._shares.get(key)
+        if share is None:
+            share = self._shares[key] = PaceShare(key, receiver, ask=self._ask, clock=self._clock)
+        share.used_at = self._clock()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        return share
+
+    async def close(self) -> None:
+        """Give the connections back when the process ends, so that the next one need not wait for its lease."""
+        for share in self._shares.values():
+            share.close_idle()
+        await self._exchange_all()
+        if self._task:
+            self._task.cancel()
+
+    def _ask(self) -> None:
+        self._asked.set()
+
+    async def _run(self) -> None:
+        """Exchange while any share is used."""
+        while any(share.must_report for share in self._shares.values()) or self._asked.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), EVERY_SECONDS)
+            await asyncio.sleep(LEAST_SECONDS)
+            self._asked.clear()
+            await self._exchange_all()
+
+    async def _exchange_all(self) -> None:
+        shares = {key: share for key, share in self._shares.items() if share.must_report}
+        reports = [share.report() for share in shares.values()]
+        if not reports:
+            return
+        try:
+            grants = await self._exchange(reports)
+        except LeaseLost:
+            for report in reports:
+                shares[report.key].restore(report)
+            await asyncio.sleep(EVERY_SECONDS)
+            return
+        for grant in grants:
+            shares[grant.key].accept(grant)
+        self._forget_unused()
+
+    def _forget_unused(self) -> None:
+        """Forget what was not used for some time; those who use it next ask again."""
+        before = self._clock() - UNUSED_SECONDS
+        for key in [key for key, share in self._shares.items() if share.used_at < before and not share.must_report]:
+            del self._shares[key]

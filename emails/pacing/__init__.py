@@ -1,0 +1,1 @@
+"""The paces of receivers in the database, shared by the workers (docs/decisions/0362)."""

@@ -1,0 +1,228 @@
+"""The paces of receivers in the database: what the workers report, and what they may do (docs/decisions/0362).
+
+Each process reports about once a second what it did at the pairs of source and receiver that it uses, and reads what
+it may do until then. Entries that wait for a pace are in a stage of their own, which costs nothing until `release_due`
+makes some of them ready: the workspaces in turn, each by priority and age.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from core.counters import counters
+from core.delivery.pacing.pace import PaceLimits
+from core.delivery.pacing.pairs import MOST_AT_ONCE, Pair, PairGrant, PairKey, PairReport
+from core.lib.ids import from_uuid
+from core.lib.sql import run, run_replanned
+from core.lib.worker import wakeup
+from core.lib.worker.lease_queue import FIRST
+from core.lib.worker.stages import Stage
+from emails import queue_stats
+from emails.pacing.database_thread import run_in_database_thread
+
+# While entries wait.
+RELEASE_EVERY_SECONDS = 1.0
+# Pairs whose entries are released in one transaction.
+MAX_PAIRS = 100
+# Workspaces whose entries are released at a time.
+MAX_WORKSPACES = 100
+
+CREATE = """
+INSERT INTO emails_receiverpace (source, receiver, pace, leases)
+SELECT source, receiver, '{}', '{}' FROM unnest(%s::text[], %s::text[]) AS new (source, receiver)
+ ORDER BY source, receiver ON CONFLICT DO NOTHING
+"""
+COLUMNS = """id, source, receiver, pace::text, leases::text, pinned, stopped_at IS NOT NULL,
+       extract(epoch FROM updated_at)::float, extract(epoch FROM clock_timestamp())::float"""
+# The same order everywhere.
+LOCK = f"""
+SELECT {COLUMNS} FROM emails_receiverpace
+ WHERE (source, receiver) IN (SELECT * FROM unnest(%s::text[], %s::text[])) ORDER BY id FOR UPDATE
+"""  # noqa: S608 - constants
+LOCK_DUE = f"""
+SELECT {COLUMNS} FROM emails_receiverpace WHERE release_at <= now() ORDER BY id LIMIT {MAX_PAIRS}
+   FOR UPDATE SKIP LOCKED
+"""  # noqa: S608 - constants
+READ = f"SELECT {COLUMNS} FROM emails_receiverpace WHERE id = %s"  # noqa: S608 - constants
+SAVE = """
+UPDATE emails_receiverpace p
+   SET pace = new.pace::jsonb, leases = new.leases::jsonb, updated_at = clock_timestamp(), day = today.day,
+       accepted = CASE WHEN p.day = today.day THEN p.accepted ELSE 0 END + new.accepted,
+       slowed = CASE WHEN p.day = today.day THEN p.slowed ELSE 0 END + new.slowed,
+       signal_at = CASE WHEN new.signal <> '' THEN now() ELSE p.signal_at END,
+       signal = CASE WHEN new.signal <> '' THEN new.signal ELSE p.signal END
+  FROM unnest(%s::int[], %s::text[], %s::text[], %s::int[], %s::int[], %s::text[])
+       AS new (id, pace, leases, accepted, slowed, signal),
+       (SELECT (now() AT TIME ZONE 'UTC')::date) AS today (day)
+ WHERE p.id = new.id
+"""
+# `seconds` is null if nothing waits any more.
+SAVE_RELEASE = """
+UPDATE emails_receiverpace p
+   SET pace = new.pace::jsonb, release_at = clock_timestamp() + make_interval(secs => new.seconds)
+  FROM unnest(%s::int[], %s::text[], %s::float[]) AS new (id, pace, seconds) WHERE p.id = new.id
+"""
+# After the entries: a release that does not see them yet ends before this statement.
+BEGIN_RELEASE = """
+UPDATE emails_receiverpace SET release_at = coalesce(release_at, now())
+ WHERE id IN (SELECT unnest(%s::int[]) ORDER BY 1)
+"""
+# Each workspace's next entries are found by the index, from a random one on: a single message goes to another one each
+# time. Entries that no worker could claim are not released.
+RELEASE = f"""
+WITH RECURSIVE workspaces AS (
+    (SELECT workspace_id, 1 AS place FROM emails_pending
+      WHERE stage = {Stage.PACED} AND pair = %(pair)s AND workspace_id > %(after)s ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT further.workspace_id, workspaces.place + 1 FROM workspaces CROSS JOIN LATERAL (
+        SELECT workspace_id FROM emails_pending
+         WHERE stage = {Stage.PACED} AND pair = %(pair)s AND workspace_id > workspaces.workspace_id
+         ORDER BY workspace_id LIMIT 1) further
+     WHERE workspaces.place < {MAX_WORKSPACES}
+), next AS (
+    SELECT entry.recipient_id FROM workspaces
+      JOIN workspaces_workspace w ON w.id = workspaces.workspace_id AND coalesce(suspended_at, deletes_at) IS NULL
+     CROSS JOIN LATERAL (
+        SELECT recipient_id, row_number() OVER (ORDER BY rank, since) AS turn FROM (
+            SELECT recipient_id, rank, since FROM emails_pending
+             WHERE stage = {Stage.PACED} AND pair = %(pair)s AND workspace_id = workspaces.workspace_id
+             ORDER BY rank, since LIMIT (SELECT ceil(%(count)s::float / count(*))::int FROM workspaces)
+               FOR UPDATE SKIP LOCKED) locked) entry
+     ORDER BY entry.turn, workspaces.place LIMIT %(count)s
+)
+UPDATE emails_pending p SET stage = {Stage.READY}, due_at = now() FROM next WHERE p.recipient_id = next.recipient_id
+RETURNING p.workspace_id
+"""  # noqa: S608 - constants
+HAS_WAITING = f"SELECT 1 FROM emails_pending WHERE stage = {Stage.PACED} AND pair = %s LIMIT 1"  # noqa: S608
+IS_WAITING = "SELECT 1 FROM emails_receiverpace WHERE release_at IS NOT NULL LIMIT 1"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A locked row. now: the time of the database."""
+
+    id: int
+    key: PairKey
+    pair: Pair
+    now: float
+
+
+async def exchange(reports: Sequence[PairReport]) -> list[PairGrant]:
+    """Give reports of this process to the others, and return what it may do. Raises LeaseLost."""
+    grants: list[PairGrant] = await run_in_database_thread(exchange_reports, reports)
+    return grants
+
+
+@transaction.atomic
+def exchange_reports(reports: Sequence[PairReport]) -> list[PairGrant]:
+    """Record reports of this process, and return what it may do at each pair until its next report."""
+    keys = [[report.key.source for report in reports], [report.key.receiver for report in reports]]
+    rows = _lock(LOCK, keys)
+    if len(rows) < len(reports):
+        run(CREATE, keys)
+        rows = _lock(LOCK, keys)
+    by_key = {report.key: report for report in reports}
+    grants, saved = [], []
+    for row in rows:
+        report = by_key[row.key]
+        pair, grant = row.pair.exchange(report, process=_process(), number=row.id, now=row.now)
+        grants.append(grant)
+        last = report.signals[-1].reply if report.signals else ""
+        saved.append((row.id, *_texts(pair), report.accepted, len(report.signals), last))
+    run(SAVE, [list(column) for column in zip(*saved, strict=True)])
+    return grants
+
+
+def read_rate(number: int) -> tuple[str | None, float | None]:
+    """Return the receiver of a pair, and the messages a minute that leave now; None without a rate, or a pair."""
+    rows = _rows(run(READ, [number]))
+    if not rows:
+        return None, None
+    row = rows[0]
+    is_stopped = row.pair.is_stopped or row.pair.pace.is_suspended(row.now)
+    return row.key.receiver, 0.0 if is_stopped else row.pair.rate(row.now, _limits(row.key))
+
+
+def begin_release(numbers: Iterable[int]) -> None:
+    """Let entries of pairs be released from now on. Called after they were stored, in the same transaction."""
+    run(BEGIN_RELEASE, [sorted(set(numbers))])
+
+
+@transaction.atomic
+def release_due() -> bool:
+    """Make entries ready that may leave now; return whether others wait for a pace that may change soon."""
+    released: list[str] = []
+    saved = []
+    for row in _lock(LOCK_DUE, []):
+        limits, pair = _limits(row.key), row.pair.at(row.now)
+        # Without direct delivery, the transport that learnt this pace is gone.
+        count = pair.available(row.now, limits) if is_direct() else MOST_AT_ONCE
+        workspaces = _release(row.id, count)
+        pair = pair.release(len(workspaces), row.now, limits, is_waiting=len(workspaces) == count)
+        is_waiting = bool(run(HAS_WAITING, [row.id]))
+        saved.append((row.id, json.dumps(pair.pace.to_json()), RELEASE_EVERY_SECONDS if is_waiting else None))
+        released += workspaces
+    if saved:
+        run(SAVE_RELEASE, [list(column) for column in zip(*saved, strict=True)])
+    if released:
+        counters.add(queue_stats.due_changes(released))
+        transaction.on_commit(lambda: wakeup.notify_soon("emails"))
+    return bool(run(IS_WAITING))
+
+
+def is_direct() -> bool:
+    """Return whether any transport delivers to the hosts of receivers itself."""
+    if settings.TRANSPORTS.is_named:
+        return any(spec.kind == "direct" for spec in settings.TRANSPORTS.transports.values())
+    return bool(settings.DELIVERY_TRANSPORT == "direct")
+
+
+def _release(number: int, count: int) -> list[str]:
+    """Make up to count entries of a pair ready, and return the workspace of each."""
+    released: list[str] = []
+    after = UUID(bytes=os.urandom(16))
+    while len(released) < count:
+        rows = run_replanned(RELEASE, {"pair": number, "count": count - len(released), "after": after})
+        if not rows and after == FIRST:
+            break
+        # A workspace with few entries leaves its share to the others.
+        released += [from_uuid(workspace, prefix="ws_") for (workspace,) in rows]
+        after = FIRST
+    return released
+
+
+def _lock(sql: str, values: Sequence[Any]) -> list[_Row]:
+    return _rows(run(sql, values))
+
+
+def _rows(rows: Iterable[tuple[Any, ...]]) -> list[_Row]:
+    return [
+        _Row(
+            id_,
+            PairKey(source, receiver),
+            Pair.from_json(json.loads(pace), json.loads(leases), pinned=pinned, is_stopped=stopped, updated_at=updated),
+            now,
+        )
+        for id_, source, receiver, pace, leases, pinned, stopped, updated, now in rows
+    ]
+
+
+def _texts(pair: Pair) -> tuple[str, str]:
+    return json.dumps(pair.pace.to_json()), json.dumps(pair.leases_json)
+
+
+def _limits(key: PairKey) -> PaceLimits:
+    receiver = settings.RECEIVERS.receiver_of_key(key.receiver)
+    return PaceLimits(receiver.connections, receiver.per_minute)
+
+
+def _process() -> str:
+    """Return the name of this process, distinct from those of other machines."""
+    return f"{socket.gethostname()}:{os.getpid()}"
