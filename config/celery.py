@@ -35,6 +35,8 @@ SCHEDULE = {
     "erase-workspaces": ("provisioning.tasks.erase", 3600),
     "expire-tracking-hosts": ("domains.tasks.expire", 3600),
     "old reports": ("inbound.tasks.purge", 3600),
+    # Looks up the addresses whose last lookup is an hour ago, also after a restart of beat.
+    "watch-sources": ("emails.tasks.watch", 300),
 }
 
 broker_url, broker_options = broker_settings(env.text("REDIS_URL"))

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from core.delivery.receivers import ReceiverTable
 from core.delivery.receivers_file import InvalidReceiversFile, built_in_receivers, read_receivers
 from core.delivery.transports.transports_file import (
+    HOST_NAME,
     InvalidTransportsFile,
     Transports,
     read_transports,
@@ -61,6 +62,7 @@ SECRETS = frozenset(
 SECRET_PREFIX = "ANYMAIL_"  # noqa: S105 - the beginning of a name
 FILE_SUFFIX = "_FILE"
 MAX_SECRET_BYTES = 65_536
+MAX_BLOCK_LISTS = 10
 
 
 def text(name: str, default: str = "") -> str:
@@ -155,6 +157,20 @@ def string_list(name: str, default: Sequence[str] = ()) -> list[str]:
     """Read a comma-separated list; empty entries are dropped."""
     _declare(name, ",".join(default), "a comma-separated list")
     return [entry.strip() for entry in text(name).split(",") if entry.strip()] or list(default)
+
+
+def block_lists(name: str, default: Sequence[str]) -> list[str]:
+    """Read the zones of block lists, separated by commas or spaces. A variable that is set but empty means none."""
+    _declare(name, ",".join(default), f"a comma-separated list of up to {MAX_BLOCK_LISTS} DNS names; empty for none")
+    value = os.environ.get(name)
+    if value is None:
+        return list(default)
+    zones = list(dict.fromkeys(zone.lower().rstrip(".") for zone in value.replace(",", " ").split()))
+    if len(zones) <= MAX_BLOCK_LISTS and all(HOST_NAME.fullmatch(zone) for zone in zones):
+        return zones
+    # The name may contain the key of a customer.
+    problems.append(f"{name} must be at most {MAX_BLOCK_LISTS} DNS names such as {default[0]}, separated by commas.")
+    return list(default)
 
 
 def choices(name: str, *, options: Sequence[str]) -> list[str]:

@@ -21,8 +21,10 @@ from core.api.latency import observed
 from core.counters import counters, smtp_usage
 from core.delivery.transports.router import TransportState
 from domains.tracking_hosts import count_tracking_hosts
+from emails.models import SourceListing
 from emails.sending import delivery_health
 from emails.sending.transport_status import read_statuses
+from emails.sources.own_addresses import watched_addresses, watched_lists
 from events import sequencer
 from interfaces.inbound.routed import read_reply_counts as read_inbound_counts
 from interfaces.submission.metrics import read_reply_counts
@@ -33,6 +35,9 @@ from webhooks import publishing
 from webhooks.sending.queue import lag
 
 log = logging.getLogger("postrider.metrics")
+
+# Pairs of an own address and a block list, of which ten lists have a hundred addresses.
+MAX_LISTINGS = 1000
 
 
 def queue_depth() -> Metric:
@@ -68,6 +73,15 @@ def transports() -> Metric:
     for status in read_statuses():
         for state in TransportState:
             family.add_metric([status.name, state.value], status.state == state)
+    return family
+
+
+def source_listings() -> Metric:
+    description = "Whether a block list has an own address: 1 or 0; of the addresses and lists of the settings."
+    family = GaugeMetricFamily("postrider_source_listed", description, labels=["address", "list"])
+    answers = SourceListing.objects.of([*map(str, watched_addresses())], lists=watched_lists())
+    for listing in answers.exclude(checked_at=None)[:MAX_LISTINGS]:
+        family.add_metric([listing.source.address, listing.name], listing.listed_at is not None)
     return family
 
 
@@ -160,6 +174,7 @@ METRIC_READERS: tuple[Callable[[], Metric], ...] = (
     paused_streams,
     outcomes,
     transports,
+    source_listings,
     submission_replies,
     smtp_sessions,
     smtp_memory,

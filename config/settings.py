@@ -82,6 +82,8 @@ if TRANSPORTS_FILE:
 # The organisations that run mail hosts, and what they permit (docs/receivers.md).
 RECEIVERS_FILE = env.text("RECEIVERS_FILE")
 RECEIVERS = env.receivers(RECEIVERS_FILE)
+# Lists in which the source addresses of direct transports are looked up (docs/decisions/0349).
+BLOCKLISTS = env.block_lists("BLOCKLISTS", ["zen.spamhaus.org", "bl.spamcop.net", "b.barracudacentral.org"])
 # Whether events and the API of a workspace name transports and routes.
 SHOW_TRANSPORTS = env.boolean("SHOW_TRANSPORTS", False)
 SMTP_URL = env.text("SMTP_URL")

@@ -17,6 +17,7 @@ from config.heartbeats import live_workers
 from console.dashboard.auth.access import TwoFactorSite
 from console.dashboard.auth.signin import has_provider_factor
 from console.dashboard.staff.queue import pause_page, queue_page, resume_page
+from console.dashboard.staff.sources import count_listed, sources_page
 from console.system_mail.models import SystemMail, SystemMailState
 from core.workspaces.account_status import must_have_second_factor
 from core.workspaces.models import Workspace
@@ -45,12 +46,13 @@ class StaffSite(TwoFactorSite):
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         transports = path("transports/", self.admin_view(self.transports), name="transports")
+        sources = path("sources/", self.admin_view(self.sources), name="sources")
         queue = [
             path("queue/", self.admin_view(self.queue), name="queue"),
             path("queue/pause/", self.admin_view(self.pause), name="queue_pause"),
             path("queue/resume/", require_POST(self.admin_view(self.resume)), name="queue_resume"),
         ]
-        return [transports, *queue, *self.account_urls(), *super().get_urls()]
+        return [transports, sources, *queue, *self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""
@@ -72,6 +74,9 @@ class StaffSite(TwoFactorSite):
         shown = [{"status": status, "unaligned": names[:MAX_DOMAINS], "count": len(names)} for status, names in rows]
         context = {**self.each_context(request), "title": _("Transports"), "transports": shown}
         return TemplateResponse(request, "dashboard/transports.html", context)
+
+    def sources(self, request: HttpRequest) -> HttpResponse:
+        return sources_page(request, self.each_context(request))
 
     def queue(self, request: HttpRequest) -> HttpResponse:
         return queue_page(request, self.each_context(request))
@@ -105,6 +110,7 @@ def operations_context() -> dict[str, Any]:
         "trouble": sorted({worker.trouble for worker in workers if worker.trouble}),
         "outcomes": [outcome for outcome in read_outcome_counts() if outcome.count],
         "transports": read_statuses(),
+        "listings": count_listed(),
         "inbound_replies": [(reply, count) for (reply,), count in read_reply_counts() if count],
         "oldest_stored_seconds": round(oldest_stored_seconds()),
         "stored_bytes": total_stored_bytes(),

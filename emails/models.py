@@ -4,7 +4,8 @@ The status, times and error of an Email are rolled up from its recipients (email
 emails.sending.queue moves queue entries.
 """
 
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from django.conf import settings
@@ -15,6 +16,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Lower, Now
 
 from core.delivery.message.compose import Placement
+from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
+from core.delivery.sources.blocklists import removal_url
 from core.lib.model_fields import IdField
 from core.lib.worker.stages import Stage
 from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
@@ -23,6 +26,9 @@ from emails.states import EmailStatus
 from streams.models import MAIN, NORMAL_RANK
 from templates_app.language.locales import MAX_LENGTH as MAX_LOCALE_LENGTH
 from templates_app.models import Template, TemplateSet, TemplateVersion
+
+# A block list that has an address again is reported to the staff once in this time.
+NOTICE_EVERY = timedelta(days=1)
 
 
 def message_id(recipient_id: str, *, domain: str) -> str:
@@ -497,3 +503,94 @@ class TransportUse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class WatchedSource(models.Model):
+    """An own address that email is sent from, which is looked up hourly (docs/decisions/0349).
+
+    looked_up_at: the last time, also if lookups failed.
+    reverse_status, reverse_names: as of reverse_checked_at; empty until a lookup worked.
+    reverse_error: of the last lookup, empty if it worked.
+    """
+
+    address = models.GenericIPAddressField(unique=True)
+    looked_up_at = models.DateTimeField(null=True)
+    reverse_status = models.CharField(
+        max_length=11, choices=[(status.value, status.value) for status in ReverseStatus], blank=True
+    )
+    reverse_names = ArrayField(models.CharField(max_length=253), default=list)
+    reverse_checked_at = models.DateTimeField(null=True)
+    reverse_error = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        db_table = "emails_watched_source"
+
+    def __str__(self) -> str:
+        return self.address
+
+    def note_reverse_name(self, found: ReverseName, *, at: datetime) -> None:
+        """Take over the result of a lookup, without saving; one that failed keeps the former status."""
+        self.looked_up_at, self.reverse_error = at, found.error[:500]
+        if found.status:
+            self.reverse_status, self.reverse_names, self.reverse_checked_at = found.status, [*found.names], at
+
+
+class SourceListingQuerySet(models.QuerySet["SourceListing"]):
+    """Listings of the addresses and block lists of the settings, by address and list."""
+
+    def of(self, addresses: Collection[str], *, lists: Collection[str]) -> Self:
+        listings = self.filter(source__address__in=addresses, name__in=lists)
+        return listings.select_related("source").order_by("source__address", "name")
+
+    def listed(self) -> Self:
+        return self.exclude(listed_at=None)
+
+
+class SourceListing(models.Model):
+    """The answer of a block list about an own address (docs/decisions/0349).
+
+    name: that of the list, without the key of a customer.
+    listed_at: since when it has the address; None if it does not, or has not answered yet.
+    checked_at: its last usable answer.
+    codes, text: of this answer; text is the word of a stranger.
+    error: why the last lookup failed, empty if it worked.
+    notified_at: the last email to the staff.
+    """
+
+    source = models.ForeignKey(WatchedSource, on_delete=models.CASCADE, related_name="listings")
+    name = models.CharField(max_length=253)
+    listed_at = models.DateTimeField(null=True)
+    checked_at = models.DateTimeField(null=True)
+    codes = models.CharField(max_length=200, blank=True)
+    text = models.CharField(max_length=500, blank=True)
+    error = models.CharField(max_length=500, blank=True)
+    notified_at = models.DateTimeField(null=True)
+
+    objects = SourceListingQuerySet.as_manager()
+
+    class Meta:
+        db_table = "emails_source_listing"
+        constraints = [models.UniqueConstraint(fields=["source", "name"], name="listing_of_source")]
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.name}"
+
+    @property
+    def removal_url(self) -> str:
+        return removal_url(self.name, self.source.address)
+
+    def note_answer(self, answer: ListingAnswer, *, at: datetime) -> bool:
+        """Take over an answer, without saving; return whether it is a new listing that the staff must know of.
+
+        A failed lookup keeps the former answer. An address that comes and goes is reported once a day.
+        """
+        self.error = answer.error[:500]
+        if answer.is_listed is None:
+            return False
+        is_new = answer.is_listed and not self.listed_at
+        self.listed_at = (self.listed_at or at) if answer.is_listed else None
+        self.checked_at, self.codes, self.text = at, ", ".join(answer.codes)[:200], answer.text
+        if not is_new or (self.notified_at and at - self.notified_at < NOTICE_EVERY):
+            return False
+        self.notified_at = at
+        return True

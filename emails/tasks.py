@@ -4,6 +4,7 @@ from celery import shared_task
 
 from core.workspaces.retention import run_batches, sweep
 from emails.sending.emails_work import emails_processor
+from emails.sources.watch import watch_sources
 from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
 
 
@@ -19,3 +20,9 @@ def expire() -> None:
     sweep("emails", delete_expired_emails)
     run_batches(delete_unused_versions())
     run_batches(delete_empty_batches())
+
+
+@shared_task(name="emails.tasks.watch", ignore_result=True)
+def watch() -> None:
+    """Look up own addresses in block lists and their reverse names."""
+    watch_sources()

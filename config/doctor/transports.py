@@ -1,11 +1,22 @@
-"""Checks of named transports that need the database: their states, the routes of streams, alignment of domains."""
+"""Checks of named transports that need the database: states, routes of streams, alignment of domains, block lists."""
+
+from datetime import timedelta
 
 from django.conf import settings
+from django.db.models.functions import Now
 
-from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, warning
+from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from config.start.routes import alignment_warnings, route_errors
+from core.delivery.sources.answers import ReverseStatus
 from core.delivery.transports.router import TransportState
+from emails.models import SourceListing, WatchedSource
 from emails.sending.transport_status import read_statuses, recent_listings
+from emails.sources.own_addresses import watched_addresses, watched_lists
+
+NOT_WATCHED = "No public address is in sourceAddresses of a direct transport, or BLOCKLISTS is empty."
+# Lookups are hourly; a list that has not answered for so long cannot be asked.
+OLDEST_ANSWER = timedelta(hours=6)
+MAX_SHOWN = 10
 
 
 def check_states(_: DoctorOptions) -> Diagnosis:
@@ -34,3 +45,44 @@ def check_alignment(_: DoctorOptions) -> Diagnosis:
     if messages := list(alignment_warnings()):
         return warning(" ".join(messages), remedy="Ask their owners to publish the records, or take the transport out.")
     return ok("The SPF records of all sending domains allow all transports.")
+
+
+def check_block_lists(_: DoctorOptions) -> Diagnosis:
+    """Diagnose the last answers of block lists about own addresses (docs/decisions/0349)."""
+    if not (addresses := [*map(str, watched_addresses())]):
+        return skip(NOT_WATCHED)
+    answers = SourceListing.objects.of(addresses, lists=watched_lists())
+    if listed := answers.listed():
+        texts = [f"{one.source.address} is on {one.name} since {one.listed_at:%Y-%m-%d}" for one in listed[:MAX_SHOWN]]
+        urls = ", ".join(dict.fromkeys(one.removal_url for one in listed[:MAX_SHOWN] if one.removal_url))
+        remedy = f"Find the cause, then request the removal: {urls or 'the list is not known to Postrider'}."
+        return warning(f"{'; '.join(texts)}.", remedy=remedy)
+    recent = answers.filter(checked_at__gt=Now() - OLDEST_ANSWER)
+    errors = {one.name: one.error for one in answers.exclude(pk__in=recent.values("pk")) if one.error}
+    if errors:
+        texts = [f"{name}: {error}" for name, error in errors.items()]
+        remedy = "Use a resolver of your own in DNS_SERVERS, register it with the list, or take it out of BLOCKLISTS."
+        return warning(f"Block lists that cannot be asked: {'; '.join(texts)}.", remedy=remedy)
+    if not recent.exists():
+        return warning("No block list has been asked yet.", remedy="Start beat and the workers, and wait for an hour.")
+    return ok(f"No block list has an address of: {', '.join(addresses[:MAX_SHOWN])}.")
+
+
+def check_source_names(_: DoctorOptions) -> Diagnosis:
+    """Diagnose the reverse names of own addresses, as of the last lookup."""
+    if not (addresses := [*map(str, watched_addresses())]):
+        return skip(NOT_WATCHED)
+    known = WatchedSource.objects.filter(address__in=addresses).exclude(reverse_status="")
+    if not known.exists():
+        return skip("The reverse names have not been looked up yet.")
+    wrong = known.exclude(reverse_status=ReverseStatus.CONFIRMED)
+    texts = [
+        f"{one.address} resolves to {', '.join(one.reverse_names) or 'no name'}" for one in wrong.order_by("address")
+    ]
+    if texts:
+        return warning(
+            f"Receivers distrust addresses without a name that leads back to them: {'; '.join(texts[:MAX_SHOWN])}.",
+            remedy="Set the reverse DNS (PTR) of each address at the hosting provider, and the A or AAAA record of "
+            "that name to the address.",
+        )
+    return ok("The names of the sending addresses lead back to them.")

@@ -7,4 +7,9 @@ class SystemMailConfig(AppConfig):
 
     def ready(self) -> None:
         # Connects the signal receivers.
-        from console.system_mail import forward_confirmations, transport_notices, workspace_emails  # noqa: F401, PLC0415
+        from console.system_mail import (  # noqa: PLC0415
+            forward_confirmations,  # noqa: F401
+            source_notices,  # noqa: F401
+            transport_notices,  # noqa: F401
+            workspace_emails,  # noqa: F401
+        )

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.dispatch import receiver
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -11,8 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.system_mail.models import SystemMailKind
 from console.system_mail.services import in_language_of, queue_system_mail
-from console.system_mail.workspace_emails import MAX_STAFF_NOTICES
-from core.workspaces.models import User
+from console.system_mail.workspace_emails import staff_to_notify
 from emails.sending.transport_status import address_listed, transport_changed
 
 PAUSED = _("""The transport "{name}" is paused after failures:
@@ -42,7 +40,7 @@ names the page where the removal can be requested. Find the cause first: a list 
 @receiver(transport_changed)
 def notify_staff_of_transport(name: str, is_paused: bool, error: str, **signal: Any) -> None:  # noqa: FBT001 - of a signal
     """Queue an email to the staff about a transport."""
-    for member in _staff():
+    for member in staff_to_notify():
         with in_language_of(member):
             paused, resumed = gettext("The transport %(name)s is paused"), gettext("The transport %(name)s works again")
             subject = (paused if is_paused else resumed) % {"name": name}
@@ -53,7 +51,7 @@ def notify_staff_of_transport(name: str, is_paused: bool, error: str, **signal: 
 @receiver(address_listed)
 def notify_staff_of_listing(name: str, listed_by: str, reply: str, **signal: Any) -> None:
     """Queue an email to the staff about a block list that has an address of a transport."""
-    for member in _staff():
+    for member in staff_to_notify():
         with in_language_of(member):
             subject = gettext("The transport %(name)s is on a block list: %(listed_by)s") % {
                 "name": name,
@@ -61,10 +59,6 @@ def notify_staff_of_listing(name: str, listed_by: str, reply: str, **signal: Any
             }
             text = LISTED.format(name=name, listed_by=listed_by, reply=reply, url=_url())
             queue_system_mail(to=member.email, kind=SystemMailKind.NOTICE, subject=subject, text=text)
-
-
-def _staff() -> QuerySet[User]:
-    return User.objects.filter(is_active=True, is_staff=True).order_by("id")[:MAX_STAFF_NOTICES]
 
 
 def _url() -> str:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.dispatch import receiver
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -72,11 +73,15 @@ def notify_staff_of_last_owner(workspace: Workspace, user: User, **signal: Any) 
     """Queue an email to the staff about an owner without a claim, who was kept because there is no other."""
     url = f"{settings.PUBLIC_URL}{reverse('admin:workspaces_workspace_change', args=[workspace.id])}"
     name = " ".join(workspace.name.split())
-    for member in User.objects.filter(is_active=True, is_staff=True).order_by("id")[:MAX_STAFF_NOTICES]:
+    for member in staff_to_notify():
         with in_language_of(member):
             subject = gettext("The last owner of %(workspace)s has no role any more") % {"workspace": name}
             text = str(LAST_OWNER).format(email=user.email, workspace=name, url=url)
             queue_system_mail(to=member.email, kind=SystemMailKind.NOTICE, subject=subject, text=text)
+
+
+def staff_to_notify() -> QuerySet[User]:
+    return User.objects.filter(is_active=True, is_staff=True).order_by("id")[:MAX_STAFF_NOTICES]
 
 
 def _format_value(value: object) -> str:

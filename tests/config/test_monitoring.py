@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from ipaddress import ip_address
 
 import pytest
 import yaml
@@ -12,6 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from config.heartbeats import send_heartbeat
 from core.api import latency
 from core.delivery.bounces.replies import DeliveryStatus
+from core.delivery.sources.answers import ListingAnswer
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
+from emails.sources.watch import SourceFinding, record_findings
 from tests.stack.stack import REPOSITORY
 from tests.standards.tools import program
 
@@ -34,6 +38,9 @@ SERIES = [
     ('postrider_queue_oldest_due_seconds{instance="web2"}', "0x9 360x50"),
     ('postrider_transport_state{instance="web1",transport="own",state="paused"}', "0x9 1x50"),
     ('postrider_transport_state{instance="web1",transport="relay",state="paused"}', "0x60"),
+    ('postrider_source_listed{instance="web1",address="192.0.2.10",list="zen.spamhaus.org"}', "0x9 1x50"),
+    ('postrider_source_listed{instance="web2",address="192.0.2.10",list="zen.spamhaus.org"}', "0x9 1x50"),
+    ('postrider_source_listed{instance="web1",address="192.0.2.10",list="bl.spamcop.net"}', "0x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
@@ -54,6 +61,8 @@ EXPECTED = [
     ("14m", "PostriderEventsLate", {"labels": {"reader": "feed"}, "value": "1m 30s"}),
     ("12m", "PostriderTransportPaused", None),
     ("20m", "PostriderTransportPaused", {"labels": {"transport": "own"}}),
+    ("12m", "PostriderSourceListed", None),
+    ("20m", "PostriderSourceListed", {"labels": {"address": "192.0.2.10", "list": "zen.spamhaus.org"}}),
     ("13m", "PostriderReceivedNotRead", None),
     ("16m", "PostriderReceivedNotRead", {"value": "5m 30s"}),
     ("10m", "PostriderReceivingRefused", None),
@@ -64,14 +73,45 @@ EXPECTED = [
 
 
 @pytest.fixture
-def exposed(api):
+def exposed(api, settings):
     """Return the names of the samples that /metrics exposes after a request."""
     send_heartbeat(None)
+    note_listing(settings)
     latency.begin_at_zero()
     assert api.get("/me").status_code == 200
     families = list(text_string_to_metric_families(Client().get("/metrics").content.decode()))
     # A counter without samples is declared, but has no rate.
     return {sample.name for family in families for sample in family.samples}
+
+
+def note_listing(settings):
+    """Let a block list have an own address."""
+    address = ip_address("9.9.9.9")
+    spec = TransportSpec(name="own", kind="direct", source_addresses=(address,))
+    settings.TRANSPORTS = Transports(
+        {"own": spec}, {"default": TransportRoute("default", ("own",))}, {"default": ("default",)}
+    )
+    settings.BLOCKLISTS = ["zen.spamhaus.org", "bl.spamcop.net"]
+    answers = {"zen.spamhaus.org": ListingAnswer(True, ("127.0.0.2",)), "bl.spamcop.net": ListingAnswer(False)}
+    record_findings({address: SourceFinding(answers=answers)})
+
+
+def test_listings_are_those_of_the_settings(settings, db):
+    note_listing(settings)
+    lines = [line for line in scrape() if line.startswith("postrider_source_listed")]
+    assert lines == [
+        'postrider_source_listed{address="9.9.9.9",list="bl.spamcop.net"} 0.0',
+        'postrider_source_listed{address="9.9.9.9",list="zen.spamhaus.org"} 1.0',
+    ]
+    settings.BLOCKLISTS = ["bl.spamcop.net"]
+    record_findings({ip_address("9.9.9.9"): SourceFinding(answers={"bl.spamcop.net": ListingAnswer(None, error="x")})})
+    assert sum(line.startswith("postrider_source_listed") for line in scrape()) == 1
+    settings.BLOCKLISTS = []
+    assert not any(line.startswith("postrider_source_listed") for line in scrape())
+
+
+def scrape():
+    return Client().get("/metrics").content.decode().splitlines()
 
 
 def test_every_query_names_metrics_that_exist(exposed):

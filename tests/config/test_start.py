@@ -195,6 +195,30 @@ class TestReceiversFile:
         ]
 
 
+@each(("value", "zones"), [
+    (None, ["zen.spamhaus.org", "bl.spamcop.net", "b.barracudacentral.org"]),
+    ("", []),
+    (" ", []),
+    ("BL.example.net., dnsbl.example.org bl.example.net", ["bl.example.net", "dnsbl.example.org"]),
+])  # fmt: skip
+def test_block_lists_are_names_and_an_empty_text_is_none(monkeypatch, value, zones):
+    monkeypatch.delenv("BLOCKLISTS", raising=False)
+    if value is not None:
+        monkeypatch.setenv("BLOCKLISTS", value)
+    default = ["zen.spamhaus.org", "bl.spamcop.net", "b.barracudacentral.org"]
+    assert env.block_lists("BLOCKLISTS", default) == zones
+
+
+@each("value", ["localhost", "https://zen.spamhaus.org", " ".join(f"bl{number}.example" for number in range(11))])
+def test_other_block_lists_are_refused_without_their_keys(monkeypatch, value):
+    monkeypatch.setattr(env, "problems", [])
+    monkeypatch.setenv("BLOCKLISTS", value)
+    assert env.block_lists("BLOCKLISTS", ["bl.example.net"]) == ["bl.example.net"]
+    (problem,) = env.problems
+    assert "at most 10 DNS names such as bl.example.net" in problem
+    assert value not in problem
+
+
 class TestTransportsFile:
     FILE = """
 transports:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from http.server import ThreadingHTTPServer
 from io import StringIO
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from config.doctor.diagnosis import DoctorOptions, Verdict
 from config.doctor.installation import check_database_tls
 from config.heartbeats import PREFIX, send_heartbeat
 from console.dashboard.auth.oidc.provider import forget_documents
+from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.transports.router import TransportReport
 from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from core.lib.ids import new_id
@@ -39,6 +40,7 @@ from core.workspaces.models import Workspace
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.models import QueueEntry
 from emails.sending.transport_status import drain_transport, send_reports
+from emails.sources.watch import SourceFinding, record_findings
 from streams.models import Stream
 from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
@@ -160,8 +162,9 @@ def test_a_sound_installation_has_no_fault(installation, collected):
     (installation.directory / "backup.dump").write_bytes(b"PGDMP")
     diagnoses = diagnose(backups=installation.directory)
     others = {name: one.verdict for name, one in diagnoses.items() if one.verdict is not Verdict.OK}
-    # Without a relay and without a standby.
-    assert others == dict.fromkeys(("standby", "standby_lag", "relay"), Verdict.SKIPPED)
+    # Without a relay, without a standby, and without source addresses.
+    skipped = ("standby", "standby_lag", "block_lists", "source_names", "relay")
+    assert others == dict.fromkeys(skipped, Verdict.SKIPPED)
     assert list(diagnoses) == [check.name for check in CHECKS]
 
 
@@ -359,6 +362,20 @@ def misalign_domain(installation):
     Domain.objects.filter(id=domain.id).update(spf_passing="include:_spf.example.com")
 
 
+def note_listing(installation, *, error=""):
+    """Let a block list have an own address without a reverse name. error: the list cannot be asked."""
+    address = ip_address("9.9.9.9")
+    name_transports(installation, own={"source_addresses": (address,), "spf": "ip4:127.0.0.1"})
+    installation.settings.BLOCKLISTS = ["zen.spamhaus.org"]
+    answer = ListingAnswer(None, error=error) if error else ListingAnswer(True, ("127.0.0.2",))
+    finding = SourceFinding(ReverseName(ReverseStatus.MISSING), {"zen.spamhaus.org": answer})
+    record_findings({address: finding})
+
+
+def refuse_queries(installation):
+    note_listing(installation, error="the list refuses queries of public resolvers")
+
+
 # Fault, check, and texts of its message and its remedy.
 FAULTS = [
     (forget_route_of_stream, "transports", "no route 'bulk'", "Correct TRANSPORTS_FILE"),
@@ -460,6 +477,9 @@ WARNINGS = [
     # While another one works.
     (pause_transport, "transports", "535 5.7.8 Authentication failed", ""),
     (drain, "transports", "Drained: relay.", "transport resume"),
+    (note_listing, "block_lists", "9.9.9.9 is on zen.spamhaus.org since", "check.spamhaus.org/results/?query=9.9.9.9"),
+    (refuse_queries, "block_lists", "zen.spamhaus.org: the list refuses queries of public resolvers", "DNS_SERVERS"),
+    (note_listing, "source_names", "9.9.9.9 resolves to no name", "Set the reverse DNS (PTR)"),
     (misalign_domain, "alignment", "domain_not_aligned: the SPF records of shop.example lack ip4:192.0.2.1", ""),
 ]
 ROWS = [(*row, Verdict.FAILED) for row in FAULTS] + [(*row, Verdict.WARNING) for row in WARNINGS]

@@ -94,7 +94,7 @@ def staff_paths() -> list[str]:
     """Return the paths of all pages of the staff admin, those of objects only for models that have one."""
     paths = [
         reverse(f"admin:{name}")
-        for name in ("index", "security", "password_change", "transports", "queue", "queue_pause")
+        for name in ("index", "security", "password_change", "transports", "sources", "queue", "queue_pause")
     ]
     for model in admin.site._registry:
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
