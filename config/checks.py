@@ -194,6 +194,8 @@ def _named_transports() -> Iterator[str]:
             yield f"{place}: spf must be a list such as include:_spf.example.com: {error}"
         except (BackendUnsuitable, TypeError) as error:
             yield f"{place}: {error}"
+        if spec.leave_when_listed and not settings.BLOCKLISTS:
+            yield f"{place}: leaveWhenListed needs block lists. Set BLOCKLISTS, or remove it."
         if spec.relay and spec.relay.host in LOOPBACKS and spec.relay.port in own_ports:
             yield f"{place}: the relay is this service itself, which would send its mail in a circle."
 

@@ -18,7 +18,7 @@ from core.delivery.transports.router import TransportRouter
 from core.delivery.transports.simulator import SimulatorTransport
 from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.smtp_url import parse_smtp_url
-from core.delivery.transports.source_addresses import usable_addresses
+from core.delivery.transports.source_addresses import ListedAddresses, no_addresses, usable_addresses
 from core.delivery.transports.transports_file import DEFAULT, TransportSpec
 from core.lib.network.address_guard import Address, Guard
 from core.lib.network.resolver import Resolver
@@ -26,6 +26,7 @@ from core.lib.worker.event_loop import close_at_stop
 from core.lib.worker.once import once
 from emails.pacing.paces import exchange
 from emails.sending.received_domains import ReceivedDomains
+from emails.sources.listed import listed_addresses
 
 
 def configured_transport() -> Transport:
@@ -62,7 +63,7 @@ def _relay() -> Transport:
     return RelayTransport(parse_smtp_url(settings.SMTP_URL), ehlo_name=settings.EHLO_NAME, limits=limits)
 
 
-def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
+def _direct(ehlo_name: str = "", sources: Sequence[Address] = (), listed: ListedAddresses = no_addresses) -> Transport:
     ehlo_name = ehlo_name or settings.EHLO_NAME
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
@@ -72,6 +73,7 @@ def _direct(ehlo_name: str = "", sources: Sequence[Address] = ()) -> Transport:
         ehlo_name=ehlo_name,
         port=settings.DIRECT_SMTP_PORT,
         sources=sources,
+        listed=listed,
         paces=pace_shares(),
         receivers=settings.RECEIVERS,
     )
@@ -105,7 +107,8 @@ TRANSPORTS: dict[str, Callable[[], Transport]] = {
 
 # The breaker of the router decides about named transports, not those of their parts.
 def _named_direct(spec: TransportSpec) -> Transport:
-    return _direct(spec.ehlo_name, usable_addresses(spec.source_addresses))
+    listed = listed_addresses().get if spec.leave_when_listed else no_addresses
+    return _direct(spec.ehlo_name, usable_addresses(spec.source_addresses), listed)
 
 
 def _named_relay(spec: TransportSpec) -> Transport:

@@ -253,6 +253,12 @@ routes: {default: {use: [own, relay]}}
     def test_a_mistake_is_an_error(self, tmp_path, settings, monkeypatch, changed, sentence):
         assert sentence in self.errors(tmp_path, settings, monkeypatch, self.FILE.replace(*changed))
 
+    def test_leaving_listed_addresses_needs_block_lists(self, tmp_path, settings, monkeypatch):
+        text = self.FILE.replace('["127.0.0.1"]', '["127.0.0.1"], leaveWhenListed: true')
+        assert "leaveWhenListed" not in self.errors(tmp_path, settings, monkeypatch, text)
+        settings.BLOCKLISTS = []
+        assert "own: leaveWhenListed needs block lists" in self.errors(tmp_path, settings, monkeypatch, text)
+
     def test_both_settings_are_refused(self, tmp_path, settings, monkeypatch):
         monkeypatch.setenv("DELIVERY_TRANSPORT", "direct")
         errors = self.errors(tmp_path, settings, monkeypatch, self.FILE)

@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import zip_longest
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
@@ -25,13 +24,12 @@ from core.delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from core.delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, MxHosts, MxLookup, NoMxHost, NoSuchDomain, NullMx
 from core.delivery.transports.smtp.session_factory import SessionFactory
 from core.delivery.transports.smtp.tls import TlsMode
+from core.delivery.transports.source_addresses import ListedAddresses, Source, SourceChoice, no_addresses
 from core.lib.network.address_guard import Address, TargetRefused
 from core.lib.network.resolver import DnsError
 
 # The connections are those of the pair.
 DIRECT_LIMITS = DestinationLimits()
-# The addresses to connect from, of different families; none if the system chooses.
-Source = tuple[Address, ...]
 # F32: a zone may disappear briefly, so NXDOMAIN must be confirmed by a second query.
 CONFIRM_AFTER = timedelta(minutes=5)
 
@@ -57,8 +55,8 @@ class DirectTransport:
     """Delivers to the MX hosts of each domain; their 250 reply means `delivered`.
 
     context: for messages that require TLS, by default that of the system's certificate authorities.
-    sources: the addresses of this machine to connect from, by default those that the system chooses. The first of
-    IPv4 and the first of IPv6 are one source, and so on.
+    sources: the addresses of this machine to connect from, by default those that the system chooses.
+    listed: returns those of them that new messages leave to others.
     paces: the shares of this process of what receivers take.
     receivers: the table of receivers.
     """
@@ -73,12 +71,14 @@ class DirectTransport:
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         sources: Sequence[Address] = (),
+        listed: ListedAddresses = no_addresses,
         paces: PaceShares,
         receivers: ReceiverTable,
         clock: Clock = time.monotonic,
     ) -> None:
         self._context = context
-        self._sources = _paired(sources)
+        self._sources = sources
+        self._listed = listed
         self._paces = paces
         self._receivers = receivers
         self._limits = limits
@@ -108,10 +108,11 @@ class DirectTransport:
             hosts = await self._mx.find(domain)
             receiver = self._receivers.receiver_of_host(hosts.best)
             tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls or receiver.tls == "required")
-            source, share = self._choose_source(message.stream, receiver)
+            sources = SourceChoice.among(self._sources, listed=await self._listed())
+            source, share = self._choose_source(sources, message.stream, receiver)
             destination = self._destination(hosts, tls, share)
             async with destination.slot(released_for=message.released_for):
-                outcome = await attempt.run(destination, self._mail_hosts(hosts, tls, source))
+                outcome = await attempt.run(destination, self._mail_hosts(hosts, tls, sources, source))
                 return replace(outcome, receiver=receiver.key)
         except NoMxHost as error:
             return _no_mx_host(error, message)
@@ -128,9 +129,9 @@ class DirectTransport:
 
     end_sessions = close
 
-    def _choose_source(self, stream: str, receiver: Receiver) -> tuple[Source, PaceShare]:
+    def _choose_source(self, sources: SourceChoice, stream: str, receiver: Receiver) -> tuple[Source, PaceShare]:
         """Return the source of a stream's messages to a receiver: the same one while it is not suspended there."""
-        ranked = sorted(self._sources, key=lambda source: _digest(stream, receiver.key, source))
+        ranked = sorted(sources.sources(), key=lambda source: _digest(stream, receiver.key, source))
         shares = [self._paces.get(PairKey(_name(source), receiver.key), receiver) for source in ranked]
         chosen = next((number for number, share in enumerate(shares) if not share.is_suspended), 0)
         return ranked[chosen], shares[chosen]
@@ -144,7 +145,9 @@ class DirectTransport:
         assert isinstance(found, PacedDestination)
         return found
 
-    async def _mail_hosts(self, hosts: MxHosts, tls: TlsMode, source: Source) -> AsyncIterator[MailHost]:
+    async def _mail_hosts(
+        self, hosts: MxHosts, tls: TlsMode, sources: SourceChoice, source: Source
+    ) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
         count = 0
@@ -154,7 +157,7 @@ class DirectTransport:
             except ERROR_PRIORITY as error:
                 first = _higher_priority(first, error)
                 continue
-            for address in _reachable(addresses, source)[: MAX_ADDRESSES - count]:
+            for address in _of_source(sources.reachable(addresses), source)[: MAX_ADDRESSES - count]:
                 count += 1
                 context = self._context if tls.is_mandatory else None
                 local = next((str(one) for one in source if one.version == address.version), None)
@@ -166,15 +169,9 @@ class DirectTransport:
             raise connection_error(SmtpStage.CONNECT, text)
 
 
-def _reachable(addresses: Sequence[Address], source: Source) -> Sequence[Address]:
+def _of_source(addresses: Sequence[Address], source: Source) -> Sequence[Address]:
     families = {one.version for one in source}
     return [one for one in addresses if one.version in families] if families else addresses
-
-
-def _paired(addresses: Sequence[Address]) -> list[Source]:
-    """Return the sources: the first IPv4 and the first IPv6 address, and so on; one that the system chooses if none."""
-    by_family = [[one for one in addresses if one.version == version] for version in (4, 6)]
-    return [tuple(filter(None, pair)) for pair in zip_longest(*by_family)] or [()]
 
 
 def _name(source: Source) -> str:

@@ -4,7 +4,7 @@ Read once when a process starts (docs/decisions/0215). Secrets are in files that
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address
@@ -29,7 +29,7 @@ MAX_FILE_BYTES = 256 * 1024
 WEBHOOK_PREFIX = "webhook_"
 SHARED_KEYS = frozenset({"kind", "perDay", "spf"})
 KIND_KEYS = {
-    "direct": SHARED_KEYS | {"sourceAddresses", "ehloName"},
+    "direct": SHARED_KEYS | {"sourceAddresses", "leaveWhenListed", "ehloName"},
     "smtp": SHARED_KEYS | {"url", "urlFile", "ehloName"},
     "anymail": SHARED_KEYS | {"backend", "settingsFile"},
 }
@@ -59,6 +59,7 @@ class TransportSpec:
     per_day: messages in a UTC day, None for no limit.
     spf: the mechanisms of its servers.
     source_addresses, ehlo_name: for direct and smtp; empty for those of the system and of EHLO_NAME.
+    leave_when_listed: whether new messages avoid source addresses that a block list has.
     relay: for smtp.
     backend, options: for anymail.
     """
@@ -69,6 +70,7 @@ class TransportSpec:
     spf: str = ""
     ehlo_name: str = ""
     source_addresses: tuple[Address, ...] = ()
+    leave_when_listed: bool = False
     relay: RelayUrl | None = field(default=None, repr=False)
     backend: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -204,6 +206,7 @@ def _transport(name: str, entry: Any, directory: Path) -> TransportSpec:
         spf=spf,
         ehlo_name=ehlo_name,
         source_addresses=sources,
+        leave_when_listed=_leave_when_listed(entry, sources, place=place),
         relay=_relay(entry, directory, place=place) if kind == "smtp" else None,
         backend=_backend(entry, place=place) if kind == "anymail" else "",
         options=_options(entry, directory, place=place),
@@ -231,6 +234,15 @@ def _addresses(values: Any, *, place: str) -> tuple[Address, ...]:
     except (TypeError, ValueError) as error:
         text = 'sourceAddresses must be a list such as ["192.0.2.10", "2001:db8::10"]'
         raise InvalidTransportsFile(f"{place}: {text}.") from error
+
+
+def _leave_when_listed(entry: Mapping[str, Any], sources: Sequence[Address], *, place: str) -> bool:
+    value = entry.get("leaveWhenListed", False)
+    if not isinstance(value, bool):
+        raise InvalidTransportsFile(f"{place}: leaveWhenListed must be true or false.")
+    if value and not sources:
+        raise InvalidTransportsFile(f"{place}: leaveWhenListed needs the addresses in sourceAddresses.")
+    return value
 
 
 def _relay(entry: Mapping[str, Any], directory: Path, *, place: str) -> RelayUrl:

@@ -12,6 +12,7 @@ from console.system_mail.models import SystemMail
 from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec, single_transport
 from emails.models import SourceListing, WatchedSource
 from emails.sources import watch
+from emails.sources.listed import addresses_to_leave
 from emails.sources.own_addresses import watched_addresses
 from emails.sources.watch import watch_sources
 from emails.tasks import watch as watch_task
@@ -32,9 +33,9 @@ ZONES = {
 ON_FIRST = "10.9.9.9.bl.example.net"
 
 
-def name_sources(settings, *addresses):
+def name_sources(settings, *addresses, leave=False, kind="direct"):
     sources = tuple(map(ip_address, addresses))
-    spec = TransportSpec(name="own", kind="direct", source_addresses=sources)
+    spec = TransportSpec(name="own", kind=kind, source_addresses=sources, leave_when_listed=leave)
     settings.TRANSPORTS = Transports({"own": spec}, {"default": TransportRoute("default", ("own",))}, {})
 
 
@@ -259,3 +260,23 @@ def test_two_runs_at_the_same_time_tell_once(dns):
         for run in [threads.submit(own_connection(watch_sources)) for _ in range(2)]:
             run.result(timeout=30)
     assert SystemMail.objects.count() == 1
+
+
+class TestAddressesToLeave:
+    def test_are_those_that_a_list_of_the_settings_has_now(self, dns, settings):
+        dns.put(ON_FIRST, {"A": ["127.0.0.2"]})
+        watch_sources()
+        assert addresses_to_leave() == set()
+        name_sources(settings, FIRST, SECOND, leave=True)
+        assert addresses_to_leave() == {ip_address(FIRST)}
+        settings.BLOCKLISTS = ["dnsbl.example.org"]
+        assert addresses_to_leave() == set()
+        settings.BLOCKLISTS = ["bl.example.net"]
+        # The list has not answered since.
+        SourceListing.objects.update(checked_at=Now() - timedelta(hours=25))
+        assert addresses_to_leave() == set()
+        SourceListing.objects.update(checked_at=Now() - timedelta(hours=23))
+        assert addresses_to_leave() == {ip_address(FIRST)}
+        dns.remove(ON_FIRST)
+        look_again()
+        assert addresses_to_leave() == set()

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any
 
 from core.delivery.bounces.reasons import FailureReason
@@ -17,6 +18,7 @@ from core.delivery.transports.direct import DirectTransport
 from core.delivery.transports.smtp.mail_host import Timeouts
 from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.tls import TlsMode
+from core.delivery.transports.source_addresses import SourceChoice
 from core.lib.network.address_guard import Guard
 from core.lib.network.resolver import Resolver
 from tests.core.delivery.local_pairs import LocalPairs
@@ -148,7 +150,8 @@ class TestNextHost:
         records["mx0.example.com"] = {"A": [f"127.0.1.{number}" for number in range(1, 60)]}
         async with transport_for(records, port) as transport:
             hosts = await transport._mx.find("example.com")
-            assert len([one async for one in transport._mail_hosts(hosts, TlsMode.OPPORTUNISTIC, ())]) == 20
+            found = transport._mail_hosts(hosts, TlsMode.OPPORTUNISTIC, SourceChoice(), ())
+            assert len([one async for one in found]) == 20
 
 
 class TestConnections:
@@ -185,6 +188,43 @@ class TestConnections:
                 for task in stuck:
                     task.cancel()
                 await asyncio.gather(*stuck, return_exceptions=True)
+
+
+class TestListedSources:
+    """Source addresses that a block list has (docs/decisions/0350)."""
+
+    SOURCES = (ip_address("127.0.0.3"), ip_address("127.0.0.4"))
+
+    @awaited
+    async def test_kept_connections_from_a_listed_address_take_no_new_message(self):
+        listed: set[Any] = {self.SOURCES[1]}
+
+        async def now_listed() -> set[Any]:
+            return listed
+
+        async with ScriptedServer() as server:
+            options = {"sources": self.SOURCES, "listed": now_listed}
+            async with transport_for(zones(FIRST), server.port, **options) as transport:
+                for wanted in ({self.SOURCES[1]}, {self.SOURCES[0]}, {self.SOURCES[1]}):
+                    listed = wanted
+                    assert (await transport.deliver(mail(), lease=LEASE)).status is DeliveryStatus.DELIVERED
+            # The third message takes the kept connection of the first.
+            assert server.connections == 2
+
+    def test_the_other_family_comes_first_and_a_listed_address_last(self):
+        v4, other, v6 = ip_address("192.0.2.1"), ip_address("192.0.2.2"), ip_address("2001:db8::1")
+        hosts = [ip_address("192.0.2.25"), ip_address("2001:db8::25")]
+        choice = SourceChoice.among([v4, v6], listed={v4})
+        assert choice.reachable(hosts) == hosts[::-1]
+        assert choice.sources() == [(v4, v6)]
+        choice = SourceChoice.among([v4, v6, other], listed={v4})
+        assert choice.reachable(hosts) == hosts
+        assert choice.sources() == [(other, v6)]
+        choice = SourceChoice.among([v4, other], listed={v4, other})
+        assert choice.reachable(hosts) == hosts[:1]
+        assert choice.sources() == [(v4,), (other,)]
+        assert SourceChoice.among([], listed={v4}).reachable(hosts) == hosts
+        assert SourceChoice.among([], listed={v4}).sources() == [()]
 
 
 class TestDns:

@@ -44,6 +44,12 @@ def read(tmp_path):
     return read
 
 
+@each(("text", "leaves"), [("", False), (", leaveWhenListed: false", False), (", leaveWhenListed: true", True)])
+def test_listed_addresses_are_left_if_the_file_says_so(read, text, leaves):
+    own = f'transports: {{own: {{kind: direct, sourceAddresses: ["192.0.2.1"]{text}}}}}\n'
+    assert read(own + "routes: {default: {use: [own]}}").transports["own"].leave_when_listed is leaves
+
+
 def test_a_complete_file_is_read(read):
     transports = read(COMPLETE)
     own, relay, backup = transports.transports.values()
@@ -119,6 +125,18 @@ MISTAKES = {
     "a number as address": (
         "transports: {own: {kind: direct, sourceAddresses: [1]}}\n" + ROUTES,
         "must be a list such",
+    ),
+    "leaving without addresses": (
+        "transports: {own: {kind: direct, leaveWhenListed: true}}\n" + ROUTES,
+        "leaveWhenListed needs the addresses",
+    ),
+    "leaving as text": (
+        "transports: {own: {kind: direct, sourceAddresses: [192.0.2.1], leaveWhenListed: often}}\n" + ROUTES,
+        "leaveWhenListed must be true or false",
+    ),
+    "leaving by a relay": (
+        "transports: {own: {kind: smtp, url: smtp://a.example, leaveWhenListed: true}}\n" + ROUTES,
+        "'leaveWhenListed' is unknown",
     ),
     "a limit of zero": ("transports: {own: {kind: direct, perDay: 0}}\n" + ROUTES, "perDay must be a whole number"),
     "a limit as text": ("transports: {own: {kind: direct, perDay: many}}\n" + ROUTES, "perDay must be a whole number"),
