@@ -43,6 +43,11 @@ def kinds_of(line: str) -> tuple[tuple[str, str], ...]:
     return KINDS_BY_LABEL.get(label.strip(" *_|-"), ()) if colon else ()
 
 
+def is_plain(line: str) -> bool:
+    """Return whether a line is neither a separator nor a rule: cheap, for all lines."""
+    return line[:1].isalpha() and line[0] not in RULES and line[-1] != ">" and line.rstrip(" :") not in FORWARDS
+
+
 def is_separator(line: str) -> bool:
     """Return whether a line is a text between dashes above an earlier message, such as: --- Original Message ---"""
     # GroupWise writes: >>> Shop <shop@example.com> 05.08.2026 07:35 >>>

@@ -65,6 +65,8 @@ CLOCK = re.compile(
     r"(?<!\d)\d{1,2} ?[:h\u6642\u70b9\u65f6] ?\d{2}(?!\d)|(?<![\d.])\d{1,2}\.\d{2}(?![\d.])|(?<!\d)\d{1,2} ?[ap]\.?m\b"
 )
 DAY = re.compile(r"(?<![a-z\d])\d{4}(?![a-z\d])|(?<!\d)\d{1,2}[./-] ?\d{1,2}[./-] ?\d{2}(?!\d)")
+# Digits and the signs between them, so that a part of each text that DAY matches is one of two strings.
+SHAPES = dict.fromkeys(map(ord, "123456789"), "0") | dict.fromkeys(map(ord, "./"), "-")
 # A digit in one of the first words.
 DATED = re.compile(r"\W*(?:[^\W\d]\S* ){0,4}\S{0,3}\d")
 ADDRESS = re.compile(r"@[\w-]+(?:\.[\w-]+)+")
@@ -144,6 +146,17 @@ class Signs(NamedTuple):
     has_words: bool = False
     has_address: bool = False
     has_time: bool = False
+
+
+def may_have_introductions(text: str) -> bool:
+    """Return whether a text without quoted lines may have introductions: cheap, for whole texts.
+
+    They have a date or an address, or are above a line that begins with a bar.
+    """
+    if "@" in text or "|" in text or not text.isascii():
+        return True
+    shapes = text.translate(SHAPES)
+    return "0000" in shapes or "0-" in shapes
 
 
 def may_end_introduction(line: str) -> bool:

@@ -13,6 +13,7 @@ from receiving.reading.header_blocks import (
     has_address_and_time,
     is_between_rules,
     is_header,
+    is_plain,
     is_separator,
     kinds_of,
 )
@@ -27,6 +28,7 @@ from receiving.reading.introductions import (
     is_name,
     is_signature,
     may_end_introduction,
+    may_have_introductions,
     rank,
 )
 from receiving.reading.quoted_html import quoted_text
@@ -98,7 +100,8 @@ class _Lines:
         self.is_quoted = list(self._find_quoted())
         self.bare = [line.lstrip("> ") for line in self.folded]
         self.labels = [kinds_of(line) for line in self.bare]
-        self.may_end = [may_end_introduction(line) for line in self.bare]
+        self.has_introductions = any(self.is_quoted) or may_have_introductions("\n".join(self.folded))
+        self._may_end = dict[int, bool]()
         self._signs = dict[int, Signs]()
         self.dropped: set[int] = set()
         self.examinations = MAX_EXAMINATIONS
@@ -115,7 +118,10 @@ class _Lines:
         unclosed = 0
         for line in self.folded:
             is_quoted = line.startswith(">") and unclosed <= 0
-            unclosed = 0 if is_quoted or not line else unclosed + line.count("<") - line.count(">")
+            if is_quoted or not line:
+                unclosed = 0
+            elif "<" in line or ">" in line:
+                unclosed += line.count("<") - line.count(">")
             yield is_quoted
 
     def reply(self) -> str:
@@ -262,7 +268,11 @@ class _Lines:
             return _Mark(number, header_end, is_header=True)
         for last in range(first, min(first + MAX_INTRODUCTION_LINES, end)):
             text = " ".join(self.bare[first : last + 1])
-            if self.may_end[last] and self.examinations and introduction_strength(text[:MAX_INTRODUCTION]):
+            if (
+                self._may_end_introduction(last)
+                and self.examinations
+                and introduction_strength(text[:MAX_INTRODUCTION])
+            ):
                 return _Mark(number, last + 1, is_header=False)
             self.examinations -= bool(self.examinations)
         return None
@@ -270,6 +280,8 @@ class _Lines:
     def _header_end(self, number: int, end: int) -> int | None:
         """Return the end of a separator with the header below it, or of a header; None if there is none."""
         line = self.bare[number]
+        if is_plain(line) and not self.labels[number]:
+            return None
         if is_separator(line):
             below = self._next_line(number, end)
             return self._end_of_labels(below, end, fewest=1) or number + 1
@@ -310,6 +322,12 @@ class _Lines:
             last += 1
         return last if has_address_and_time(self.bare[number:last]) else None
 
+    def _may_end_introduction(self, number: int) -> bool:
+        """Return whether a line may be the last one of an introduction, which is found once."""
+        if number not in self._may_end:
+            self._may_end[number] = may_end_introduction(self.bare[number])
+        return self._may_end[number]
+
     def _signs_of(self, number: int) -> Signs:
         """Return the signs of an introduction in a line, which are found once."""
         if number not in self._signs:
@@ -318,7 +336,7 @@ class _Lines:
 
     def _introduction_start(self, number: int, begin: int, end: int) -> int | None:
         """Return the first line of an introduction that ends with this line."""
-        if not self.may_end[number] or not self.examinations:
+        if not (self.has_introductions and self.examinations and self._may_end_introduction(number)):
             return None
         is_above_quote = self._is_above_quote(number, end)
         near = map(self._signs_of, range(max(begin, number + 1 - MAX_INTRODUCTION_LINES), number + 1))
