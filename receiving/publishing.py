@@ -22,6 +22,9 @@ MAX_REPLIED = 20
 TEXT_BYTES = 256 * 1024
 HEADER_BYTES = 64 * 1024
 BODY_BYTES = 1000 * 1024
+LONG_TEXTS = ("text", "replyText", "html")
+# Bytes of a character in JSON at most, such as \u001f (docs/decisions/0360).
+MAX_CHARACTER_BYTES = 6
 MOVE = """
 UPDATE receiving_receivedemail e
    SET status = v.status, blocked_reason = v.blocked_reason, sender = v.sender, subject = v.subject,
@@ -161,10 +164,17 @@ def _whole(email: ReceivedEmail) -> dict[str, Any]:
     resource: dict[str, Any] = RECEIVED_IN_WEBHOOKS.to_representation(email)
     limits = {"text": TEXT_BYTES, "html": TEXT_BYTES, "headers": HEADER_BYTES}
     _cut(resource, limits)
-    while _json_bytes(resource) > BODY_BYTES and limits["html"]:
+    while _is_too_large(resource) and limits["html"]:
         limits = {name: limit // 2 for name, limit in limits.items()}
         _cut(resource, limits)
     return resource
+
+
+def _is_too_large(resource: dict[str, Any]) -> bool:
+    """Return whether a resource exceeds BODY_BYTES. Its long texts are measured only if they may be too long."""
+    texts = [resource[name] or "" for name in LONG_TEXTS]
+    most = _json_bytes({**resource, **dict.fromkeys(LONG_TEXTS)}) + MAX_CHARACTER_BYTES * sum(map(len, texts))
+    return most > BODY_BYTES and _json_bytes(resource) > BODY_BYTES
 
 
 def _cut(resource: dict[str, Any], limits: dict[str, int]) -> None:

@@ -151,7 +151,7 @@ class Signs(NamedTuple):
 def may_have_introductions(text: str) -> bool:
     """Return whether a text without quoted lines may have introductions: cheap, for whole texts.
 
-    They have a date or an address, or are above a line that begins with a bar.
+    They have a date or an address, or are above a line that begins with a bar (docs/decisions/0360).
     """
     if "@" in text or "|" in text or not text.isascii():
         return True

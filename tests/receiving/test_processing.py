@@ -131,6 +131,19 @@ def test_the_event_reaches_feed_and_webhooks_with_all_content(key, route, webhoo
     assert f'"urlExpiresAt":"{expires:%Y-%m-%dT%H:%M:%S}' in body
 
 
+@pytest.mark.parametrize(("character", "size", "expected"), [("a", 200_000, 200_000), ("\x1b", 200_000, 65_536)])
+def test_a_body_of_webhooks_is_bounded_as_it_is_written(key, route, webhook, character, size, expected):
+    """Each of these control characters takes six bytes in JSON, in the text and in that of the reply."""
+    text = "\n".join([character * 100] * (size // 101 + 1))[:size]
+    receive(b"From: ada@example.com\nSubject: Long\n\n" + text.encode())
+    publish_committed()
+    body = WebhookEvent.objects.get().body
+    data = json.loads(body)["data"]
+    assert len(data["text"]) == expected
+    assert data["truncated"] == (["text"] if expected < size else [])
+    assert len(body.encode()) < 1024 * 1024
+
+
 def test_a_route_chooses_its_webhooks(key, alice, receiving, webhook):
     named = key.post("/webhooks", {"url": "http://127.0.0.1:9/named", "events": ["bounced"]}).json()["id"]
     make_route(alice.workspace, webhook_ids=[named])

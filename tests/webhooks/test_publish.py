@@ -6,13 +6,16 @@ import pytest
 from django.contrib.postgres.functions import TransactionNow
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.lib.ids import new_id
 from emails.models import Email
 from emails.sending.outgoing_messages import rebuild_message
 from events.kinds import WEBHOOK_KINDS, EventKind
 from events.models import Event
 from events.recording import NewEvent, record_events
+from events.rendering import RenderedEvent
 from events.sequencer import lift_positions, sequence_events
 from tests.conftest import Api, later
 from tests.emails.builders import LATER, deliver_all, send
@@ -20,7 +23,7 @@ from tests.events.feed import publish_committed
 from tests.webhooks.conftest import make_endpoint, pass_time
 from tests.webhooks.receiver import status
 from webhooks.models import FeedCursor, Webhook, WebhookDelivery, WebhookEvent
-from webhooks.publishing import publish_events
+from webhooks.publishing import insert_deliveries, publish_events
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +67,17 @@ def test_a_bounce_has_the_email_and_the_payload_of_the_timeline(api: Api, alice,
         },
     }
     assert list(body) == ["id", "type", "event", "createdAt", "data"]
+
+
+def test_a_body_is_kept_as_it_was_written(alice, receiver):
+    """PostgreSQL reads it as a part of the statement's JSON, and must change no character."""
+    webhook = make_endpoint(alice, receiver.url(), events=WEBHOOK_KINDS).webhook
+    odd = {"b": '\\ " / \n \u2028 ✉ 🎉 \x1b \\u0041', "a": [1.0, 1e22, -0.0, None, True, {}, []], "b ": {"b": " , "}}
+    event = RenderedEvent(new_id("evt_"), alice.workspace.id, "delivered", timezone.now(), {"metadata": odd})
+    insert_deliveries([(event, webhook.id)])
+    body = WebhookEvent.objects.get().body
+    assert body == json.dumps(event.body(), ensure_ascii=False, separators=(",", ":"))
+    assert json.loads(body)["data"]["metadata"] == odd
 
 
 def test_each_recipient_gets_a_separate_event(api: Api, alice, receiver):
