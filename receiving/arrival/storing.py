@@ -29,6 +29,8 @@ from receiving.models import InboundRoute
 # The digest and the sender of a message, the workspace and the address of a recipient.
 EmailKey = tuple[str, str, str, str]
 REPEATED_WITHIN = timedelta(hours=24)
+# Workers that read other messages find new ones without a notification, which costs a task (docs/decisions/0361).
+NOTIFY_EVERY_SECONDS = 0.1
 # Deliveries of the same bytes wait for each other. In the order of the keys, so that two transactions cannot wait for
 # each other.
 LOCK = """
@@ -160,7 +162,7 @@ def _insert(deliveries: Sequence[Delivery], ids: Mapping[EmailKey, str], now: da
         messages.append(_message_row(delivery, message_id, content_id, now))
         emails += [_email_row(delivery, message_id, recipient, ids) for recipient in delivery.recipients]
     run_prepared(INSERT, {"now": now, "messages": json.dumps(messages), "emails": json.dumps(emails)})
-    transaction.on_commit(lambda: wakeup.notify_soon("receiving"))
+    transaction.on_commit(lambda: wakeup.notify_soon("receiving", every_seconds=NOTIFY_EVERY_SECONDS))
 
 
 def _new_uses(deliveries: Iterable[Delivery]) -> Iterator[NewUse]:

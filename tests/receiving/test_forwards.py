@@ -411,7 +411,7 @@ def test_two_workers_forward_all_messages_to_two_workspaces(alice, bob, route, m
         source = with_field(f"X-Number: {number}")
         store_message(Arrival(source, envelope_from="ada@example.com"), recipients)
     monkeypatch.setattr(wakeup, "notify", lambda _: None)
-    monkeypatch.setattr(wakeup, "notify_soon", lambda _: None)
+    monkeypatch.setattr(wakeup, "notify_soon", lambda *_, **__: None)
     conflicts = []
     monkeypatch.setattr(processor.log, "warning", lambda *args, **_: conflicts.append(args))
     run_concurrently(lambda _: QueueProcessor(ReceivedQueueWork()).run(), range(2))

@@ -20,7 +20,8 @@ from core.lib.redis_client import ask_redis
 COALESCE_SECONDS = 5
 NOTIFY_EVERY_SECONDS = 0.02
 
-_pending_kinds: set[str] = set()
+# The kinds to notify, with the seconds between two notifications.
+_pending: dict[str, float] = {}
 
 
 def notify(kind: str) -> None:
@@ -28,9 +29,9 @@ def notify(kind: str) -> None:
     ask_redis(settings.REDIS_URL, lambda client: _notify(client, kind))
 
 
-def notify_soon(kind: str) -> None:
-    """Notify without waiting for Redis; calls within NOTIFY_EVERY_SECONDS are coalesced."""
-    _pending_kinds.add(kind)
+def notify_soon(kind: str, *, every_seconds: float = NOTIFY_EVERY_SECONDS) -> None:
+    """Notify without waiting for Redis; calls within every_seconds after a notification are coalesced."""
+    _pending[kind] = every_seconds
     _notifier(os.getpid()).set()
 
 
@@ -48,11 +49,17 @@ def _notifier(process_id: int) -> threading.Event:
 
 
 def _notify_pending(wake: threading.Event) -> None:
+    notified_at: dict[str, float] = {}
     while wake.wait():
         wake.clear()
-        while _pending_kinds:
-            notify(_pending_kinds.pop())
-        time.sleep(NOTIFY_EVERY_SECONDS)
+        while _pending:
+            for kind, every_seconds in list(_pending.items()):
+                if time.monotonic() - notified_at.get(kind, float("-inf")) >= every_seconds:
+                    # First: a call from now on belongs to the next notification.
+                    del _pending[kind]
+                    notified_at[kind] = time.monotonic()
+                    notify(kind)
+            time.sleep(NOTIFY_EVERY_SECONDS)
 
 
 def _notify(client: redis.Redis, kind: str) -> None:

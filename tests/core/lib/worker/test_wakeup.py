@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from itertools import pairwise
 
 import pytest
 import redis
@@ -68,3 +69,16 @@ def test_background_notifications_are_sent_soon_and_coalesced(kind, sent_tasks):
     wakeup.acknowledge(kind)
     wakeup.notify_soon(kind)
     wait_for(lambda: len(sent_tasks) == 2, seconds=5, what="another notification")
+
+
+def test_a_burst_is_notified_at_once_and_then_at_intervals(kind, sent_tasks, monkeypatch):
+    monkeypatch.setattr(wakeup, "notify", lambda _: sent_tasks.append(time.monotonic()))
+    started = time.monotonic()
+    while time.monotonic() - started < 1.1:
+        wakeup.notify_soon(kind, every_seconds=0.5)
+        time.sleep(0.01)
+    wait_for(lambda: kind not in wakeup._pending, seconds=5, what="the last notification")
+    times = [at - started for at in sent_tasks]
+    assert times[0] < 0.5
+    assert all(later - earlier > 0.4 for earlier, later in pairwise(times))
+    assert 2 <= len(times) <= 4
