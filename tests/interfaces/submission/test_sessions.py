@@ -446,7 +446,11 @@ class TestErrors:
         def fail(*_, **__):
             raise OperationalError("secret host")
 
+        async def keep_counts(*_):
+            """Save nothing: a success between two failures would end the outage."""
+
         with monkeypatch.context() as broken:
+            broken.setattr("core.counters.process_counts.ProcessCounts.save", keep_counts)
             broken.setattr("interfaces.submission.services.send_email", fail)
             replies = [port.submit() for _ in range(3)]
         assert replies == [(451, "4.3.0 The database is unavailable; try again")] * 3
