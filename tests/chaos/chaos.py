@@ -48,8 +48,23 @@ class FaultInjector:
                 fault()
                 self.done[fault.__name__] += 1
                 time.sleep(self.random.uniform(0.2, 2))
+                self.start_ended()
         except Exception as error:  # noqa: BLE001 - reported as a violation
             self.error = f"fault injection failed: {error!r}"
+
+    def start_ended(self) -> None:
+        """Start the processes that have ended, as a process manager does.
+
+        They may have died of a failpoint after its fault, or of libfaketime: now and then it makes a call to wait fail.
+        """
+        processes = self.scenario.stack.processes
+        for name in [name for name, process in processes.items() if process.poll() is not None]:
+            del processes[name]
+            self.start(name)
+            self.done[f"started {name} again"] += 1
+
+    def start(self, name: str) -> None:
+        self.scenario.stack.start(name)
 
     def faults(self) -> list[Callable[[], None]]:
         faults = [

@@ -86,13 +86,19 @@ class ReceivingFaultInjector(FaultInjector):
     def fail_in_worker(self) -> None:
         self._fail_at("worker", "worker", lambda plan: self.scenario.stack.start("worker", FAULT_PLAN=plan))
 
+    def start(self, name: str) -> None:
+        if name in INBOUND_SERVERS:
+            self.start_inbound(name)
+        else:
+            super().start(name)
+
     def start_inbound(self, name: str, **variables: str) -> None:
         port = str(self.ports[INBOUND_SERVERS.index(name)])
         stack = self.scenario.stack
         stack.start(name, **{**variables, "INBOUND_PORT": port})
 
     def _fail_at(self, kind: str, name: str, start: Callable[[str], None]) -> None:
-        """Restart a process with a planned failure, and without it when it has died of it."""
+        """Restart a process with a planned failure, of which it may die."""
         points = [point for point, (process, _) in POINTS.items() if process == kind and point.startswith("receiving.")]
         point, action = self.random.choice(points), self.random.choice(ACTIONS)
         since = len(self.scenario.log(name))
@@ -104,9 +110,6 @@ class ReceivingFaultInjector(FaultInjector):
             )
             self.done[f"{point} {action.partition('=')[0]}"] += 1
         time.sleep(self.random.uniform(0, 1))
-        if self.scenario.stack.processes[name].poll() is not None:
-            self.scenario.stack.processes.pop(name)
-            start("")
 
     def _restart_inbound(self, number: signal.Signals) -> None:
         name = self.random.choice(INBOUND_SERVERS)
