@@ -20,7 +20,7 @@ from core.delivery.receivers_file import built_in_receivers
 from core.lib.email_addresses import normalize_search, parse_recipient, split_address_list
 from core.lib.mail.charsets import decode_tolerantly, find_codec
 from core.lib.mail.encoded_words import decode_words
-from core.lib.mail.header_fields import read_content_field, read_fields
+from core.lib.mail.header_fields import decode_header, read_content_field, read_fields
 from core.lib.mail.transfer_encodings import decode_base64, decode_quoted_printable
 from core.lib.network.public_suffixes import organizational_domain
 from domains.record_checks.dmarc import find_dmarc_error
@@ -117,6 +117,10 @@ FUNCTIONS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "with_fields": (lambda text: with_fields(text.encode("latin-1"), [], without={"x-spam-"}), ("X-Spam-A: ",)),
     "split_header": (lambda text: split_header(text.encode("latin-1")), ("X: ",)),
     "read_fields": (lambda text: [field.decoded for field in read_fields(text, limit=400)], ("X: ",)),
+    "decode_header": (
+        lambda text: decode_header(text.encode("latin-1")),
+        ("Subject: \xff", "From: \xff", "Content-Type: a/b; charset=gb18030\nSubject: \x81", "Content-Type: a/b\xff "),
+    ),
     "read_content_field": (
         read_content_field,
         ("", "a/b ", "a/b; ", 'a/b; a="', "a/b; a*0*=", "a/b; name=a ", "(", "a/b; a=b ("),

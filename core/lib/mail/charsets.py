@@ -50,6 +50,7 @@ MAX_UTF_7 = 256 * 1024
 # A repair takes about two microseconds. In a text with more of them, Python replaces characters.
 MAX_REPAIRS = 10_000
 REPAIR = "postrider-repair"
+ASCII = bytes(range(0x80))
 # The first bytes of characters.
 LEADS = {
     "euc_jp": (0x8E, 0x8F, *range(0xA1, 0xFF)),
@@ -83,17 +84,24 @@ def decode_strictly(data: bytes, charset: str, *, kind: str = "text/plain") -> s
     return text
 
 
-def decode_undeclared(data: bytes) -> str:
+def decode_undeclared(data: bytes, *, likely: str = "") -> str:
     """Decode bytes without a charset: as UTF-8 unless most characters beyond ASCII are not, else as windows-1252.
 
-    Bytes of ASCII are kept, so that the result has the same structure.
+    likely: a charset that is tried in front of windows-1252. It is used if it contains ASCII, and all bytes have
+    characters in it.
+    Bytes of ASCII are kept, so that the result has the same structure, except for the second bytes of characters in the
+    charsets of LEADS.
     """
     if (valid := _valid_utf_8(data)) is not None:
         return valid
     text = data.decode("utf-8", "replace")
     broken = text.count(REPLACEMENT)
     whole = len(text) - len(text.encode("ascii", "ignore")) - broken
-    return text if whole >= broken else _decode_single_bytes(data, "cp1252")
+    if whole >= broken:
+        return text
+    if _contains_ascii(codec := find_codec(likely)) and REPLACEMENT not in (text := _decode_by(data, codec)):
+        return text
+    return _decode_single_bytes(data, "cp1252")
 
 
 def without_unencodable(text: str) -> str:
@@ -173,6 +181,11 @@ def _decode(data: bytes, charset: str, kind: str) -> tuple[str, bool]:
     if REPLACEMENT in text and not data.isascii() and (other := _valid_utf_8(data)) is not None:
         return other, True
     return text, REPLACEMENT not in text
+
+
+def _contains_ascii(codec: str) -> bool:
+    """Return whether characters of ASCII have their own bytes and no others, where a character begins."""
+    return codec in LEADS or (codec != "" and _single_bytes(codec).encode("ascii", "ignore") == ASCII)
 
 
 def _valid_utf_8(data: bytes) -> str | None:

@@ -4,7 +4,7 @@ Fields about the content are read as mail programs read them, also malformed one
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -18,6 +18,12 @@ RAW_FIELD_END = re.compile(rb"\n(?![ \t])")
 # Those behind have one charset.
 MAX_DECODED_FIELDS = 400
 FOLD = re.compile(r"\n(?=[ \t])")
+CONTENT_TYPE = re.compile(rb"content-type[ \t]*+:", re.IGNORECASE)
+MAX_CONTENT_TYPE = 4_000
+# The characters of structures that may be second bytes in charsets of Japanese and Chinese.
+MARKS = "@[\\]"
+# Fields without structure (RFC 5322, section 3.6.5).
+PROSE = re.compile(rb"(?:subject|comments|thread-topic)[ \t]*+:", re.IGNORECASE)
 
 # A comment (RFC 5322, section 3.2.2), with comments in it. Groups are not possessive: Python 3.11 continues behind a
 # part of one that does not match.
@@ -93,12 +99,36 @@ class DecisiveField(NamedTuple):
 
 
 def decode_header(data: bytes) -> str:
-    """Return a header as text with LF at line ends: UTF-8 (RFC 6532), or windows-1252, which older programs send."""
+    """Return a header as text with LF at line ends.
+
+    Its charset is UTF-8 (RFC 6532), else that of its Content-Type, else windows-1252: older programs send both
+    (docs/decisions/0359).
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        text = "\n".join(map(decode_undeclared, RAW_FIELD_END.split(data, MAX_DECODED_FIELDS)))
+        fields = RAW_FIELD_END.split(data, MAX_DECODED_FIELDS)
+        charset = _declared_charset(fields)
+        text = "\n".join(_decode_field(field, charset) for field in fields)
     return text.replace("\r\n", "\n")
+
+
+def _declared_charset(fields: Iterable[bytes]) -> str:
+    """Return the charset in the first Content-Type, "" without one."""
+    value = next((field[found.end() :] for field in fields if (found := CONTENT_TYPE.match(field))), b"")
+    text = decode_undeclared(value[:MAX_CONTENT_TYPE])
+    return read_content_field(" ".join(text.split())).parameters.get("charset", "")
+
+
+def _decode_field(field: bytes, charset: str) -> str:
+    """Decode a field by the charset of the body, if its structure stays what it is in ASCII.
+
+    The second byte of a Japanese or Chinese character may be an at sign or a backslash. Octets within an encoded word
+    have the charset of the word.
+    """
+    text = decode_undeclared(field, likely="" if b"=?" in field else charset)
+    is_kept = all(text.count(mark) == field.count(mark.encode()) for mark in MARKS)
+    return text if is_kept or PROSE.match(field) else decode_undeclared(field)
 
 
 def read_fields(header: str, *, limit: int, refuse: Callable[[str], None] = lambda _: None) -> Iterator[MessageField]:
