@@ -274,6 +274,8 @@ HOSTILE = {
     "a slow charset": lambda size: b"Content-Type: text/plain; charset=utf-7\r\n\r\n" + b"+A" * 12 * size,
     "an unknown charset": lambda size: b"Content-Type: text/plain; charset=x-odd\r\n\r\n" + b"\xff" * 25 * size,
     "CR only": lambda size: b"\r" * 25 * size,
+    "CR and CRLF": lambda size: b"a\r" + b"\r\r\n" * 8 * size,
+    "empty lines in front": lambda size: b"\r\n" * 12 * size + b"X: y",
     "encoded words": lambda _: b"Subject: " + b"=?utf-8?q?" * 10_000 + b"\r\n\r\n",
 }
 
