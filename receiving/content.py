@@ -8,10 +8,8 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from uuid import UUID
 
-from django.db import connection
-
 from core.lib.ids import new_id, to_uuid
-from core.lib.sql import run_binary
+from core.lib.sql import copy_rows, run_binary
 
 PREFIX = "rcc_"
 # Pieces of a large value for the database: the client library copies what it is given.
@@ -31,7 +29,7 @@ END = struct.pack(">h", -1)
 def put(contents: Sequence[bytes | bytearray]) -> list[str]:
     """Store bytes in the caller's transaction; return the ids of the contents."""
     ids = [new_id(PREFIX) for _ in contents]
-    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+    with copy_rows(COPY) as copy:
         copy.write(HEADER)
         for content_id, data in zip(ids, contents, strict=True):
             view = memoryview(data)

@@ -125,6 +125,17 @@ def run_binary(sql: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tupl
     return _run_bound(sql, values, binary=True)
 
 
+@contextmanager
+def copy_rows(sql: str) -> Iterator[psycopg.Copy]:
+    """Yield what writes the rows of a COPY statement. Raises Django's errors, as other statements do.
+
+    Django's cursors leave those of psycopg's `copy` as they are: code that repeats its work after an outage would not
+    know them, and the connection would be used again.
+    """
+    with connection.wrap_database_errors, connection.cursor() as cursor, cursor.copy(sql) as copy:
+        yield copy
+
+
 def _run_bound(sql: str, values: Mapping[str, Any] | Sequence[Any], **options: bool) -> list[tuple[Any, ...]]:
     """Run a statement whose parameters the server binds, and return its rows, if any."""
     # Looked up once: django.db.connection repeats the lookup for each attribute.

@@ -12,14 +12,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from core.counters.counters import counter_key, email_deltas
 from core.counters.slices import email_slices
 from core.delivery.message.compose import File
 from core.lib.email_addresses import normalize_address
 from core.lib.ids import new_id, new_uuid, to_uuid
-from core.lib.sql import Fragment, compose, run_prepared
+from core.lib.sql import Fragment, compose, copy_rows, run_prepared
 from core.lib.worker.stages import Stage
 from core.workspaces.models import Workspace
 from core.workspaces.quota import take_fragment
@@ -271,7 +269,7 @@ def insert_attachments(emails: Iterable[NewEmail]) -> None:
     ]
     if not rows:
         return
-    with connection.cursor() as cursor, cursor.copy(COPY_ATTACHMENTS) as copy:
+    with copy_rows(COPY_ATTACHMENTS) as copy:
         copy.set_types(("uuid", "int2", "int4", "text", "text", "text", "text", "bytea"))
         for row in rows:
             copy.write_row(row)

@@ -29,7 +29,7 @@ from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block, delete_email, delete_route
 from receiving.states import ReceivedStatus
 from tests.conftest import Api, make_domain, make_key
-from tests.core.lib.worker.outages import open_connection
+from tests.core.lib.worker.outages import full_disk, open_connection
 from tests.emails.api.test_attachments import messages_by_address
 from tests.emails.builders import claim_entries
 from tests.events.feed import publish_committed
@@ -348,6 +348,17 @@ def test_a_conflict_about_the_quota_loses_no_forward(alice, route):
     run("RESET lock_timeout")
     assert not Forward.objects.exists()
     # It uses no attempt.
+    assert [forwards.forward_due(1), forwards.forward_due(1)] == [True, False]
+    assert [*Forward.objects.values_list("email", "error")] == [(received.id, "")]
+
+
+def test_a_full_disk_loses_no_forward(alice, route):
+    received = publish()
+    with full_disk("emails_attachment"):
+        for _ in range(forwards.MAX_ATTEMPTS + 1):
+            with pytest.raises(OperationalError, match="No space left"):
+                forwards.forward_due(1)
+    assert not Forward.objects.exists()
     assert [forwards.forward_due(1), forwards.forward_due(1)] == [True, False]
     assert [*Forward.objects.values_list("email", "error")] == [(received.id, "")]
 

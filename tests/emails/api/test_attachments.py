@@ -25,6 +25,7 @@ from emails.sending.outgoing_messages import build_message
 from templates_app.content import RenderedContent
 from tests.conftest import Api, code_of, field_codes, mail
 from tests.core.delivery.message.test_message import outgoing_message
+from tests.core.lib.worker.outages import full_disk
 from tests.emails.builders import claim_entries, nothing_was_written
 from tests.rows import each
 
@@ -155,6 +156,12 @@ class TestLimits:
 
 @pytest.mark.django_db
 class TestContent:
+    def test_a_full_disk_is_temporary(self, api: Api):
+        with full_disk("emails_attachment"):
+            response = api.post("/emails/send", mail(attachments=[file(data=b"x")]))
+        assert response.status_code == 503
+        assert not Email.objects.exists()
+
     @each("data", [b"", b"A", b"AB", b"ABC", bytes(range(256)), b"\r\n.\r\nFrom \n"])
     def test_bytes_arrive_unchanged(self, api: Api, data):
         assert send(api, file("a.bin", data)).status_code == 202

@@ -45,3 +45,14 @@ def expect_outage() -> Iterator[None]:
     with pytest.raises(OperationalError):
         yield
     connection.close()
+
+
+@contextmanager
+def full_disk(table: str) -> Iterator[None]:
+    """Fail each insertion into a table as PostgreSQL does without space on its disk."""
+    run("CREATE FUNCTION fill_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$")  # fmt: skip
+    run(f"CREATE TRIGGER fill_disk BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION fill_disk()")
+    yield
+    run(f"DROP TRIGGER fill_disk ON {table}")
+    run("DROP FUNCTION fill_disk()")
