@@ -144,6 +144,27 @@ def test_a_body_of_webhooks_is_bounded_as_it_is_written(key, route, webhook, cha
     assert len(body.encode()) < 1024 * 1024
 
 
+LIMIT = 256 * 1024
+
+
+@each(("text", "html", "headers", "truncated"), [
+    # Bytes of UTF-8, not escaped ones.
+    ("ü" * (LIMIT // 2), "ü" * (LIMIT // 2), 60, []), ("ü" * (LIMIT // 2) + "x", "x", 60, ["text"]),
+    ("x", "x" * (LIMIT + 1), 75, ["headers", "html"]),
+])  # fmt: skip
+def test_the_event_has_texts_within_the_bounds_of_a_webhook(key, route, webhook, text, html, headers, truncated):
+    fields = f"X-Long: {'x' * 900}\r\n" * headers + 'Content-Type: multipart/alternative; boundary="b"'
+    parts = "".join(
+        f"--b\r\nContent-Type: text/{kind}; charset=utf-8\r\n\r\n{body}\r\n"
+        for kind, body in (("plain", text), ("html", html))
+    )
+    receive(with_field(fields, PLAIN.partition(b"\r\n\r\n")[0] + f"\r\n\r\n{parts}--b--\r\n".encode()))
+    publish_committed()
+    data = json.loads(WebhookDelivery.objects.select_related("event").get().event.body)["data"]
+    assert data["truncated"] == truncated
+    assert (data["text"], data["html"]) == (text[: LIMIT // 2] if len(text) > 1 else text, html[:LIMIT])
+
+
 def test_a_route_chooses_its_webhooks(key, alice, receiving, webhook):
     named = key.post("/webhooks", {"url": "http://127.0.0.1:9/named", "events": ["bounced"]}).json()["id"]
     make_route(alice.workspace, webhook_ids=[named])

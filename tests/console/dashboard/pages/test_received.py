@@ -378,7 +378,9 @@ class TestActions:
 
     def test_one_is_deleted_after_a_confirmation(self, owner, alice, route):
         email = receive(to="support@alice.example")
-        owner.get(f"{RECEIVED}{email.id}/delete/")
+        page = owner.get(f"{RECEIVED}{email.id}/delete/").text
+        assert re.findall(r'class="pr-button pr-danger"[^>]*>(\w+)<', page) == ["Delete"]
+        assert "Where is my order?" in page
         assert ReceivedEmail.objects.exists()
         assert "The received email was deleted." in owner.post(f"{RECEIVED}{email.id}/delete/", follow=True).text
         assert not ReceivedEmail.objects.exists()
