@@ -32,6 +32,7 @@ ERRORS: dict[str, tuple[int, int]] = {
     "too_many_recipients": (422, 300),
     "template_not_found": (422, 1101),
     "template_syntax_error": (422, 1122),
+    "template_in_use": (422, 1130),
     "stream_not_found": (422, 1235),
     "stream_exists": (422, 1230),
     # https://postmarkapp.com/developer/api/overview#error-codes
@@ -46,10 +47,15 @@ ERRORS: dict[str, tuple[int, int]] = {
     "internal_error": (500, 500),
 }
 INVALID_EMAIL = 300
-# Postmark's codes of invalid fields, by ours; INVALID_EMAIL for all others.
-FIELD_CODES = {INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229}
 # The code of a field whose error is a sentence of Postmark.
 UNKNOWN_SERVER = "unknown_server"
+# The codes of a layout without one place of the content, and of a template that has another type elsewhere.
+LAYOUT_PLACEHOLDER, OTHER_TYPE = "layout_content", "other_type"
+# Postmark's codes of invalid fields, by ours; INVALID_EMAIL for all others.
+FIELD_CODES = {
+    INBOUND_CODE: 1236, "stream_exists": 1230, "default_stream": 1229, UNKNOWN_SERVER: 601, LAYOUT_PLACEHOLDER: 1131,
+    OTHER_TYPE: 1125,
+}  # fmt: skip
 # Codes for invalid parameters of a list: of bounces, and of all others.
 # https://postmarkapp.com/developer/api/overview#error-codes
 BOUNCE_QUERY, MESSAGE_QUERY = 408, 700

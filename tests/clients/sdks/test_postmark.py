@@ -29,6 +29,17 @@ def test_the_node_library_has_message_streams(node_scripts, stack):
     assert unsubscribe_with_one_click(stack, message, stream=stream) == [(subscriber, "unsubscribe")]
 
 
+def test_the_node_library_has_layouts_and_pushes_templates(node_scripts, stack, manager):
+    other = manager.workspaces.create(name="Production", plan="free")
+    key = manager.workspaces.keys.create(other.id, name="push", scope="full_access").key
+    run_node(node_scripts, "postmark_templates.mjs", stack, OTHER_KEY=str(key))
+    message = received(stack, f"pm-layout-{RUN}@example.com")
+    assert message["Subject"] == "Order 7"
+    html = message.get_body(("html",))
+    assert html is not None
+    assert "<i><p>Ada</p></i>" in html.get_content()
+
+
 def test_the_node_library_reads_received_emails(node_scripts, stack, test_key):
     run_node(node_scripts, "postmark_inbound.mjs", stack, TEST_KEY=test_key)
 

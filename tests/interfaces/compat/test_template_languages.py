@@ -135,9 +135,9 @@ def test_sections_that_do_not_match_are_a_syntax_error(postmark, source):
     ("change", "code"),
     [
         ({"LayoutTemplate": "basic"}, 1101),
-        ({"HtmlBody": "<b>{{{ @content }}}</b>"}, 300),
-        ({"TemplateType": "Layout", "HtmlBody": "no place"}, 300),
-        ({"TemplateType": "Layout", "HtmlBody": "{{{@content}}} {{{@content}}}"}, 300),
+        ({"HtmlBody": "<b>{{{ @content }}}</b>"}, 1131),
+        ({"TemplateType": "Layout", "HtmlBody": "no place"}, 1131),
+        ({"TemplateType": "Layout", "HtmlBody": "{{{@content}}} {{{@content}}}"}, 1131),
         ({"TemplateType": "Other"}, 300),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_template_in_a_layout(postmark):
     assert postmark.post("/email/withTemplate", mail).status_code == 200
     rendered = render_email(Email.objects.get())
     assert (rendered.html, rendered.text) == ("<i>Ada</i><b>", "Bob")
-    assert error(postmark.call("DELETE", f"/templates/{layout['TemplateId']}")) == (409, 300)
+    assert error(postmark.call("DELETE", f"/templates/{layout['TemplateId']}")) == (422, 1130)
     path = f"/templates/{made['TemplateId']}"
     assert (
         postmark.call("PUT", path, {"Name": "New", "LayoutTemplate": None}).json()["LayoutTemplate"] == layout["Alias"]
@@ -243,7 +243,10 @@ def test_templates_are_pushed_to_another_workspace(postmark, key, bob):
         ({"SourceServerID": 1}, "The source server was not found."),
     ):
         refused = push(**fields)
-        assert (refused.status_code, refused.json()["Message"]) == (422, message)
+        assert (error(refused), refused.json()["Message"]) == ((422, 601), message)
+    there.call("DELETE", "/templates/t")
+    there.post("/templates", {"Name": "T", "Alias": "t", "TemplateType": "Layout", "HtmlBody": "{{{@content}}}"})
+    assert error(push(PerformChanges=True)) == (422, 1125)
 
 
 def test_a_key_that_only_sends_cannot_push(postmark, key, bob):

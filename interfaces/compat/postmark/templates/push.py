@@ -16,7 +16,7 @@ from core.workspaces.api.authentication import ReadAddress, find_key
 from core.workspaces.api.scopes import refuse_other_scopes
 from core.workspaces.models import ApiKey, Workspace
 from interfaces.compat.errors import invalid_field
-from interfaces.compat.postmark.errors import UNKNOWN_SERVER
+from interfaces.compat.postmark.errors import OTHER_TYPE, UNKNOWN_SERVER
 from templates_app.content import TemplateContent, version_content
 from templates_app.models import Template
 from templates_app.services import create_template, update_template
@@ -74,7 +74,8 @@ def _push(source: Workspace, destination: Workspace) -> list[dict[str, Any]]:
         if found is None:
             found, action = _create(destination, template, content), "Create"
         elif found.kind != template.kind:
-            raise invalid_field("DestinationServerID", f"The template {template.alias} has another type there.")
+            message = f"The template {template.alias} has another type there."
+            raise invalid_field("DestinationServerID", message, code=OTHER_TYPE)
         elif _with_layout_alias(version_content(found.version), existing) == content and found.name == template.name:
             continue
         else:

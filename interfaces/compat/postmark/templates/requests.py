@@ -15,6 +15,7 @@ from core.delivery.message.unsubscribe_places import TAG_END, TAG_START, any_spe
 from core.workspaces.models import Workspace
 from interfaces.compat.drafts import as_object, read_choice, rename_fields, with_html
 from interfaces.compat.errors import invalid_field
+from interfaces.compat.postmark.errors import LAYOUT_PLACEHOLDER
 from interfaces.compat.postmark.templates.language import translate_sections
 from templates_app.content import RenderedContent, TemplateContent, compile_draft
 from templates_app.errors import TemplateOutputTooLarge, TemplateSyntaxInvalid
@@ -64,7 +65,7 @@ def _translate(text: Any, name: str, kind: str) -> Any:
     if kind == Template.TemplateKind.LAYOUT:
         text = _with_content(text, name)
     elif LAYOUT_CONTENT.search(text):
-        raise invalid_field(name, "{{{@content}}} belongs to a layout.")
+        raise invalid_field(name, "{{{@content}}} belongs to a layout.", code=LAYOUT_PLACEHOLDER)
     return translate_sections(with_links(text, name))
 
 
@@ -75,7 +76,7 @@ def _with_content(text: str, name: str) -> str:
         text = LAYOUT_CONTENT.sub(CONTENT, OWN_CONTENT.sub("{{{this.content}}}", text))
     if len(OWN_CONTENT.findall(text)) != 1:
         message = f"The layout content placeholder must be present in {name} exactly once: {{{{{{@content}}}}}}."
-        raise invalid_field(name, message)
+        raise invalid_field(name, message, code=LAYOUT_PLACEHOLDER)
     return text
 
 
