@@ -71,8 +71,8 @@ def icon_ligatures(font: TTFont) -> Iterator[tuple[str, str]]:
 
 def install_packages(directory: Path) -> Path:
     """Install the packages of package-lock.json; return the directory."""
-    for name in ("package.json", "package-lock.json", "template_editor.js", "editor_tools.js"):
-        shutil.copy(SOURCES / name, directory)
+    for source in (SOURCES / "package.json", SOURCES / "package-lock.json", *SOURCES.glob("*.js")):
+        shutil.copy(source, directory)
     subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], cwd=directory, check=True)
     return directory
 

@@ -1,6 +1,7 @@
 """Templates, their versions and sets. An email keeps the template version and the set it was accepted with."""
 
 import re
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -86,6 +87,12 @@ class TemplateSet(models.Model):
         return {name: versions[id_] for name, id_ in zip(self.names, self.versions, strict=True)}
 
 
+class TemplateQuerySet(models.QuerySet["Template"]):
+    def sendable(self) -> Self:
+        """Return the templates, without layouts and partials."""
+        return self.filter(kind=Template.TemplateKind.TEMPLATE)
+
+
 class Template(models.Model):
     """A named template, layout or partial. Editing its content creates a new version."""
 
@@ -128,6 +135,8 @@ class Template(models.Model):
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False, help_text="The time of the last change.")
+
+    objects = TemplateQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "alias"], name="one_alias_a_workspace")]

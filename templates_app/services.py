@@ -78,16 +78,24 @@ def preview_users(template: Template, content: TemplateContent) -> Iterator[tupl
     Each is rendered with its sample data when it is asked for: there may be hundreds. Raises the errors of
     preview_draft.
     """
-    places = check_content(content, template.kind)
-    added = draft_parts(template.workspace, TemplateContent("", ""), places)
-    for user in templates_using(template).filter(kind=Template.TemplateKind.TEMPLATE).select_related("version", "set"):
-        assert user.set
-        parts = version_contents(user.set.load_parts())
-        ids = dict(zip(user.set.names, user.set.versions, strict=True))
-        changed = {name: content for name, id_ in ids.items() if id_ == template.version_id}
-        own = version_content(user.version)
-        linked = _linked_draft(own, {**added, **parts, **changed}, kind=user.kind, locale=None)
-        yield user, _previewed(linked, _sample_values(user, linked))
+    for user in templates_using(template).sendable().select_related("version", "set"):
+        yield user, preview_user(template, user, content)
+
+
+def preview_user(
+    template: Template, user: Template, content: TemplateContent, *, locale: str | None = None
+) -> RenderedContent:
+    """Render a template that a layout or partial is part of, with unsaved content of that part and its sample data.
+
+    locale: the one that is asked for. Raises the errors of preview_draft.
+    """
+    assert user.set
+    added = draft_parts(template.workspace, TemplateContent("", ""), check_content(content, template.kind))
+    parts = version_contents(user.set.load_parts())
+    ids = dict(zip(user.set.names, user.set.versions, strict=True))
+    changed = {name: content for name, id_ in ids.items() if id_ == template.version_id}
+    linked = _linked_draft(version_content(user.version), {**added, **parts, **changed}, kind=user.kind, locale=locale)
+    return _previewed(linked, _sample_values(user, linked))
 
 
 def _sample_values(template: Template, compiled: CompiledContent) -> dict[str, Any]:

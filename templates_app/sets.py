@@ -1,9 +1,9 @@
 """Sets of templates: which layout and partials belong to which templates, and the limits of what they insert."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from core.lib.coded_texts import CodedText
@@ -12,7 +12,7 @@ from core.lib.sql import run
 from core.workspaces.models import Workspace
 from templates_app.content import PartialPlace, SetParts, TemplateContent, unknown_partial, version_content
 from templates_app.errors import TemplateInUse, TemplateNotFound, TemplateSyntaxInvalid
-from templates_app.models import Template, TemplateSet, TemplateVersion
+from templates_app.models import Template, TemplateQuerySet, TemplateSet, TemplateVersion
 
 # docs/decisions/0332
 MAX_DEPTH = 5
@@ -174,12 +174,24 @@ def load_parts(set_ids: Collection[str]) -> dict[str, SetParts]:
     }
 
 
-def templates_using(template: Template) -> QuerySet[Template]:
+def templates_using(template: Template) -> TemplateQuerySet:
     """Return the templates, layouts and partials that a layout or partial is part of."""
     return _with_part(template, template.version_id)
 
 
-def _with_part(template: Template, version_id: str) -> QuerySet[Template]:
+def count_users(templates: Collection[Template]) -> dict[str, int]:
+    """Return by id how many templates each of some layouts and partials of one workspace is part of."""
+    parts = {row.version_id: row.id for row in templates if row.kind != Template.TemplateKind.TEMPLATE}
+    if not parts:
+        return {}
+    workspace = next(iter(templates)).workspace_id
+    users = Template.objects.sendable().filter(workspace=workspace, set__versions__overlap=[*parts])
+    sets = users.values_list("set__versions", flat=True)
+    # A set may name one partial by its id and by its alias.
+    return dict(Counter(parts[id_] for versions in sets for id_ in {*versions} & parts.keys()))
+
+
+def _with_part(template: Template, version_id: str) -> TemplateQuerySet:
     if template.kind == Template.TemplateKind.TEMPLATE:
         return Template.objects.none()
     users = Template.objects.filter(workspace=template.workspace_id, set__versions__contains=[version_id])

@@ -6,7 +6,8 @@ const MAX_VARIABLES = 200;
 const MAX_DEPTH = 5;
 const NAME = /^[\w-]+$/;
 const STATE = "template-editor";
-const SAVED_FIELDS = ["name", "alias", "subject", "html", "text", "strict_variables", "data"];
+// Fields of the form that are not a part of the template.
+const UNSAVED_FIELDS = ["csrfmiddlewaretoken", "scheme", "shown", "within", "test_from", "test_to"];
 // Sections stay where they are: a line break beside one that touches text would add a space to the email.
 const FORMAT = {
   indent_size: 2,
@@ -55,13 +56,15 @@ function parseData(text) {
   }
 }
 
-// Fill the list of tags: of the sample data, the variables without a value, and the unsubscribe link.
-export function fillTags(list, data, missing) {
+// Fill the list of tags: of the sample data, the variables without a value, partials, and the unsubscribe link.
+export function fillTags(list, data, missing, { partials, isLayout }) {
   const parsed = parseData(data);
   if (!parsed) return;
   const tags = [];
   for (const tag of tagsOf(parsed)) if (tags.push(tag) === MAX_VARIABLES) break;
   tags.push(...missing.map((name) => ({ group: "variables", before: `{{${name}}}`, after: "" })));
+  tags.push(...partials.map((partial) => ({ group: "partials", after: "", ...partial })));
+  if (isLayout) tags.push({ group: "partials", before: "{{{content}}}", after: "" });
   tags.push({ group: "links", before: "%unsubscribe_url%", after: "" });
   const chosen = list.value;
   for (const group of list.querySelectorAll("optgroup")) {
@@ -72,10 +75,11 @@ export function fillTags(list, data, missing) {
   if ([...list.options].some((option) => option.value === chosen)) list.value = chosen;
 }
 
-function createOption({ before, after }) {
+// label: the name of a partial, whose tag may have its id.
+function createOption({ before, after, label }) {
   const option = document.createElement("option");
   option.value = JSON.stringify([before, after]);
-  option.textContent = before + after;
+  option.textContent = before + after + (label ? `: ${label}` : "");
   return option;
 }
 
@@ -109,9 +113,12 @@ export function setFullScreen(form, isFull) {
 }
 
 // Save with Ctrl-S, show unsaved changes and ask before they are lost. A saved page opens as it was left.
-export function keepSaved(form, editors) {
+export function keepSaved(form, editors, languages) {
   const status = form.querySelector("[data-saved]");
-  const values = () => JSON.stringify(SAVED_FIELDS.map((name) => new FormData(form).get(name)?.replaceAll("\r\n", "\n") ?? null));
+  const values = () => {
+    const entries = [...new FormData(form)].filter(([name]) => !UNSAVED_FIELDS.includes(name));
+    return JSON.stringify(entries.map(([name, value]) => [name, value.replaceAll("\r\n", "\n")]));
+  };
   // A refused form has values that are not saved.
   const saved = "refused" in form.dataset ? null : values();
   let isLeaving = false;
@@ -128,7 +135,7 @@ export function keepSaved(form, editors) {
     const focused = Object.entries(editors).find(([, view]) => view.hasFocus);
     const place = focused && { name: focused[0], head: focused[1].state.selection.main.head, top: focused[1].scrollDOM.scrollTop };
     const isFull = document.documentElement.classList.contains("pr-full");
-    sessionStorage.setItem(STATE, JSON.stringify({ isFull, place }));
+    sessionStorage.setItem(STATE, JSON.stringify({ isFull, place, shown: form.elements.namedItem("shown").value }));
   });
   window.addEventListener("beforeunload", (event) => {
     if (!isLeaving && values() !== saved) event.preventDefault();
@@ -140,12 +147,14 @@ export function keepSaved(form, editors) {
   });
   const left = JSON.parse(sessionStorage.getItem(STATE) ?? "null");
   sessionStorage.removeItem(STATE);
-  if (left) restore(form, editors, left);
+  if (left) restore(form, editors, languages, left);
   show(left !== null);
 }
 
-function restore(form, editors, { isFull, place }) {
+function restore(form, editors, languages, { isFull, place, shown }) {
   if (isFull) setFullScreen(form, true);
+  // A refused form is opened at its error.
+  if (!("refused" in form.dataset)) languages.show(shown);
   const view = place && editors[place.name];
   if (!view) return;
   view.dispatch({ selection: { anchor: Math.min(place.head, view.state.doc.length) } });

@@ -7,13 +7,14 @@ import { Decoration, EditorView, MatchDecorator, ViewPlugin, drawSelection, keym
 import { classHighlighter } from "@lezer/highlight";
 import { parser as htmlParser } from "@lezer/html";
 import { parser as jsonParser } from "@lezer/json";
+import { fieldName, startLanguages } from "./editor_languages.js";
 import { fillTags, formatEditor, insertTag, keepSaved, setFullScreen } from "./editor_tools.js";
 
 const DELAY_MILLISECONDS = 300;
 const LANGUAGES = { html: htmlParser, json: jsonParser };
 
 // Tags of the template language: comments, sections, values.
-const tagClass = (tag) => (/^\{\{!/.test(tag) ? "pr-tag-comment" : /^\{\{\s*(#|\/|else)/.test(tag) ? "pr-tag-section" : "pr-tag-value");
+const tagClass = (tag) => (/^\{\{!/.test(tag) ? "pr-tag-comment" : /^\{\{\s*(#|\/|>|else)/.test(tag) ? "pr-tag-section" : "pr-tag-value");
 const tagMarks = new MatchDecorator({
   regexp: /\\?\{\{(?:!--.*?--|\{[^{}]*\}|[^{}]*)\}\}/g,
   // A backslash makes the braces text.
@@ -80,9 +81,25 @@ function start(form) {
   const field = (name) => form.elements.namedItem(name);
   const tags = form.querySelector("[data-tags]");
   const editors = {};
-  // Of the subject, the HTML and the text: tags are inserted there.
+  const partials = JSON.parse(document.getElementById("partials").textContent);
+  // The subject, HTML or text that had the focus last: tags are inserted there.
   let latestField = "html";
-  for (const area of form.querySelectorAll("textarea[data-language]")) editors[area.name] = createEditor(area);
+  let htmlField = "html";
+  const open = (part) => {
+    for (const area of part.querySelectorAll("textarea[data-language]")) editors[area.name] ??= createEditor(area);
+  };
+  const close = (part) => {
+    for (const { name } of part.querySelectorAll("textarea[data-language]")) {
+      editors[name]?.destroy();
+      delete editors[name];
+    }
+  };
+  open(form.querySelector("[data-sample]"));
+  const languages = startLanguages(form, {
+    open,
+    close,
+    changed: (locale) => { latestField = htmlField = fieldName("html", locale); },
+  });
   let timer = 0;
   let latestCheck = 0;
 
@@ -99,16 +116,21 @@ function start(form) {
   function show(result) {
     status.textContent = result.error ?? form.dataset.valid;
     status.dataset.tone = result.error ? "danger" : "success";
-    field("subject").setAttribute("aria-invalid", String(result.field === "subject"));
+    for (const input of form.querySelectorAll("input[name^=subject]")) {
+      input.setAttribute("aria-invalid", String(result.field === input.name));
+    }
+    languages.mark(result.field);
     for (const [name, view] of Object.entries(editors)) {
       view.dom.classList.toggle("pr-invalid", result.field === name);
       view.dispatch(setDiagnostics(view.state, result.field === name ? diagnosticsOf(view, result) : []));
     }
     missing.replaceChildren(...(result.missing ?? []).map(createTag));
     missing.closest("[data-missing-box]").hidden = !result.missing?.length;
-    fillTags(tags, field("data").value, result.missing ?? []);
+    fillTags(tags, field("data").value, result.missing ?? [], { partials, isLayout: form.dataset.kind === "layout" });
     if (result.error) return;
-    form.querySelector("[data-subject]").textContent = result.subject;
+    const subject = form.querySelector("[data-subject]");
+    subject.textContent = result.subject;
+    if ("ofUser" in subject.parentElement.dataset) subject.parentElement.hidden = !result.subject;
     form.querySelector("[data-text]").textContent = result.text;
     preview();
   }
@@ -142,26 +164,30 @@ function start(form) {
     if (button?.dataset.dialog) form.querySelector(button.dataset.dialog).showModal();
     if (button && "close" in button.dataset) button.closest("dialog").close();
     if (button && "insert" in button.dataset) insertTag(tags, editors[latestField] ?? field(latestField));
-    if (button && "format" in button.dataset) formatEditor(editors.html);
+    if (button && "format" in button.dataset) formatEditor(editors[htmlField]);
+    if (button?.dataset.within) {
+      field("within").value = button.dataset.within;
+      check();
+    }
     if (button && "fullscreen" in button.dataset) setFullScreen(form, button.getAttribute("aria-pressed") !== "true");
   });
   form.addEventListener("focusin", (event) => {
     const name = event.target.closest(".cm-editor")?.dataset.field ?? event.target.name;
-    if (["subject", "html", "text"].includes(name)) latestField = name;
+    if (/^(subject|html|text)(-|$)/.test(name)) latestField = name;
   });
   form.addEventListener("keydown", (event) => {
-    // Enter in the dialog sends the test instead of the form.
+    // Enter in a dialog presses its button instead of sending the form.
     const dialog = event.key === "Enter" && event.target.matches("dialog input") && event.target.closest("dialog");
     if (!dialog) return;
     event.preventDefault();
-    dialog.querySelector("[data-test]").click();
+    dialog.querySelector("[data-enter]").click();
   });
   document.addEventListener("keydown", (event) => {
     const isOpen = event.defaultPrevented || document.querySelector("dialog[open]");
     if (event.key === "Escape" && !isOpen) setFullScreen(form, false);
   });
   form.querySelector("[data-tools]").hidden = false;
-  keepSaved(form, editors);
+  keepSaved(form, editors, languages);
   check();
 }
 

@@ -1,6 +1,6 @@
 """Forms validated by the API's serializers, so that both accept the same values, and times in the member's zone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
@@ -78,9 +78,13 @@ class ApiForm(forms.Form):
         if serializer.is_valid():
             self.values = serializer.validated_data
         else:
-            for name, errors in dict(serializer.errors).items():
+            for name, errors in self.wire_errors(dict(serializer.errors)):
                 self.add_error(self._form_field(name), _flatten(errors))
         return cleaned
+
+    def wire_errors(self, errors: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """Return the errors of the serializer with the names of their fields on the wire."""
+        return errors.items()
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """Return the equivalent body of an API request, without the fields that this form has removed."""

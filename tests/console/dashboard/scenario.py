@@ -61,9 +61,7 @@ def fill_workspace(account: Account) -> dict[str, Any]:
         **make_receiving(workspace, domain),
         "inbox_caughtmail": make_caught(workspace, subject="Your receipt"),
         "domains_domain": domain,
-        "templates_app_template": make_template(
-            workspace, "Receipt", "Your order {{order}}", "<h1>Hello {{name}}</h1>"
-        ),
+        "templates_app_template": make_template_set(workspace)["template"],
         "webhooks_webhook": webhook,
         "webhooks_webhookdelivery": failed_delivery(webhook, answer="upstream is down"),
         "streams_stream": make_streams(workspace),
@@ -98,6 +96,11 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     Webhook.objects.filter(id=webhook.id).update(url=f"https://shop.example/{text}", active=False, disabled_reason=text)
     source = f"Subject: {text}\r\nFrom: {text}\r\nX-{text}: {text}\r\n\r\n{text}".encode()
     template = make_template(workspace, text[:100], "x", "x")
+    for kind, html in (("layout", "{{{content}}}"), ("partial", "x")):
+        content = templates.TemplateContent("", html)
+        templates.create_template(
+            workspace, name=text[:100], content=content, alias=None, strict_variables=False, kind=kind
+        )
     stream = create_stream(workspace, slug=f"s{uuid4().hex[:12]}", name=text[:100], description=text[:500], kind="bulk")
     Stream.objects.filter(id=stream.id).update(paused_at=now, archived_at=now, paused_reason=text[:500])
     suppress_address(workspace, address=email.recipients.get().address, reason="unsubscribe", stream=stream.slug)
@@ -285,6 +288,28 @@ def checked_domain(workspace: Workspace, *, found: str = "v=spf1 -all") -> Domai
 def make_template(workspace: Workspace, name: str, subject: str, html: str) -> Template:
     content = templates.TemplateContent(subject, html)
     return templates.create_template(workspace, name=name, content=content, alias=None, strict_variables=False)
+
+
+def make_template_set(workspace: Workspace) -> dict[str, Template]:
+    """Create a template in English and German with a layout and a partial; return them by kind."""
+    texts = {
+        "partial": templates.TemplateContent("", "<p>Bye</p>", locales={"de": {"html": "<p>Tschüss</p>"}}),
+        "layout": templates.TemplateContent("", "<html><body>{{{content}}}{{> footer}}</body></html>"),
+        "template": templates.TemplateContent(
+            "Your order {{order}}",
+            "<h1>Hello {{name}}</h1>",
+            locale="en",
+            locales={"de": {"subject": "Ihre Bestellung {{order}}", "html": "<h1>Hallo {{name}}</h1>"}},
+            layout_id="brand",
+        ),
+    }
+    names = {"partial": ("Footer", "footer"), "layout": ("Brand", "brand"), "template": ("Receipt", None)}
+    return {
+        kind: templates.create_template(
+            workspace, name=names[kind][0], alias=names[kind][1], content=content, kind=kind, strict_variables=False
+        )
+        for kind, content in texts.items()
+    }
 
 
 def failed_delivery(webhook: Webhook, *, answer: str) -> WebhookDelivery:

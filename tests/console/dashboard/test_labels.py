@@ -208,7 +208,7 @@ class TestPages:
     DATA = {"code", "kbd", "script", "style", "bdi", "pre", "textarea", "time", "strong", "title", "h2"}
     USER_DATA = re.compile(
         r"""^\s*(?:A|test)\s*$ | alice\S* | \S+\.example\S* | \S+@\S+ | \w+_\w+ | postrider | shop | Your[ ]receipt
-            | Your[ ]order[ ]\{\{order\}\} | Receipt | Newsletter
+            | Your[ ]order[ ]\{\{order\}\} | Receipt | Brand | Newsletter
             | Main | DKIM | SPF | DMARC | ReturnPath | TXT | CNAME""",
         re.IGNORECASE | re.MULTILINE | re.VERBOSE,
     )

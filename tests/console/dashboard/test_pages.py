@@ -12,6 +12,8 @@ from playwright.sync_api import expect
 from core.workspaces.account_status import confirmation_token
 from core.workspaces.members import invitation_token, invite_member
 from core.workspaces.models import User
+from templates_app.models import Template
+from tests.conftest import Account
 from tests.console.dashboard.axe import page_problems
 from tests.console.dashboard.browser import Visit, looks_in, sign_in, use_session
 from tests.console.dashboard.conftest import signed_in
@@ -51,6 +53,21 @@ def walk(visit: Visit, paths: dict[str, str], *, language: str = "en") -> list[s
     return problems + visit.complaints
 
 
+def template_pages(account: Account) -> dict[str, str]:
+    """Return the pages of layouts and partials, which have the routes of templates."""
+    brand, footer = (Template.objects.get(workspace=account.workspace, alias=alias).id for alias in ("brand", "footer"))
+    paths = {
+        "layouts": "?kind=layout",
+        "add-layout": "add/?kind=layout",
+        "add-partial": "add/?kind=partial",
+        "add-in-layout": f"add/?starter=receipt&layout={brand}",
+        "layout": f"{brand}/",
+        "partial": f"{footer}/",
+        "in-use": f"{footer}/delete/",
+    }
+    return {f"template-{name}": f"/dashboard/templates/{path}" for name, path in paths.items()}
+
+
 def one_of_each_template(client: Client, paths: dict[str, str]) -> dict[str, str]:
     """Return a page of each template, without those that lead to another page."""
     templates = {name: client.get(path).templates for name, path in paths.items()}
@@ -60,7 +77,7 @@ def one_of_each_template(client: Client, paths: dict[str, str]) -> dict[str, str
 
 @pytest.mark.parametrize(("look", "language"), looks_in("en", "de"), indirect=["look"])
 def test_every_page(look, account, language):
-    paths = paths_of(fill_workspace(account))
+    paths = paths_of(fill_workspace(account)) | template_pages(account)
     sign_in(look, account.owner.email)
     User.objects.update(language=language, time_zone="Europe/Berlin")
 
@@ -73,6 +90,7 @@ def test_a_page_of_each_template_is_german_on_a_phone_in_dark_mode(phone, accoun
     User.objects.update(language="de", time_zone="Europe/Berlin")
 
     chosen = {name: paths[name] for name in LISTS} | one_of_each_template(signed_in(account.owner), paths)
+    chosen |= template_pages(account)
     assert len(chosen) > 20
     assert walk(phone, chosen, language="de") == []
 

@@ -9,15 +9,16 @@ from console.dashboard.pages.templates.starters import STARTERS
 from core.counters import counters
 from core.counters.counters import CounterKey
 from core.counters.slices import Dimension, slice_id
+from core.workspaces.models import User
 from emails.models import Email, Entrance
 from templates_app.models import Template
 from templates_app.services import update_template
 from tests.conftest import make_account, make_domain, make_key
 from tests.console.dashboard.axe import page_problems, violations
-from tests.console.dashboard.browser import sign_in
+from tests.console.dashboard.browser import looks_in, sign_in
 from tests.console.dashboard.conftest import signed_in
 from tests.console.dashboard.sample_programs import run_sample, wait_for_the_end_of_requests
-from tests.console.dashboard.scenario import fill_workspace, make_template
+from tests.console.dashboard.scenario import fill_workspace, make_template, make_template_set
 from tests.interfaces.submission.fixtures import run_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -38,9 +39,9 @@ def open_starter(visit, account):
     return page
 
 
-def save(page):
+def save(page, message="The template was saved."):
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("The template was saved.")).to_be_visible()
+    expect(page.get_by_text(message)).to_be_visible()
 
 
 def test_a_starter_is_previewed_saved_tested_duplicated_and_restored(visit, account):
@@ -173,6 +174,123 @@ def test_an_error_is_marked_at_its_position_and_disappears(visit, account):
     editor.fill("<p>{{unknown}}</p>")
     expect(page.locator("[data-missing]")).to_contain_text("unknown")
     assert not visit.complaints
+
+
+def test_a_german_and_an_english_template_share_a_layout(visit, account):
+    """All that a person does who has never seen it: a layout, a template in it, a second language, a test email."""
+    sign_in(visit, account.owner.email)
+    page = visit.go("/dashboard/templates/")
+    page.get_by_role("link", name="Create template").first.click()
+    page.get_by_role("link", name="Layout", exact=True).click()
+    page.get_by_label("Name").fill("Brand")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_text("{{{content}}}")).to_be_visible()
+    save(page, "The layout was saved.")
+    page.get_by_role("button", name="Used by (0)").click()
+    page.get_by_role("link", name="Create template with this layout").click()
+    page.get_by_role("link", name="Receipt", exact=True).click()
+    expect(frame.get_by_role("heading", name="Thank you for your order")).to_be_visible()
+    expect(frame.get_by_text("Acme")).to_be_visible()
+
+    page.get_by_role("button", name="Add language").click()
+    page.get_by_label("Language tag").fill("xx-nonsense-")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("This must be a language tag")).to_be_visible()
+    page.get_by_label("Language tag").fill("en")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("This language is there already.")).to_be_visible()
+    page.get_by_label("Language tag").fill("de_at")
+    page.keyboard.press("Enter")
+    german = page.get_by_role("group", name="de-AT", exact=True)
+    expect(german.get_by_label("Subject")).to_have_value("Your receipt for order {{order}}")
+    german.get_by_label("Subject").fill("Ihre Rechnung {{order}}")
+    german.get_by_role("textbox", name="HTML").fill("<h1>Vielen Dank, {{name}}</h1>")
+    german.get_by_role("textbox", name="Text").fill("Vielen Dank, {{name}}")
+    expect(frame.get_by_role("heading", name="Vielen Dank")).to_be_visible()
+    expect(frame.get_by_text("Acme")).to_be_visible()
+    expect(page.locator("[data-subject]")).to_have_text("Ihre Rechnung A-1042")
+    expect(page.locator("[data-saved]")).to_have_text("Unsaved changes")
+    page.get_by_role("button", name="English (en)").click()
+    expect(frame.get_by_role("heading", name="Thank you for your order")).to_be_visible()
+    page.get_by_role("button", name="de-AT").click()
+    save(page)
+
+    # The page opens as it was left.
+    expect(page.get_by_role("button", name="German (de-AT)")).to_have_attribute("aria-pressed", "true")
+    expect(frame.get_by_role("heading", name="Vielen Dank")).to_be_visible()
+    page.get_by_role("button", name="Send test").click()
+    page.get_by_label("To", exact=True).fill("ada@example.com")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("[data-outcome]")).to_contain_text("The test email was accepted.")
+    email = Email.objects.get()
+    assert (email.subject, email.locale) == ("Ihre Rechnung A-1042", "de-AT")
+    assert "Acme" in email.content.html
+    template = Template.objects.get(kind="template")
+    assert list(template.version.locales) == ["de-AT"]
+    assert template.version.locales["de-AT"]["subject"] == "Ihre Rechnung {{order}}"
+    assert not visit.complaints
+
+
+def test_a_partial_is_inserted_and_shown_in_the_template_that_uses_it(visit, account):
+    made = make_template_set(account.workspace)
+    sign_in(visit, account.owner.email)
+    page = visit.go(f"/dashboard/templates/{made['template'].id}/")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_text("Bye")).to_be_visible()
+    page.get_by_role("textbox", name="HTML").first.press("ControlOrMeta+End")
+    page.get_by_label("Variable", exact=True).select_option(label="{{> footer}}: Footer")
+    page.get_by_role("button", name="Insert").click()
+    expect(frame.get_by_text("Bye")).to_have_count(2)
+    page.get_by_role("button", name="German (de)").click()
+    page.get_by_role("button", name="Insert").click()
+    expect(frame.get_by_text("Tschüss")).to_have_count(2)
+    expect(page.locator(".pr-tag-section:visible")).to_have_text("{{> footer}}")
+    # An error in a language that is not shown is marked at its button.
+    page.get_by_role("group", name="German (de)").get_by_role("textbox", name="HTML").fill("{{> nothing}}")
+    page.get_by_role("button", name="English (en)").click()
+    expect(page.locator("[data-wrong]")).to_have_text("German (de)")
+    page.get_by_role("button", name="German (de)").click()
+    expect(page.locator(".cm-lintRange-error")).to_have_text("{{> nothing}}")
+    page.get_by_role("button", name="Remove language").click()
+    expect(page.locator("[data-status]")).to_have_text("No errors")
+    expect(page.get_by_role("button", name="German (de)")).to_have_count(0)
+    save(page)
+    version = Template.objects.get(kind="template").version
+    assert (version.html, version.locales) == ("<h1>Hello {{name}}</h1>{{> footer}}", {})
+
+    page = visit.go(f"/dashboard/templates/{made['partial'].id}/")
+    page.get_by_role("textbox", name="HTML").first.fill("<p>See you, {{name}}</p>")
+    page.get_by_role("button", name="Used by (2)").click()
+    page.get_by_role("button", name="Preview").last.click()
+    expect(frame.get_by_role("heading", name="Hello name")).to_be_visible()
+    expect(frame.get_by_text("See you, name")).to_have_count(2)
+    expect(page.locator("[data-subject]")).to_have_text("Your order order")
+    page.get_by_label("Shown in").select_option(label="alone")
+    expect(frame.get_by_role("heading")).to_have_count(0)
+    assert Template.objects.get(kind="partial").version.html == "<p>Bye</p>"
+    page.get_by_role("textbox", name="HTML").first.fill("<p>Bye</p>")
+    page.get_by_role("link", name="Delete").click()
+    expect(page.get_by_text("It cannot be deleted as long as these use it.")).to_be_visible()
+    expect(page.get_by_role("link", name="Receipt", exact=True)).to_be_visible()
+    assert not visit.complaints
+
+
+@pytest.mark.parametrize(("look", "language"), looks_in("en", "de"), indirect=["look"])
+def test_each_panel_of_a_layout_and_of_a_language_is_accessible(look, account, language):
+    made = make_template_set(account.workspace)
+    sign_in(look, account.owner.email)
+    User.objects.update(language=language)
+    page = look.go(f"/dashboard/templates/{made['layout'].id}/")
+    page.locator(".pr-tabs button[x-on\\:click*=users]").click()
+    problems = page_problems(look, f"{language}-layout-users")
+    page = look.go(f"/dashboard/templates/{made['template'].id}/")
+    page.locator("[data-show=de]").click()
+    expect(page.frame_locator("iframe").get_by_role("heading", name="Hallo name")).to_be_visible()
+    problems += page_problems(look, f"{language}-template-language")
+    page.locator("[data-dialog='#language']").click()
+    problems += page_problems(look, f"{language}-template-add-language")
+
+    assert problems + look.complaints == []
 
 
 def test_each_panel_of_the_editor_is_accessible(look, account):

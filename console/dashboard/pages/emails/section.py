@@ -103,7 +103,7 @@ class EmailSection(ScopedAdmin):
             return unchanged
         workspace = current_workspace(request)
         statuses = count_statuses(workspace.id, filters)
-        templates = Template.objects.filter(workspace=workspace).only("name")[:MAX_TEMPLATES]
+        templates = Template.objects.sendable().filter(workspace=workspace).only("name")[:MAX_TEMPLATES]
         return self.page(
             request,
             "dashboard/emails/list.html",

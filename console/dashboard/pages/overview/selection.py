@@ -75,7 +75,7 @@ def read_selection(request: HttpRequest, workspace: Workspace) -> Selection:
 def _groups(workspace: Workspace, selected: str, value: str) -> list[OptionGroup]:
     """Return the options, with the selected value even if it is not among the newest."""
     newest = Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")
-    templates = Template.objects.filter(workspace=workspace).values_list("id", "name")[:MAX_OPTIONS]
+    templates = Template.objects.sendable().filter(workspace=workspace).values_list("id", "name")[:MAX_OPTIONS]
     domains = workspace.domains.order_by("name").values_list("name", flat=True)[:MAX_OPTIONS]
     choices: dict[Dimension, tuple[str, dict[str, str]]] = {
         Dimension.DOMAIN: (_("Domain"), _by_name(domains)),

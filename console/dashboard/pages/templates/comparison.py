@@ -94,7 +94,8 @@ def read_comparison(request: HttpRequest, workspace: Workspace) -> Comparison:
 
 def _values(workspace: Workspace) -> Iterator[tuple[Dimension, str, str]]:
     """Yield dimension, value and name of each row."""
-    for template_id, name in Template.objects.filter(workspace=workspace).values_list("id", "name")[:MAX_COMPARED]:
+    templates = Template.objects.sendable().filter(workspace=workspace)
+    for template_id, name in templates.values_list("id", "name")[:MAX_COMPARED]:
         yield Dimension.TEMPLATE, template_id, name
     newest = Email.objects.filter(workspace=workspace).order_by("-created_at", "-id")
     for tag in suggest_tags(newest)[:MAX_COMPARED]:

@@ -13,6 +13,7 @@ from templates_app.content import TemplateContent
 
 FOLDER = Path(__file__).resolve().parents[2] / "starters"
 URL = "https://app.example.com/"
+LOCALE = "en"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,12 @@ class TemplateStarter:
 
     @property
     def content(self) -> TemplateContent:
-        return TemplateContent(self.subject, _html(self.slug, self.subject, self.preheader), self.text)
+        """The email with a frame of its own."""
+        return TemplateContent(self.subject, _html(self.slug, self.subject, self.preheader), self.text, locale=LOCALE)
+
+    def framed_content(self, layout_id: str) -> TemplateContent:
+        """Return the email for a layout, which has the frame."""
+        return TemplateContent(self.subject, _source(self.slug), self.text, locale=LOCALE, layout_id=layout_id)
 
     @property
     def sample_data(self) -> str:
@@ -41,8 +47,12 @@ class TemplateStarter:
 
 @functools.cache
 def _html(slug: str, title: str, preheader: str) -> str:
-    layout, content = ((FOLDER / f"{name}.html").read_text("utf-8") for name in ("layout", slug))
-    return layout.replace("TITLE", title).replace("PREHEADER", preheader).replace("CONTENT\n", content)
+    layout = _source("layout").replace("TITLE", title).replace("PREHEADER", preheader)
+    return layout.replace("CONTENT\n", _source(slug) if slug else "{{{content}}}\n")
+
+
+def _source(name: str) -> str:
+    return (FOLDER / f"{name}.html").read_text("utf-8")
 
 
 STARTERS = (
@@ -103,6 +113,16 @@ STARTERS = (
          "url": f"{URL}join/7Qx2"},
     ),
 )  # fmt: skip
+
+# The frame of the starters. A layout has no subject: it is the title of the document.
+LAYOUT_STARTER = TemplateStarter(
+    "",
+    _("Layout"),
+    '{{company|"Acme"}}',
+    '{{preheader|""}}',
+    '{{{content}}}\n\n--\n{{company|"Acme"}}\n',
+    {"company": "Acme"},
+)
 
 
 def find_starter(slug: str) -> TemplateStarter | None:

@@ -49,7 +49,7 @@ def test_an_invalid_value_is_an_error_of_its_field(owner):
 def test_the_check_renders_unsaved_content(owner):
     result = check(owner)
 
-    assert result == {"subject": "Order 7", "html": "<p>Ada</p>", "text": "", "missing": []}
+    assert result == {"subject": "Order 7", "html": "<p>Ada</p>", "text": "", "locale": None, "missing": []}
     assert not Template.objects.exists()
 
 
@@ -95,7 +95,7 @@ def test_a_sample_has_a_value_for_every_variable(owner):
         "{{#if vip}}{{code}}{{/if}}{{#each items}}{{title}} {{@index}}{{/each}}{{#each x}}{{this}}{{/each}}",
     )
 
-    sample = json.loads(sample_data(content))
+    sample = json.loads(sample_data(content, workspace=None, kind="template"))
 
     assert sample == {
         "user": {"name": "name"},
