@@ -85,6 +85,7 @@ STAFF_SECTIONS = {
     },
     gettext_lazy("Email"): {
         "emails_email": "mail",
+        "templates_app_template": "draft",
         "domains_domain": "dns",
         "domains_trackinghost": "link",
         "domains_receivingdomain": "move_to_inbox",

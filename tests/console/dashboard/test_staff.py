@@ -24,9 +24,11 @@ from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from streams.models import Stream
 from streams.services import create_stream, pause_stream, update_stream
+from templates_app.services import update_template
 from tests.conftest import PASSWORD, Api, code_of, make_domain, make_key
 from tests.console.dashboard.conftest import make_caught, make_email
 from tests.console.dashboard.routes import staff_paths
+from tests.console.dashboard.scenario import make_template_set
 from tests.console.dashboard.test_assets import ICON, present_icons
 from webhooks.models import WebhookSecret
 from webhooks.services import create_webhook, send_test
@@ -42,6 +44,7 @@ def rows(alice):
         "workspaces/membership": alice.workspace.memberships.get(),
         "workspaces/apikey": ApiKey.objects.get(),
         "domains/domain": make_domain(alice.workspace, "alice.example"),
+        "templates_app/template": make_template_set(alice.workspace)["template"],
         "webhooks/webhook": webhook,
         "webhooks/webhookdelivery": send_test(webhook),
         "emails/email": make_email(alice.workspace, html="<p>Private matter</p>"),
@@ -51,11 +54,15 @@ def rows(alice):
 
 KINDS = ["user", "workspace", "membership", "apikey"]
 HOOKS = ["webhooks/webhook", "webhooks/webhookdelivery"]
-PAGES = [*(f"workspaces/{kind}" for kind in KINDS), "domains/domain", *HOOKS, "emails/email", "inbox/caughtmail"]
+PAGES = [
+    *(f"workspaces/{kind}" for kind in KINDS), "domains/domain", "templates_app/template", *HOOKS, "emails/email",
+    "inbox/caughtmail",
+]  # fmt: skip
 
 
 def test_the_pages_load(staff, rows):
     secrets = (ApiKey.objects.get().secret_hash, rows["workspaces/user"].password, "Private matter", "whsec_")
+    secrets = (*secrets, "Hello {{", "Hallo {{")
     secrets = (*secrets, WebhookSecret.objects.get().sealed_secret)
     for page in PAGES:
         listed = staff.get(f"/admin/{page}/")
@@ -65,7 +72,7 @@ def test_the_pages_load(staff, rows):
     for query in ("workspaces/user/?is_staff__exact=1", "workspaces/workspace/?plan__exact=free"):
         assert staff.get(f"/admin/{query}").status_code == 200
 
-    read_only = ("workspaces/apikey", "domains/domain", "emails/email", "inbox/caughtmail")
+    read_only = ("workspaces/apikey", "domains/domain", "templates_app/template", "emails/email", "inbox/caughtmail")
     for page in read_only:
         pk = quote(rows[page].pk)
         statuses = {
@@ -76,6 +83,21 @@ def test_the_pages_load(staff, rows):
         assert statuses == {403}, page
     icons = {name for path in staff_paths() for name in ICON.findall(staff.get(path).text)}
     assert icons - present_icons() == set(), "Add them to console/dashboard/assets/icons.txt, and run bin/assets.py."
+
+
+def test_staff_see_the_layout_languages_and_users_of_templates(staff, alice):
+    made = make_template_set(alice.workspace)
+    update_template(made["template"], changes={"fallback": ("de", "fr")})
+    for kind, expected in (
+        ("template", ["Kind Template", "Layout Brand", "Languages en, de", "Fallback de, fr", "Partials footer"]),
+        ("layout", ["Kind Layout", "Used by Receipt"]),
+        ("partial", ["Kind Partial", "Languages de", "Used by Brand, Receipt"]),
+    ):
+        page = staff.get(f"/admin/templates_app/template/{quote(made[kind].pk)}/change/").text
+        text = " ".join(strip_tags(page).split())
+        assert [one for one in expected if one not in text] == [], kind
+        listed = staff.get(f"/admin/templates_app/template/?kind__exact={kind}").context["cl"].result_list
+        assert [row.name for row in listed] == [made[kind].name]
 
 
 def test_the_delete_button_has_no_model_name_in_the_wrong_place(staff, alice):
@@ -337,7 +359,7 @@ def test_the_pages_pass_djangos_checks():
 
 # The same in English and German.
 SAME_IN_GERMAN = {
-    *("Domains", "Enterprise", "Free", "Name", "Normal", "Person", "Pro", "Status", "Streams", "Text"),
+    *("Domains", "Enterprise", "Free", "Layout", "Name", "Normal", "Person", "Pro", "Status", "Streams", "Text"),
     *("ID", "TLS", "Webhooks", "domain", "domains"),
     *("name", "status", "text", "webhook", "webhooks"),
 }
