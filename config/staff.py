@@ -1,5 +1,7 @@
 """Admin site of the staff at /admin/; its front page shows the state of operations."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.core.paginator import InvalidPage
@@ -18,6 +20,7 @@ from console.dashboard.auth.access import TwoFactorSite
 from console.dashboard.auth.signin import has_provider_factor
 from console.dashboard.staff.queue import pause_page, queue_page, resume_page
 from console.dashboard.staff.sources import count_listed, sources_page
+from console.dashboard.staff.receivers import pin_page, receivers_page, release_page, suspend_page
 from console.system_mail.models import SystemMail, SystemMailState
 from core.workspaces.account_status import must_have_second_factor
 from core.workspaces.models import Workspace
@@ -31,6 +34,7 @@ from receiving.processing import oldest_stored_seconds
 
 # Domains that the page shows of those that are not aligned with a transport.
 MAX_DOMAINS = 20
+RECEIVER_PAGES = {"suspend": suspend_page, "release": release_page, "pin": pin_page}
 
 
 class StaffSite(TwoFactorSite):
@@ -52,7 +56,18 @@ class StaffSite(TwoFactorSite):
             path("queue/pause/", self.admin_view(self.pause), name="queue_pause"),
             path("queue/resume/", require_POST(self.admin_view(self.resume)), name="queue_resume"),
         ]
-        return [transports, sources, *queue, *self.account_urls(), *super().get_urls()]
+        receivers = [
+            path("receivers/", self.admin_view(self.receivers), name="receivers"),
+            *(
+                path(
+                    f"receivers/<int:number>/{name}/",
+                    self.admin_view(partial(self.receiver, page)),
+                    name=f"receiver_{name}",
+                )
+                for name, page in RECEIVER_PAGES.items()
+            ),
+        ]
+        return [transports, sources, *queue, *receivers, *self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""
@@ -77,6 +92,13 @@ class StaffSite(TwoFactorSite):
 
     def sources(self, request: HttpRequest) -> HttpResponse:
         return sources_page(request, self.each_context(request))
+
+    def receivers(self, request: HttpRequest) -> HttpResponse:
+        return receivers_page(request, self.each_context(request))
+
+    def receiver(self, page: Callable[..., HttpResponse], request: HttpRequest, number: int) -> HttpResponse:
+        """Show a page of RECEIVER_PAGES about one source at one receiver."""
+        return page(request, self.each_context(request), number)
 
     def queue(self, request: HttpRequest) -> HttpResponse:
         return queue_page(request, self.each_context(request))

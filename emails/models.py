@@ -413,7 +413,7 @@ class QueueEntry(models.Model):
 class ReceiverPace(models.Model):
     """The pace of a source at a receiver, shared by all workers (docs/decisions/0362).
 
-    Only emails.pacing.paces changes pace, leases and release_at.
+    Only emails.pacing.paces and emails.receivers change its fields.
     """
 
     id = models.AutoField(primary_key=True)

@@ -147,7 +147,7 @@ def read_rate(number: int) -> tuple[str | None, float | None]:
         return None, None
     row = rows[0]
     is_stopped = row.pair.is_stopped or row.pair.pace.is_suspended(row.now)
-    return row.key.receiver, 0.0 if is_stopped else row.pair.rate(row.now, _limits(row.key))
+    return row.key.receiver, 0.0 if is_stopped else row.pair.rate(row.now, limits_of(row.key))
 
 
 def begin_release(numbers: Iterable[int]) -> None:
@@ -161,7 +161,7 @@ def release_due() -> bool:
     released: list[str] = []
     saved = []
     for row in _lock(LOCK_DUE, []):
-        limits, pair = _limits(row.key), row.pair.at(row.now)
+        limits, pair = limits_of(row.key), row.pair.at(row.now)
         # Without direct delivery, the transport that learnt this pace is gone.
         count = pair.available(row.now, limits) if is_direct() else MOST_AT_ONCE
         workspaces = _release(row.id, count)
@@ -218,7 +218,8 @@ def _texts(pair: Pair) -> tuple[str, str]:
     return json.dumps(pair.pace.to_json()), json.dumps(pair.leases_json)
 
 
-def _limits(key: PairKey) -> PaceLimits:
+def limits_of(key: PairKey) -> PaceLimits:
+    """Return the limits of a pair in the table of receivers."""
     receiver = settings.RECEIVERS.receiver_of_key(key.receiver)
     return PaceLimits(receiver.connections, receiver.per_minute)
 

@@ -112,7 +112,10 @@ def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     home = reverse("admin:index")
     operations = {"title": _("Operations"), "icon": "monitoring", "link": home, "active": request.path == home}
     queue = {"title": _("Queue"), "icon": "hourglass_top", "link": reverse("admin:queue")}
+    receivers = {"title": _("Receivers"), "icon": "dns", "link": reverse("admin:receivers")}
     first = [operations, queue] if request.user.has_perm("emails.view_email") else [operations]
+    if request.user.has_perm("emails.view_receiverpace"):
+        first.append(receivers)
     sections: list[dict[str, Any]] = [{"items": first}]
     for title, icons in STAFF_SECTIONS.items():
         items = [{**models.pop(name), "icon": icon} for name, icon in icons.items() if name in models]

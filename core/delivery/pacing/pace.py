@@ -220,6 +220,19 @@ class Pace:
             return self
         return replace(self, slowed_at=None, low_rate=0.0, good_rate=0.0)
 
+    def released(self, now: float) -> "Pace":
+        """Return the pace without a suspension and a rate. Messages that are being sent do not suspend it again."""
+        return replace(
+            self,
+            grown_at=min(self.grown_at, now),
+            suspended_until=min(self.suspended_until, now),
+            suspensions=0,
+            warnings=0,
+            slowed_at=None,
+            low_rate=0.0,
+            good_rate=0.0,
+        )
+
     def _tokens(self, now: float, rate: float) -> float:
         burst = max(rate / 60 * BURST_SECONDS, 1.0)
         return min(self.tokens + rate / 60 * max(now - self.tokens_at, 0.0), burst)

@@ -171,7 +171,8 @@ class Pair:
             leases = {**others, process: ConnectionLease(held, report.needed, now + LEASE_SECONDS)}
         pair = replace(present, pace=pace, leases=leases, updated_at=now)
         is_limited = pair.is_limited(now, report.limits)
-        suspended = LEASE_SECONDS if self.is_stopped else max(pace.suspended_until - now, 0.0)
+        # For the time of a lease at most, since the staff may end it.
+        suspended = LEASE_SECONDS if self.is_stopped else min(max(pace.suspended_until - now, 0.0), LEASE_SECONDS)
         return pair, PairGrant(report.key, number, granted, is_limited, suspended, pace.reason)
 
 

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, reverse
 
 from console.dashboard.site import dashboard_site
 from core.workspaces.models import Membership
+from emails.models import ReceiverPace
 
 
 def routes(patterns: Any, prefix: str = "/dashboard/") -> dict[str, str]:
@@ -94,8 +95,10 @@ def staff_paths() -> list[str]:
     """Return the paths of all pages of the staff admin, those of objects only for models that have one."""
     paths = [
         reverse(f"admin:{name}")
-        for name in ("index", "security", "password_change", "transports", "sources", "queue", "queue_pause")
+        for name in ("index", "security", "password_change", "transports", "sources", "queue", "queue_pause", "receivers")
     ]
+    if pair := ReceiverPace.objects.first():
+        paths += [reverse(f"admin:receiver_{name}", args=[pair.pk]) for name in ("suspend", "release", "pin")]
     for model in admin.site._registry:
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         paths += [reverse(f"{name}_changelist"), reverse(f"{name}_add")]

@@ -4,15 +4,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+from django.db.models.functions import Now
+
 from alerts.models import Alert
 from alerts.services import create_alert
 from core.counters import counters
 from core.lib.ids import new_id
+from core.lib.worker.stages import Stage
 from core.workspaces.models import ApiKey, AuditEntry, Membership, Usage, User, Workspace
 from core.workspaces.services import issue_api_key
 from domains.models import Domain, ReceivingDomain
 from domains.services import new_selector
-from emails.models import Attachment, Content, Email, Recipient
+from emails.models import Attachment, Content, Email, QueueEntry, ReceiverPace, Recipient
 from events.models import Event
 from receiving.models import InboundRoute, SenderBlock
 from receiving.services import block_sender
@@ -25,6 +28,7 @@ from templates_app import services as templates
 from templates_app.models import Template
 from tests.conftest import Account, make_domain, make_key
 from tests.console.dashboard.conftest import make_caught, make_email, make_received, verdicts
+from tests.emails.receivers.builders import make_limited, make_suspended
 from webhooks.models import Webhook, WebhookDelivery
 from webhooks.services import create_webhook, send_test
 
@@ -54,6 +58,7 @@ def fill_workspace(account: Account) -> dict[str, Any]:
     Usage.objects.create(
         workspace=workspace, month=(now.date().replace(day=1) - timedelta(days=1)).replace(day=1), used=9_311
     )
+    let_wait_for_receiver(Recipient.objects.filter(email__workspace=workspace, email__status="queued").get())
     webhook, _ = create_webhook(workspace, url="https://shop.example/hooks/mail", events=["delivered", "bounced"])
     domain = checked_domain(workspace)
     return {
@@ -72,6 +77,23 @@ def fill_workspace(account: Account) -> dict[str, Any]:
     }
 
 
+def let_wait_for_receiver(recipient: Recipient, reply: str = "421 4.7.28 Gmail has detected an unusual rate") -> None:
+    """Let a recipient wait for the pace of a receiver; another receiver is suspended."""
+    make_suspended("yahoo", accepted=1_204)
+    pair = make_limited("google", accepted=18_310)
+    ReceiverPace.objects.filter(id=pair.id).update(signal=reply[:1100], release_at=Now())
+    QueueEntry.objects.create(
+        recipient=recipient,
+        workspace_id=recipient.email.workspace_id,
+        domain="gmail.com",
+        stage=Stage.PACED,
+        due_at=datetime.now(UTC) + timedelta(hours=20),
+        since=datetime.now(UTC) - timedelta(minutes=5),
+        waits_for="receiver_pace",
+        pair=pair.id,
+    )
+
+
 def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     """Fill a workspace with the same text in every field that external parties can set."""
     workspace, now = account.workspace, datetime.now(UTC)
@@ -81,6 +103,7 @@ def fill_workspace_with(account: Account, text: str) -> dict[str, Any]:
     email.metadata, email.headers = {text: text}, {f"X-{text}": text}
     email.save()
     email.recipients.update(address=text[:254], error_message=text)
+    let_wait_for_receiver(email.recipients.get(), text)
     email.events.update(payload={"to": text, "message": text, "url": text, "reason": text, "scheduledFor": text})
     Attachment.objects.create(
         content=email.content, position=0, filename=text[:255], content_type=text[:255], size=1, data=b""

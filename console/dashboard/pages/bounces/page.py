@@ -17,6 +17,7 @@ from console.dashboard.texts.reasons import EXPLANATIONS
 from console.dashboard.ui.streams import selected_stream, streams_of
 from console.documentation.pages import URL
 from core.lib.translation import translate
+from emails.receivers.pair_status import read_slow_receivers
 from events.kinds import EventKind
 
 PERIODS = (7, 30, 90)
@@ -79,9 +80,9 @@ def bounces(request: HttpRequest) -> dict[str, Any]:
     """Return the context of the page. Days begin in the time zone of the member."""
     stream = selected_stream(request)
     event, days = read_event(request), read_days(request)
-    now = timezone.now()
+    now, workspace = timezone.now(), current_workspace(request)
     causes = read_causes(
-        current_workspace(request),
+        workspace,
         event=event,
         start=start_of_period(now, days=days),
         end=now,
@@ -96,6 +97,7 @@ def bounces(request: HttpRequest) -> dict[str, Any]:
         "streams": streams_of(request),
         "stream": stream,
         "causes": causes,
+        "slow_receivers": read_slow_receivers(workspace),
         "is_cut": causes.counted_from > causes.start,
         "max_events": MAX_EVENTS,
         "reasons": list(reason_rows(causes)),

@@ -7,11 +7,15 @@ from django.utils.html import strip_tags
 
 from analytics import bounces
 from console.dashboard.pages.bounces.page import start_of_period
-from emails.models import Email
+from emails.models import Email, QueueEntry
 from events.models import Event
 from streams.services import create_stream
+from tests.conftest import make_domain
 from tests.console.dashboard.conftest import signed_in
 from tests.console.dashboard.scenario import failed_email, make_bounces
+from tests.emails.builders import accept
+from tests.emails.pacing.test_paces import hold
+from tests.emails.receivers.builders import make_limited
 
 PAGE = "/dashboard/bounces/"
 
@@ -108,3 +112,16 @@ def test_german_pages_have_german_advice(owner, alice):
     # A bounce without details.
     Event.objects.filter(kind="bounced").update(payload={})
     assert rows(owner) == [("undetermined", 1)]
+
+
+def test_receivers_that_email_of_the_workspace_waits_for_are_named(owner, alice, bob):
+    for account, receiver in ((alice, "google"), (bob, "yahoo")):
+        make_domain(account.workspace, f"{account.workspace.name}.example")
+        accept(account.workspace, count=2)
+        hold(make_limited(receiver).id)
+
+    page = text_of(owner.get(PAGE))
+    assert "Receivers that take email slowly now Receiver Waiting Oldest Google 2" in page
+    assert "Yahoo" not in page
+    QueueEntry.objects.all().delete()
+    assert "slowly now" not in text_of(owner.get(PAGE))
