@@ -19,8 +19,8 @@ from config.heartbeats import live_workers
 from console.dashboard.auth.access import TwoFactorSite
 from console.dashboard.auth.signin import has_provider_factor
 from console.dashboard.staff.queue import pause_page, queue_page, resume_page
-from console.dashboard.staff.sources import count_listed, sources_page
 from console.dashboard.staff.receivers import pin_page, receivers_page, release_page, suspend_page
+from console.dashboard.staff.sources import count_listed, sources_page
 from console.system_mail.models import SystemMail, SystemMailState
 from core.workspaces.account_status import must_have_second_factor
 from core.workspaces.models import Workspace

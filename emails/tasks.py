@@ -6,6 +6,7 @@ from core.workspaces.retention import run_batches, sweep
 from emails.sending.emails_work import emails_processor
 from emails.sources.watch import watch_sources
 from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
+from emails.upkeep.unused_pairs import delete_unused_pairs
 
 
 @shared_task(name="emails.tasks.drain", ignore_result=True)
@@ -16,10 +17,11 @@ def process_queue() -> None:
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete the emails that are past the retention of their plan."""
+    """Delete the emails that are past the retention of their plan, and the paces that are not used any more."""
     sweep("emails", delete_expired_emails)
     run_batches(delete_unused_versions())
     run_batches(delete_empty_batches())
+    run_batches(delete_unused_pairs())
 
 
 @shared_task(name="emails.tasks.watch", ignore_result=True)

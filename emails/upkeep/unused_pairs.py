@@ -1,0 +1,29 @@
+"""Deletion of the paces of receivers that no email was sent to for some time (docs/decisions/0365)."""
+
+from collections.abc import Iterator
+
+from core.lib.sql import run
+from core.lib.worker.stages import Stage
+
+BATCH_SIZE = 1000
+# A process uses the number of a pair for hours after its last report; what was learnt is forgotten after a day.
+UNUSED_DAYS = 2
+# Those that the staff has changed stay.
+DELETE = f"""
+WITH unused AS MATERIALIZED (
+    SELECT id FROM emails_receiverpace p
+     WHERE updated_at < now() - make_interval(days => {UNUSED_DAYS}) AND release_at IS NULL
+       AND pinned IS NULL AND stopped_at IS NULL
+       AND NOT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.PACED} AND pair = p.id)
+     LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
+)
+DELETE FROM emails_receiverpace WHERE id IN (SELECT id FROM unused) RETURNING id
+"""  # noqa: S608 - constants
+
+
+def delete_unused_pairs() -> Iterator[None]:
+    """Delete pairs without a report for UNUSED_DAYS, and without waiting entries, in batches; yield after each."""
+    deleted = BATCH_SIZE
+    while deleted == BATCH_SIZE:
+        deleted = len(run(DELETE))
+        yield
