@@ -332,6 +332,11 @@ MODULES: dict[str, tuple[Resource, ...]] = {
             {"list": Method("listAuditEntries")},
         ),
         Resource(
+            "Receivers",
+            "The pace of sending to each receiver: `client.receivers`. They require a management key without a group.",
+            {"list": Method("listReceivers")},
+        ),
+        Resource(
             "Transports",
             "The operator's transports: `client.transports`. They require a management key.",
             {"list": Method("listTransports")},

@@ -54,6 +54,17 @@ class ManagesWorkspaces(BasePermission):
         return True
 
 
+class ManagesInstallation(BasePermission):
+    """Allows management keys of all workspaces: what they read is about the email of all."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        key = managing_key(request)
+        if isinstance(key, ManagementKey) and not key.group:
+            return True
+        text = "This request requires a management key (pra_…) without a group."
+        raise InsufficientScope(text, requiredScope=MANAGEMENT_SCOPE)
+
+
 class ReadsConfiguration(HasScope):
     """Allows management keys, and API keys that may read the workspace: a check changes nothing."""
 

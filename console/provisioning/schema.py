@@ -20,6 +20,8 @@ from console.provisioning.serializers import (
     MemberSerializer,
     NewKeySerializer,
     NewWorkspaceInput,
+    ReceiverPaceSerializer,
+    ReceiversQuery,
     RemovedMemberSerializer,
     RoleInput,
     SuspensionInput,
@@ -94,6 +96,23 @@ TRANSPORT = {
     "routes": ["default"],
     "unalignedDomains": ["news.example.com"],
 }
+RECEIVER = {
+    "receiver": "google",
+    "name": "Google",
+    "sourceAddress": "192.0.2.10",
+    "state": "limited",
+    "since": CREATED_AT,
+    "until": None,
+    "connections": 3,
+    "allowedConnections": 3,
+    "perMinute": 240.0,
+    "pinnedPerMinute": None,
+    "waiting": 1_204,
+    "acceptedToday": 18_310,
+    "slowedToday": 2,
+    "reply": "421 4.7.28 Gmail has detected an unusual rate of unsolicited mail",
+    "repliedAt": CREATED_AT,
+}
 CONFIGURATION = {
     "name": "Shop",
     "domains": [{"name": "mail.example.com", "tls": "required"}],
@@ -146,6 +165,11 @@ def _configuration_access(view: Any, name: str) -> Access:
     problems = (*UNAUTHENTICATED, InsufficientScope, NotFound, *EXCESS, WorkspaceSuspended)
     scope = "may read its workspace" if name == "check" else "has the scope `full_access` or `workspace_admin`"
     return Access(f"Requires a management key, or an API key that {scope}.", problems)
+
+
+def _installation_access(view: Any, name: str) -> Access:
+    problems = (*UNAUTHENTICATED, NetworkNotAllowed, InsufficientScope, *EXCESS)
+    return Access("Requires a management key without a group.", problems)
 
 
 def managed_view(**operations: Operation) -> Any:
@@ -326,6 +350,17 @@ transports = managed_view(
         "the state of the worker process that fares worst with it.",
         response(TransportSerializer, "A page of transports.", TRANSPORT),
     )
+)
+receivers = describe_view(
+    _installation_access,
+    list=Operation(
+        "listReceivers",
+        "List receivers",
+        "Returns the pace of each source address at each receiver that a direct transport delivers to: those that "
+        "nothing is sent to come first, then those with the most messages accepted today.",
+        response(ReceiverPaceSerializer, "A page of receivers.", RECEIVER),
+        parameters=[ReceiversQuery],
+    ),
 )
 configuration = describe_view(
     _configuration_access,

@@ -47,6 +47,8 @@ from core.workspaces.key_limits import (
 from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from domains.serializers import DomainInput, DomainSettingsInput
 from domains.services import find_unaligned
+from emails.receivers.pair_status import PairStatus
+from emails.receivers.states import PairState
 from emails.sending.transport_status import TransportStatus
 from receiving.api.serializers import MAX_WEBHOOK_IDS, BlockInput, RouteInput
 from receiving.services import MAX_BLOCKS, MAX_ROUTES
@@ -375,6 +377,41 @@ class TransportSerializer(AttributesSerializer[TransportStatus]):
     @extend_schema_field({"type": "array", "items": {"type": "string"}})
     def get_unalignedDomains(self, status: TransportStatus) -> list[str]:  # noqa: N802 - named after the field
         return find_unaligned(self.context["domains"], spf=status.spec.spf)[:MAX_ENTRIES]
+
+
+class ReceiversQuery(serializers.Serializer[Any]):
+    receiver = serializers.CharField(required=False, help_text="Only receivers with this text in their key or name.")
+    state = serializers.ChoiceField(PairState.values, required=False, help_text="Only pairs in this state.")
+
+
+class ReceiverPaceSerializer(AttributesSerializer[PairStatus]):
+    receiver = serializers.CharField(
+        help_text="The key of the receiver in the table; else the registrable domain of its mail hosts."
+    )
+    name = serializers.CharField(help_text="Its name.")
+    sourceAddress = serializers.CharField(
+        source="source",
+        help_text="The addresses that email is sent from; empty for those that the system chooses.",
+    )
+    state = serializers.ChoiceField(
+        PairState.values,
+        help_text="`stopped` by the staff; `suspended` because of a reply; `limited` to a rate; else `learning`.",
+    )
+    since = UtcDateTimeField(allow_null=True, help_text="Since when; null if it is not known.")
+    until = UtcDateTimeField(allow_null=True, help_text="The end of a suspension because of a reply; null without one.")
+    connections = CountField(help_text="The number of connections that are open.")
+    allowedConnections = CountField(source="allowed", help_text="The number of connections that may be open.")
+    perMinute = serializers.FloatField(
+        allow_null=True, help_text="The messages a minute that leave now; null without a limit."
+    )
+    pinnedPerMinute = serializers.FloatField(
+        source="pinned", allow_null=True, help_text="The rate that the staff has set; null for the learnt one."
+    )
+    waiting = CountField(help_text="The number of recipients that wait.")
+    acceptedToday = CountField(source="accepted", help_text="The number of messages accepted since midnight UTC.")
+    slowedToday = CountField(source="slowed", help_text="The number of replies since then that asked for less.")
+    reply = serializers.CharField(help_text="The last of these replies; empty without one.")
+    repliedAt = UtcDateTimeField(allow_null=True, help_text="The time of this reply.")
 
 
 class MonthSerializer(serializers.Serializer[Any]):

@@ -5,6 +5,7 @@ from console.provisioning.views import (
     ManagedKeyViewSet,
     ManagedMemberViewSet,
     ManagedWorkspaceViewSet,
+    ReceiverViewSet,
     TransportViewSet,
 )
 from core.api.routing import Router
@@ -17,6 +18,7 @@ router.register(f"{WITHIN}/members", ManagedMemberViewSet, basename="managed-mem
 router.register(f"{WITHIN}/invitations", InvitationViewSet, basename="invitation")
 router.register(f"{WITHIN}/audit", AuditViewSet, basename="audit")
 router.register("configuration", ConfigurationViewSet, basename="configuration")
+router.register("receivers", ReceiverViewSet, basename="receiver")
 router.register("transports", TransportViewSet, basename="transport")
 router.register("workspaces", ManagedWorkspaceViewSet, basename="managed-workspace")
 urlpatterns = router.urls

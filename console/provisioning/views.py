@@ -17,6 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from console.provisioning import schema
 from console.provisioning.access import (
     ManagementAuthentication,
+    ManagesInstallation,
     ManagesWorkspaces,
     ReadsConfiguration,
     managed_workspaces,
@@ -39,6 +40,8 @@ from console.provisioning.serializers import (
     MemberSerializer,
     NewKeySerializer,
     NewWorkspaceInput,
+    ReceiverPaceSerializer,
+    ReceiversQuery,
     RemovedMemberSerializer,
     RoleInput,
     SuspensionInput,
@@ -59,6 +62,7 @@ from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, W
 from core.workspaces.quota import read_quota
 from core.workspaces.services import issue_key_for, revoke_api_key, usage_history
 from domains.models import Domain
+from emails.receivers.pair_status import find_pairs, read_pair_statuses
 from emails.sending.transport_status import read_statuses
 from templates_app.views import MAX_TEMPLATE_BODY_BYTES
 
@@ -236,6 +240,20 @@ class TransportViewSet(ManagementViewSet[Any]):
         domains = Domain.objects.filter(workspace__in=managed_workspaces(managing_key(request)))
         rows = [TransportSerializer(status, context={"domains": domains}).data for status in statuses]
         return pages.get_paginated_response(rows)
+
+
+@schema.receivers
+class ReceiverViewSet(ManagementViewSet[Any]):
+    permission_classes = (ManagesInstallation,)
+    serializer_class = ReceiverPaceSerializer
+    # For the description of the view; emails.receivers reads them.
+    queryset = Workspace.objects.none()
+    management_actions = frozenset({"list"})
+
+    def list(self, request: Request) -> Response:
+        pages = PagePagination()
+        rows = pages.paginate_queryset(find_pairs(**self.valid_query(ReceiversQuery)), request)
+        return pages.get_paginated_response([ReceiverPaceSerializer(one).data for one in read_pair_statuses(rows)])
 
 
 @schema.configuration

@@ -23,6 +23,7 @@ WORKSPACE = "/admin/workspaces/{}"
 TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "/admin/workspaces"): (None, ""),
     ("POST", "/admin/workspaces"): ({"name": "New"}, ""),
+    ("GET", "/admin/receivers"): (None, ""),
     ("GET", "/admin/transports"): (None, ""),
     ("POST", "/admin/configuration/check"): ({"name": "Shop"}, ""),
     ("POST", "/admin/configuration/lease"): ({"token": "t" * 22}, ""),
@@ -50,6 +51,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
 }
 MANAGEMENT = {
     ("POST", "/admin/workspaces"),
+    ("GET", "/admin/receivers"),
     ("GET", "/admin/transports"),
     ("DELETE", WORKSPACE),
     *(("POST", f"{WORKSPACE}/{action}") for action in ("suspend", "resume", "restore")),
