@@ -5,7 +5,9 @@ same values; only request latency is specific to a server.
 """
 
 import logging
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +24,7 @@ from core.counters import counters, smtp_usage
 from core.delivery.transports.router import TransportState
 from domains.tracking_hosts import count_tracking_hosts
 from emails.models import SourceListing
+from emails.receivers.pair_status import read_totals
 from emails.sending import delivery_health
 from emails.sending.transport_status import read_statuses
 from emails.sources.own_addresses import watched_addresses, watched_lists
@@ -38,6 +41,15 @@ log = logging.getLogger("postrider.metrics")
 
 # Pairs of an own address and a block list, of which ten lists have a hundred addresses.
 MAX_LISTINGS = 1000
+
+
+# Field of ReceiverTotals → the kind, the name after postrider_receiver_, and the description.
+RECEIVER_METRICS: dict[str, tuple[Any, str, str]] = {
+    "waiting": (GaugeMetricFamily, "waiting_recipients", "Recipients that wait for the pace of a receiver."),
+    "connections": (GaugeMetricFamily, "connections", "Connections to a receiver that the workers have."),
+    "accepted": (CounterMetricFamily, "accepted", "Messages that a receiver has accepted since midnight UTC."),
+    "signals": (CounterMetricFamily, "signals", "Replies since midnight UTC by which a receiver asked for less."),
+}
 
 
 def queue_depth() -> Metric:
@@ -83,6 +95,28 @@ def source_listings() -> Metric:
     for listing in answers.exclude(checked_at=None)[:MAX_LISTINGS]:
         family.add_metric([listing.source.address, listing.name], listing.listed_at is not None)
     return family
+
+
+def receivers() -> list[Metric]:
+    """Return the paces of receivers: those of the table, and all others together (docs/decisions/0364)."""
+    known = "receivers that are not in the table together are other"
+    pairs = GaugeMetricFamily(
+        "postrider_receiver_pairs",
+        f"Pairs of a source address and a receiver, by their state; {known}.",
+        labels=["receiver", "state"],
+    )
+    totals, sums = read_totals(), defaultdict[str, Counter[str]](Counter)
+    for one in totals:
+        pairs.add_metric([one.receiver, one.state], one.pairs)
+        for measure in RECEIVER_METRICS:
+            sums[measure][one.receiver] += getattr(one, measure)
+    families: list[Metric] = [pairs]
+    for measure, (kind, name, description) in RECEIVER_METRICS.items():
+        family = kind(f"postrider_receiver_{name}", description, labels=["receiver"])
+        for receiver, count in sums[measure].items():
+            family.add_metric([receiver], count)
+        families.append(family)
+    return families
 
 
 def submission_replies() -> Metric:
@@ -168,13 +202,14 @@ def unfolded_deltas() -> Metric:
 
 
 # Each reads the database; a failing one is left out of the scrape.
-METRIC_READERS: tuple[Callable[[], Metric], ...] = (
+METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     queue_depth,
     oldest_due,
     paused_streams,
     outcomes,
     transports,
     source_listings,
+    receivers,
     submission_replies,
     smtp_sessions,
     smtp_memory,
@@ -197,7 +232,8 @@ class MetricsCollector(Collector):
         yield GaugeMetricFamily("postrider_redis_up", "Whether Redis responds.", value=has_broker())
         for read_metric in METRIC_READERS if is_up else ():
             try:
-                yield read_metric()
+                found = read_metric()
+                yield from found if isinstance(found, list) else [found]
             except Error:
                 log.exception("a metric could not be read")
 

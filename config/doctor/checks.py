@@ -35,6 +35,7 @@ CHECKS = (
     DoctorCheck("alignment", transports.check_alignment, needs="migrations"),
     DoctorCheck("block_lists", transports.check_block_lists, needs="migrations"),
     DoctorCheck("source_names", transports.check_source_names, needs="migrations"),
+    DoctorCheck("receivers", transports.check_receivers, needs="migrations"),
     DoctorCheck("queue", installation.check_queue, needs="migrations"),
     DoctorCheck("public_url", web.check_public_url),
     DoctorCheck("proxy", web.check_proxy, needs="public_url"),

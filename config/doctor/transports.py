@@ -10,6 +10,8 @@ from config.start.routes import alignment_warnings, route_errors
 from core.delivery.sources.answers import ReverseStatus
 from core.delivery.transports.router import TransportState
 from emails.models import SourceListing, WatchedSource
+from emails.receivers.pair_status import PairStatus, find_pairs, read_pair_statuses
+from emails.receivers.states import PairState
 from emails.sending.transport_status import read_statuses, recent_listings
 from emails.sources.own_addresses import watched_addresses, watched_lists
 
@@ -17,6 +19,9 @@ NOT_WATCHED = "No public address is in sourceAddresses of a direct transport, or
 # Lookups are hourly; a list that has not answered for so long cannot be asked.
 OLDEST_ANSWER = timedelta(hours=6)
 MAX_SHOWN = 10
+
+# Named by a check.
+MAX_RECEIVERS = 10
 
 
 def check_states(_: DoctorOptions) -> Diagnosis:
@@ -86,3 +91,22 @@ def check_source_names(_: DoctorOptions) -> Diagnosis:
             "that name to the address.",
         )
     return ok("The names of the sending addresses lead back to them.")
+
+
+def check_receivers(_: DoctorOptions) -> Diagnosis:
+    """Diagnose the receivers that nothing is sent to now."""
+    stopped, suspended = (find_pairs(state=state)[:MAX_RECEIVERS] for state in (PairState.STOPPED, PairState.SUSPENDED))
+    if not (found := read_pair_statuses([*stopped, *suspended])):
+        return ok("No receiver is suspended.")
+    return warning(
+        f"Nothing is sent to: {'; '.join(map(_suspension, found))}.",
+        remedy="Find the cause in the reply. Email is sent again after the time; manage.py receivers release RECEIVER "
+        "ends a suspension now.",
+    )
+
+
+def _suspension(one: PairStatus) -> str:
+    source = f" from {one.source}" if one.source else ""
+    if one.state is PairState.STOPPED:
+        return f"{one.name}{source}, suspended by the staff"
+    return f"{one.name}{source} until {one.until:%H:%M} UTC, after {one.reply[:200]!r}"

@@ -16,6 +16,7 @@ from core.delivery.bounces.replies import DeliveryStatus
 from core.delivery.sources.answers import ListingAnswer
 from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from emails.sources.watch import SourceFinding, record_findings
+from tests.emails.receivers.builders import make_limited
 from tests.stack.stack import REPOSITORY
 from tests.standards.tools import program
 
@@ -41,6 +42,12 @@ SERIES = [
     ('postrider_source_listed{instance="web1",address="192.0.2.10",list="zen.spamhaus.org"}', "0x9 1x50"),
     ('postrider_source_listed{instance="web2",address="192.0.2.10",list="zen.spamhaus.org"}', "0x9 1x50"),
     ('postrider_source_listed{instance="web1",address="192.0.2.10",list="bl.spamcop.net"}', "0x60"),
+    ('postrider_receiver_pairs{instance="web1",receiver="yahoo",state="suspended"}', "0x9 1x50"),
+    ('postrider_receiver_pairs{instance="web1",receiver="apple",state="suspended"}', "0x9 1x50"),
+    ('postrider_receiver_waiting_recipients{instance="web1",receiver="yahoo"}', "0x9 12x50"),
+    ('postrider_receiver_waiting_recipients{instance="web2",receiver="yahoo"}', "0x9 12x50"),
+    ('postrider_receiver_waiting_recipients{instance="web1",receiver="apple"}', "0x60"),
+    ('postrider_receiver_waiting_recipients{instance="web1",receiver="google"}', "2000x90"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
@@ -63,6 +70,10 @@ EXPECTED = [
     ("20m", "PostriderTransportPaused", {"labels": {"transport": "own"}}),
     ("12m", "PostriderSourceListed", None),
     ("20m", "PostriderSourceListed", {"labels": {"address": "192.0.2.10", "list": "zen.spamhaus.org"}}),
+    ("30m", "PostriderReceiverSuspended", None),
+    ("45m", "PostriderReceiverSuspended", {"labels": {"receiver": "yahoo"}}),
+    ("50m", "PostriderReceiverSlow", None),
+    ("70m", "PostriderReceiverSlow", {"labels": {"receiver": "google"}, "value": "2000"}),
     ("13m", "PostriderReceivedNotRead", None),
     ("16m", "PostriderReceivedNotRead", {"value": "5m 30s"}),
     ("10m", "PostriderReceivingRefused", None),
@@ -78,6 +89,7 @@ def exposed(api, settings):
     send_heartbeat(None)
     note_listing(settings)
     latency.begin_at_zero()
+    make_limited("google", accepted=1)
     assert api.get("/me").status_code == 200
     families = list(text_string_to_metric_families(Client().get("/metrics").content.decode()))
     # A counter without samples is declared, but has no rate.

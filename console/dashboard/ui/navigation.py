@@ -113,7 +113,7 @@ def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     operations = {"title": _("Operations"), "icon": "monitoring", "link": home, "active": request.path == home}
     queue = {"title": _("Queue"), "icon": "hourglass_top", "link": reverse("admin:queue")}
     receivers = {"title": _("Receivers"), "icon": "dns", "link": reverse("admin:receivers")}
-    first = [operations, queue] if request.user.has_perm("emails.view_email") else [operations]
+    first: list[dict[str, Any]] = [operations, queue] if request.user.has_perm("emails.view_email") else [operations]
     if request.user.has_perm("emails.view_receiverpace"):
         first.append(receivers)
     sections: list[dict[str, Any]] = [{"items": first}]

@@ -39,6 +39,7 @@ from core.lib.ids import new_id
 from core.workspaces.models import Workspace
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.models import QueueEntry
+from emails.receivers.changes import suspend_pair
 from emails.sending.transport_status import drain_transport, send_reports
 from emails.sources.watch import SourceFinding, record_findings
 from streams.models import Stream
@@ -46,6 +47,7 @@ from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
 from tests.console.dashboard.auth.oidc.forging_provider import ForgingProvider, forging_provider
 from tests.core.lib.nameserver import NameServer
+from tests.emails.receivers.builders import make_pair, make_suspended
 from tests.interfaces.inbound.fixtures import run_inbound
 from tests.interfaces.submission.fixtures import run_submission
 from tests.rows import each
@@ -356,6 +358,11 @@ def drain(installation):
     drain_transport("relay")
 
 
+def suspend_receivers(installation):
+    suspend_pair(make_pair("google"))
+    make_suspended("yahoo")
+
+
 def misalign_domain(installation):
     name_transports(installation, own={"spf": "ip4:192.0.2.1"})
     domain = Domain.objects.create(workspace=Workspace.objects.first(), name="shop.example", status="verified")
@@ -476,6 +483,7 @@ WARNINGS = [
     (provider("/authorize", 200, b"<html>"), "identity_redirect", "does not say", "Register"),
     # While another one works.
     (pause_transport, "transports", "535 5.7.8 Authentication failed", ""),
+    (suspend_receivers, "receivers", "Google from 192.0.2.1, suspended by the staff; Yahoo from", "receivers release"),
     (drain, "transports", "Drained: relay.", "transport resume"),
     (note_listing, "block_lists", "9.9.9.9 is on zen.spamhaus.org since", "check.spamhaus.org/results/?query=9.9.9.9"),
     (refuse_queries, "block_lists", "zen.spamhaus.org: the list refuses queries of public resolvers", "DNS_SERVERS"),

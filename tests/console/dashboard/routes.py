@@ -95,7 +95,16 @@ def staff_paths() -> list[str]:
     """Return the paths of all pages of the staff admin, those of objects only for models that have one."""
     paths = [
         reverse(f"admin:{name}")
-        for name in ("index", "security", "password_change", "transports", "sources", "queue", "queue_pause", "receivers")
+        for name in (
+            "index",
+            "security",
+            "password_change",
+            "transports",
+            "sources",
+            "queue",
+            "queue_pause",
+            "receivers",
+        )
     ]
     if pair := ReceiverPace.objects.first():
         paths += [reverse(f"admin:receiver_{name}", args=[pair.pk]) for name in ("suspend", "release", "pin")]
