@@ -1,6 +1,6 @@
 """Problems of the email endpoints."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from core.api.errors import Member, Problem, field_path
 
@@ -65,6 +65,19 @@ class EmailNotScheduled(Problem):
 
     status, code, title = 409, "email_not_scheduled", "Email not scheduled"
     example = "This email is no longer scheduled and cannot be rescheduled."
+
+
+class ContentNotKept(Problem):
+    """The content of the email is not kept, so that it cannot be sent again.
+
+    The email is `sensitive`, or `contentRetention` of its stream has removed its content. Send a new email.
+    """
+
+    status, code, title = 409, "content_not_kept", "Content not kept"
+    example = "The content of this email is not kept. Send a new email."
+
+    def __init__(self, detail: str = example, **members: Any) -> None:
+        super().__init__(detail, **members)
 
 
 class AttachmentsTooLarge(Problem):

@@ -212,6 +212,13 @@ class Email(models.Model):
     entrance = models.CharField(max_length=16, choices=Entrance.choices, db_default=Entrance.API)
     created_at = models.DateTimeField()
     scheduled_for = models.DateTimeField(null=True)
+    sensitive = models.BooleanField(
+        default=False, db_default=False, help_text="Whether nobody can read the content (docs/decisions/0352)."
+    )
+    # Hours from the last outcome to the removal of the content; null as the plan, and after the removal. Its check
+    # constraint would scan the table.
+    content_hours = models.SmallIntegerField(null=True)
+    content_removed_at = models.DateTimeField(null=True)
     # Rolled up from the recipients.
     status = models.CharField(max_length=16, choices=EmailStatus.choices)
     sent_at = models.DateTimeField(null=True)
@@ -232,6 +239,10 @@ class Email(models.Model):
             models.Index(fields=["workspace", "-created_at", "-id"], name="email_newest"),
             models.Index(fields=["workspace", "status", "-created_at", "-id"], name="email_by_status"),
             models.Index(fields=["batch"], condition=~Q(batch=None), name="email_batch"),
+            # Only emails whose content is removed before them (emails.upkeep.content_removal).
+            models.Index(
+                fields=["content_hours", "finished_at"], condition=~Q(content_hours=None), name="email_content_due"
+            ),
             # For retention (emails.upkeep.retention).
             models.Index(fields=["template_set"], condition=~Q(template_set=None), name="email_by_template_set"),
             models.Index(fields=["workspace", "-created_at", "-id"], condition=Q(is_test=True), name="email_test"),
@@ -277,6 +288,11 @@ class Email(models.Model):
     def named_stream(self) -> str:
         """The stream as responses show it: empty for `main`."""
         return "" if self.stream == MAIN else self.stream
+
+    @property
+    def keeps_content(self) -> bool:
+        """Whether the content can be read: neither sensitive nor removed (docs/decisions/0351)."""
+        return not self.sensitive and self.content_removed_at is None
 
     @property
     def addressees(self) -> str:

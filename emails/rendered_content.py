@@ -26,7 +26,9 @@ def render_compiled(
 
 
 def render_email(email: Email) -> RenderedContent:
-    """Return the rendered content of an accepted email."""
+    """Return the rendered content of an accepted email; only the subject if its content is not kept."""
+    if not email.keeps_content:
+        return RenderedContent(email.subject, "", "")
     return render_stored(
         email.content,
         email.template_version,

@@ -10,6 +10,9 @@ from streams.models import MAIN
 
 # Options that the sending domain can switch off for requests without them.
 DOMAIN_SETTINGS = {"track_opens": "open_tracking", "track_clicks": "click_tracking"}
+# The options of a sensitive email, whatever the request says: the URL of a tracked link is part of the content, and the
+# event of a click shows it (docs/decisions/0352).
+OPTIONS_OF_SENSITIVE = {"sensitive": True, "track_clicks": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,3 +27,5 @@ class SendOptions:
     stream: str = MAIN
     # The language that the request asks for.
     locale: str | None = None
+    # Nobody reads the content (docs/decisions/0352). Also true for a sensitive stream or template, once accepted.
+    sensitive: bool = False

@@ -5,6 +5,7 @@ from celery import shared_task
 from core.workspaces.retention import run_batches, sweep
 from emails.sending.emails_work import emails_processor
 from emails.sources.watch import watch_sources
+from emails.upkeep.content_removal import apply_changed_retention, remove_due_contents
 from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
 from emails.upkeep.unused_pairs import delete_unused_pairs
 
@@ -13,6 +14,13 @@ from emails.upkeep.unused_pairs import delete_unused_pairs
 def process_queue() -> None:
     """Send all due emails."""
     emails_processor().run_notified()
+
+
+@shared_task(name="emails.tasks.remove_contents", ignore_result=True)
+def remove_contents() -> None:
+    """Remove the contents that are kept for less time than their emails."""
+    run_batches(apply_changed_retention())
+    run_batches(remove_due_contents())
 
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)

@@ -137,6 +137,20 @@ class Stream(models.Model):
         db_default="",
         help_text="The operator's route of transports; absent for the usual one.",
     )
+    # No check constraint, which would need the table scanned: the API limits it to the plan's retention.
+    content_retention = models.SmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="The hours after the last outcome for which the content of an email is kept; null as long as the "
+        "email.",
+    )
+    # The time of a change of content_retention that accepted emails do not have yet.
+    content_changed_at = models.DateTimeField(null=True, editable=False)
+    sensitive = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether nobody can read the content of its emails, which is removed after the last outcome.",
+    )
     archived_at = models.DateTimeField(
         null=True, editable=False, help_text="The time when the stream was archived; null if it accepts emails."
     )
@@ -161,6 +175,13 @@ class Stream(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="one_slug_a_workspace")]
+        indexes = [
+            models.Index(
+                fields=["content_changed_at"],
+                condition=models.Q(content_changed_at__isnull=False),
+                name="stream_changed",
+            )
+        ]
         ordering = ["created_at", "id"]
 
     def __str__(self) -> str:

@@ -12,9 +12,13 @@ from core.api.fields import (
     PatternField,
     RowInput,
     RowSerializer,
+    WholeNumberField,
 )
 from core.workspaces.key_limits import STREAM as SLUG
 from streams.models import Stream
+
+# Emails have them in two bytes.
+MAX_CONTENT_HOURS = 32_767
 
 
 class SlugField(PatternField):
@@ -35,11 +39,21 @@ class StreamFields(RowInput):
         help_text="The operator's route of transports, if the workspace may use several; null for the usual one.",
     )
 
+    contentRetention = WholeNumberField(
+        source="content_retention",
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MAX_CONTENT_HOURS,
+        help_text="The hours after the last outcome for which the content of an email is kept, at most the retention "
+        "of the plan; null as long as the email.",
+    )
+
     class Meta:
         model = Stream
         fields: tuple[str, ...] = (
             "name", "description", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public", "priority",
-            "trackOpens", "trackClicks", "transportRoute",
+            "trackOpens", "trackClicks", "transportRoute", "contentRetention", "sensitive",
         )  # fmt: skip
 
 
@@ -62,8 +76,8 @@ class StreamSerializer(RowSerializer[Stream]):
         model = Stream
         fields = (
             "id", "name", "description", "kind", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public",
-            "priority", "trackOpens", "trackClicks", "transportRoute", "archivedAt", "pausedAt", "pausedReason",
-            "createdAt",
+            "priority", "trackOpens", "trackClicks", "transportRoute", "contentRetention", "sensitive", "archivedAt",
+            "pausedAt", "pausedReason", "createdAt",
         )  # fmt: skip
 
 

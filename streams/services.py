@@ -1,6 +1,7 @@
 """Stream services: create, change, archive, and find the stream of an email. See docs/decisions/0176."""
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -121,6 +122,7 @@ def suppressed_stream(workspace_id: str, slug: str, reason: str) -> str:
 def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
     """Create a stream. Raises StreamExists, InvalidStream, TransportRouteNotAllowed, PlanLimitReached."""
     check_transport_route(values.get("transport_route", ""), workspace_id=workspace.id)
+    _check_content_retention(values.get("content_retention"), workspace)
     is_bulk = values.get("kind") == Stream.Kind.BULK
     values.setdefault("public", is_bulk)
     values.setdefault("priority", Stream.Priority.LOW if is_bulk else Stream.Priority.NORMAL)
@@ -142,9 +144,15 @@ def create_stream(workspace: Workspace, *, slug: str, **values: Any) -> Stream:
 
 @transaction.atomic
 def update_stream(workspace: Workspace, slug: str, *, changes: dict[str, Any]) -> Stream:
-    """Change a stream. Raises NotFound, InvalidStream, TransportRouteNotAllowed."""
+    """Change a stream. Raises NotFound, InvalidStream, TransportRouteNotAllowed.
+
+    Another content_retention holds for accepted emails, too (emails.upkeep.content_removal).
+    """
     check_transport_route(changes.get("transport_route", ""), workspace_id=workspace.id)
+    _check_content_retention(changes.get("content_retention"), workspace)
     stream = _locked(workspace, slug)
+    if changes.get("content_retention", stream.content_retention) != stream.content_retention:
+        changes = changes | {"content_changed_at": Now()}
     for name, value in changes.items():
         setattr(stream, name, value)
     _check(stream)
@@ -234,6 +242,13 @@ def check_transport_route(name: str, *, workspace_id: str = "") -> None:
     if name and name not in allowed:
         detail = CodedText("streams.route_not_allowed", name=repr(name), allowed=", ".join(allowed))
         raise TransportRouteNotAllowed(detail, field="transportRoute", allowedRoutes=list(allowed))
+
+
+def _check_content_retention(hours: int | None, workspace: Workspace) -> None:
+    """Raise InvalidStream if the content would be kept longer than the emails."""
+    limit = workspace.limits.retention // timedelta(hours=1)
+    if hours is not None and hours > limit:
+        raise InvalidStream(CodedText("streams.content_retention", limit=limit), field="contentRetention")
 
 
 def check_stream(*, slug: str, is_archived: bool, **values: Any) -> None:

@@ -120,6 +120,11 @@ class Template(models.Model):
         default=False,
         help_text="Whether a missing variable refuses the email. Otherwise it is rendered as an empty string.",
     )
+    sensitive = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether nobody can read the content of its emails, which is removed after the last outcome.",
+    )
     # JSON text, written by people and possibly invalid: only for the previews of the dashboard.
     sample_data = models.TextField(default="", db_default="")
     # Defaults of emails in a dialect, as addresses separated by commas (docs/decisions/0291).

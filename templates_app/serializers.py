@@ -148,8 +148,8 @@ class TemplateInput(RowInput):
     class Meta:
         model = Template
         fields = (
-            "name", "kind", "subject", "htmlContent", "textContent", "alias", "strictVariables", "layoutId", "locale",
-            "locales", "fallback",
+            "name", "kind", "subject", "htmlContent", "textContent", "alias", "strictVariables", "sensitive",
+            "layoutId", "locale", "locales", "fallback",
         )  # fmt: skip
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
@@ -187,7 +187,14 @@ def new_template(values: dict[str, Any]) -> dict[str, Any]:
     content = TemplateContent(**{"subject": "", **given, "text": values.get("text") or ""})
     strict, alias = values.get("strict_variables", False), values.get("alias")
     kind = values.get("kind", KIND.TEMPLATE)
-    return {"name": values["name"], "kind": kind, "content": content, "alias": alias, "strict_variables": strict}
+    return {
+        "name": values["name"],
+        "kind": kind,
+        "content": content,
+        "alias": alias,
+        "strict_variables": strict,
+        "sensitive": values.get("sensitive", False),
+    }
 
 
 class PreviewInput(StrictSerializer):
@@ -222,7 +229,7 @@ class TemplateItemSerializer(RowSerializer[Template]):
 
     class Meta:
         model = Template
-        fields = ("id", "name", "kind", "subject", "alias", "strictVariables", "createdAt", "updatedAt")
+        fields = ("id", "name", "kind", "subject", "alias", "strictVariables", "sensitive", "createdAt", "updatedAt")
 
 
 class TemplateSerializer(TemplateItemSerializer):

@@ -184,6 +184,7 @@ def create_template(
     content: TemplateContent,
     alias: str | None,
     strict_variables: bool,
+    sensitive: bool = False,
     kind: str = Template.TemplateKind.TEMPLATE,
     sample_data: str = "",
     sender: str = "",
@@ -207,6 +208,7 @@ def create_template(
         name=name,
         alias=alias,
         strict_variables=strict_variables,
+        sensitive=sensitive,
         sample_data=sample_data,
         sender=sender,
         reply_to=reply_to,
@@ -229,6 +231,7 @@ def duplicate_template(template: Template, *, name: str) -> Template:
         alias=None,
         kind=template.kind,
         strict_variables=template.strict_variables,
+        sensitive=template.sensitive,
         sample_data=template.sample_data,
         sender=template.sender,
         reply_to=template.reply_to,
@@ -276,7 +279,7 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
         _retire(locked.version_id)
         locked.version = _new_version(new, places, template=locked)
         _detach_old_versions(locked)
-    for name in ("name", "alias", "strict_variables", "sample_data", "sender", "reply_to"):
+    for name in ("name", "alias", "strict_variables", "sensitive", "sample_data", "sender", "reply_to"):
         setattr(locked, name, changes.get(name, getattr(locked, name)))
     locked.updated_at = Now()
     _save(locked)

@@ -42,6 +42,7 @@ from emails.accept.content_warnings import (
 )
 from emails.accept.drafts import BulkDraft, Draft, bulk_email, new_email, shared_fields
 from emails.accept.insertion import NewEmail, SharedFields
+from emails.errors import ContentNotKept
 from emails.key_limits import refuse_email
 from emails.models import Email
 from emails.rendered_content import render_compiled
@@ -147,11 +148,15 @@ def check_copy(workspace: Workspace, email: Email, limits: KeyLimits) -> Stream:
     """Check an accepted email that is sent again, in the transaction that does so; return its stream.
 
     Locks the email, so that retention cannot delete its content before the copy refers to it.
-    Raises NotFound, and the problems of find_sending_domains and find_sending_streams.
+    Raises NotFound, ContentNotKept, and the problems of find_sending_domains and find_sending_streams.
     """
     refuse_email(limits, email)
-    if not Email.objects.select_for_update(no_key=True).filter(id=email.id).values_list("id"):
+    locked = Email.objects.select_for_update(no_key=True).filter(id=email.id)
+    kept = locked.only("sensitive", "content_removed_at").first()
+    if kept is None:
         raise NotFound
+    if not kept.keeps_content:
+        raise ContentNotKept
     _expect(find_sending_domains(workspace, [email.from_domain], limits)[email.from_domain])
     return _expect(find_sending_streams(workspace, [email.stream], limits)[email.stream])
 

@@ -12,7 +12,7 @@ from domains.services import SendingDomain
 from emails.accept.content_warnings import Warnings
 from emails.accept.insertion import SHARED_COLUMNS, FieldAddress, NewEmail, NewRecipient, SharedFields
 from emails.models import Entrance, Recipient
-from emails.send_options import DOMAIN_SETTINGS, SendOptions
+from emails.send_options import DOMAIN_SETTINGS, OPTIONS_OF_SENSITIVE, SendOptions
 from streams.models import Stream
 from templates_app.content import RenderedContent
 from templates_app.models import Template
@@ -90,6 +90,7 @@ class BulkDraft:
     scheduled_for: datetime | None = None
     stream: str | None = None
     locale: str | None = None
+    sensitive: bool = False
 
     def metadata_for(self, recipient: BulkRecipientDraft) -> dict[str, Any] | None:
         """Return the shared metadata merged with that of one recipient."""
@@ -113,15 +114,19 @@ def shared_fields(
     """Return the fields of a draft that do not depend on its recipients.
 
     locale_used: the language of the rendered texts.
+    An email of a sensitive stream or template is sensitive.
     An option that the draft leaves out is off if the domain has switched it off, else as the stream has it.
     """
     values = vars(draft)
+    is_sensitive = draft.sensitive or stream.sensitive or bool(template and template.sensitive)
     given = {name: value for name in SHARED_NAMES if (value := values.get(name)) is not None}
     switched_off = {option: False for option, setting in DOMAIN_SETTINGS.items() if not getattr(domain, setting)}
+    options = given | OPTIONS_OF_SENSITIVE if is_sensitive else given
     return SharedFields(
-        **{**stream.email_defaults, **switched_off, **given},
+        **{**stream.email_defaults, **switched_off, **options},
         stream=stream.slug,
         rank=stream.rank,
+        content_hours=0 if is_sensitive else stream.content_retention,
         sender=str(draft.sender),
         from_domain=draft.sender.domain,
         reply_to=", ".join(map(str, draft.reply_to)) or None,

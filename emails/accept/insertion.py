@@ -49,6 +49,7 @@ class SharedFields(SendOptions):
     reply_domain: the domain of generated reply addresses, which replace reply_to.
     content_id: the id of content, stored already or to store with the email; None with a template and no files.
     rank: the priority of the stream, for the queue.
+    content_hours: from the last outcome to the removal of the content; None as the plan.
     """
 
     sender: str
@@ -65,6 +66,7 @@ class SharedFields(SendOptions):
     batch_id: str | None = None
     is_test: bool = False
     rank: int = NORMAL_RANK
+    content_hours: int | None = None
 
     @property
     def status(self) -> EmailStatus:
@@ -107,6 +109,7 @@ SQL_TYPES: dict[Any, str] = {
     dict[str, str]: "jsonb",
     dict[str, Any] | None: "jsonb",
     datetime | None: "timestamptz",
+    int | None: "smallint",
     Entrance: "text",
 }
 ID_PREFIXES = {

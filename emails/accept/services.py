@@ -156,7 +156,8 @@ def resend_email(
 ) -> StoredResponse:
     """Accept a copy of an email, sent immediately. Domain, suppressions and quota are checked again.
 
-    Raises the errors of send_email, and NotFound if the email is outside of the limits or retention has deleted it.
+    Raises the errors of send_email, ContentNotKept, and NotFound if the email is outside of the limits or retention has
+    deleted it.
     """
     with transaction.atomic():
         response = claim_key(workspace, key)

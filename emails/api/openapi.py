@@ -33,6 +33,7 @@ from emails.api.serializers import (
 )
 from emails.errors import (
     AttachmentsTooLarge,
+    ContentNotKept,
     EmailAlreadySent,
     EmailNotCancellable,
     EmailNotScheduled,
@@ -232,12 +233,12 @@ emails_schema = keyed_view(
     resend=Operation(
         "resendEmail",
         "Resend an email",
-        "Accepts a copy of any existing email, with a new id, and sends it immediately. Domain, suppressions and quota "
-        "are checked again. The body is optional.",
+        "Accepts a copy of any existing email whose content is kept, with a new id, and sends it immediately. Domain, "
+        "suppressions and quota are checked again. The body is optional.",
         response(
             AcceptedSerializer, "The copy is accepted.", examples.ACCEPTED["Queued"], status=202, headers=REPLAYED
         ),
-        problems=ACCEPTING,
+        problems=[*ACCEPTING, ContentNotKept],
         body=ResendInput,
         body_may_be_empty=True,
         bodies={"With a key": {"idempotencyKey": "again-1042"}},

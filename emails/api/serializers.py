@@ -127,7 +127,7 @@ WAIT = WaitSerializer()
 class EmailSerializer(EmailRowSerializer):
     """The detail view."""
 
-    optional_fields = frozenset({"stream"})
+    optional_fields = frozenset({"stream", "sensitive", "contentNotKept"})
 
     templateId = serializers.CharField(allow_null=True, help_text="The id of the template; null without one.")
     attachments = AttachmentSerializer(
@@ -154,11 +154,20 @@ class EmailSerializer(EmailRowSerializer):
         "get_wait", help_text="What the email waits for; null while it waits for nothing but its scheduled time."
     )
 
+    sensitive = serializers.BooleanField(
+        help_text="Whether nobody can read the content, and it is removed after the last outcome; absent if not."
+    )
+    contentNotKept = serializers.SerializerMethodField(
+        "get_content_not_kept",
+        help_text="True if `htmlContent`, `text` and `attachments` are empty because the content is not kept.",
+    )
+
     class Meta(EmailRowSerializer.Meta):
         fields = (
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
-            "attachments", "test", "recipients", "stream", "waitingFor", "locale", "localeUsed",
+            "attachments", "test", "recipients", "stream", "waitingFor", "locale", "localeUsed", "sensitive",
+            "contentNotKept",
         )  # fmt: skip
 
     @extend_schema_field(WaitSerializer(allow_null=True))
@@ -166,10 +175,14 @@ class EmailSerializer(EmailRowSerializer):
         wait = find_wait(email)
         return WAIT.to_representation(wait) if wait else None
 
+    def get_content_not_kept(self, email: Email) -> bool:
+        return not email.keeps_content
+
     def to_representation(self, instance: Email) -> dict[str, Any]:
         # Rendered once for both fields; an email with a template stores no text.
         content = render_email(instance)
-        return {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
+        values = {**super().to_representation(instance), "htmlContent": content.html, "text": content.text}
+        return values if instance.keeps_content else {**values, "attachments": []}
 
 
 class EventSerializer(RowSerializer[Event]):

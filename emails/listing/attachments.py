@@ -29,8 +29,8 @@ class AttachmentLink:
 
 
 def list_attachments(email: Email) -> Sequence[Attachment]:
-    """Return the files of an email without their bytes; none once its content is deleted."""
-    return list(email.content.attachments.defer("data")) if email.content else []
+    """Return the files of an email without their bytes; none if its content is not kept."""
+    return list(email.content.attachments.defer("data")) if email.content and email.keeps_content else []
 
 
 def find_attachment(email: Email, attachment_id: str) -> Attachment | None:

@@ -17,6 +17,7 @@ from core.delivery.message.unsubscribe_places import has_link, read_html, with_p
 from core.lib.email_addresses import Address
 from core.lib.ids import to_uuid
 from domains.signing_identities import SigningIdentity
+from emails.errors import ContentNotKept
 from emails.links import click_url, open_url, unsubscribe_url
 from emails.models import Recipient, message_id
 from emails.rendered_content import render_stored
@@ -48,7 +49,10 @@ def rebuild_message(recipient: Recipient) -> bytes:
     """Return the message of a recipient from the stored rows: the bytes that are or were sent.
 
     Without a signature if the domain was deleted, and with another one if its key was rotated since.
+    Raises ContentNotKept.
     """
+    if not recipient.email.keeps_content:
+        raise ContentNotKept
     claim = EmailClaim(
         to_uuid(recipient.id), 0, 1, to_uuid(recipient.email.workspace_id, prefix="ws_"), recipient.email.created_at, 0
     )

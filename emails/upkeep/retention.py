@@ -46,6 +46,9 @@ DELETE FROM emails_pending WHERE recipient_id IN (
 # PostgreSQL keeps the plan of a foreign key check. Planned while the queue was empty, it would scan a queue of a
 # million rows once per recipient.
 FORCE_INDEX = "SET LOCAL enable_seqscan = off"
+# Two transactions that each clear one of the last two references to a content would each see the other's, and neither
+# would delete it. A batch takes less than a second.
+LOCK_CONTENTS = "SELECT pg_advisory_xact_lock(hashtext('contents of emails'))"
 # Recipients before emails, as everywhere (emails.sending.outcomes). Locked rows are left to the next run.
 LOCK_FINISHED = """
 WITH locked_recipients AS MATERIALIZED (
@@ -126,7 +129,8 @@ def delete_emails(workspace_id: str, candidates: Sequence[UUID]) -> list[UUID]:
 
     Returns the ids of the deleted emails.
     """
-    _, ((ids, contents),) = run_together([Fragment(FORCE_INDEX), Fragment(LOCK_FINISHED, {"ids": list(candidates)})])
+    lock = Fragment(LOCK_FINISHED, {"ids": list(candidates)})
+    *_, ((ids, contents),) = run_together([Fragment(FORCE_INDEX), Fragment(LOCK_CONTENTS), lock])
     if ids is None:
         return []
     deletes = [DELETE_EVENTS, DELETE_RECIPIENTS, DELETE_EMAILS, DELETE_ATTACHMENTS, DELETE_CONTENTS]

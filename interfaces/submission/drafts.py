@@ -187,6 +187,7 @@ def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
         track_clicks=options.get("trackClicks"),
         stream=options.get("stream"),
         locale=options.get("locale"),
+        sensitive=options.get("sensitive", False),
         entrance=Entrance.SMTP,
         envelope=frozenset(address.spec.lower() for address in recipients),
     )
@@ -259,10 +260,10 @@ def _with_original_id(draft: Draft, original_id: str) -> Draft:
 def _fingerprint(draft: Draft) -> str:
     """Return a digest of a draft: a program that repeats a message gives it another Message-ID, date and boundary."""
     values: dict[str, Any] = {**vars(draft), "envelope": sorted(draft.envelope or ())}
-    # As the versions without streams and languages hashed it.
+    # As the versions without streams, languages and sensitive emails hashed it.
     values |= {name: True for name in ("track_opens", "track_clicks") if values[name] is None}
-    for name in ("stream", "locale"):
-        if values[name] is None:
+    for name in ("stream", "locale", "sensitive"):
+        if not values[name]:
             del values[name]
     values["files"] = [
         (file.filename, file.content_type, file.content_id, file.placement, hashlib.sha256(file.data).hexdigest())

@@ -37,6 +37,7 @@ class OptionsInput(StrictSerializer):
     trackClicks = StrictBooleanField(required=False)  # noqa: N815
     stream = TextField(required=False, max_length=40)
     locale = LocaleField(required=False)
+    sensitive = StrictBooleanField(required=False)
 
 
 # The options of a message that sets none; validating them would take as long as reading its header.
@@ -94,6 +95,7 @@ OPTIONS = {
     "x-postrider-track-clicks": HeaderOption("trackClicks", _boolean),
     "x-postrider-stream": HeaderOption("stream"),
     "x-postrider-locale": HeaderOption("locale"),
+    "x-postrider-sensitive": HeaderOption("sensitive", _boolean),
     "x-pm-message-stream": HeaderOption("stream", _postmark_stream),
     "x-pm-tag": HeaderOption("tags", _one),
     "x-pm-trackopens": HeaderOption("trackOpens", _boolean),

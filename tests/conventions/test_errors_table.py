@@ -131,6 +131,9 @@ REQUESTS: dict[tuple[Any, ...], Callable[[Caller], Any]] = {
     (406, "not_acceptable"): lambda caller: caller.api.get("/me", Accept="text/html"),
     (409, "email_not_cancellable"): lambda caller: caller.api.delete(f"/emails/{caller.sent()}"),
     (409, "email_not_scheduled"): lambda caller: caller.api.patch(f"/emails/{caller.sent()}", {"scheduledFor": None}),
+    (409, "content_not_kept"): (
+        lambda caller: caller.api.post(f"/emails/{caller.send(sensitive=True).json()['id']}/resend")
+    ),
     (409, "already_member"): lambda caller: caller.manage("POST", "invitations", {"email": "alice@alice.example"}),
     (409, "last_owner"): lambda caller: caller.manage("DELETE", "members/alice@alice.example", None),
     (409, "domain_already_exists"): lambda caller: caller.api.post("/domains", {"name": "alice.example"}),

@@ -90,7 +90,7 @@ class InboxSection(ScopedAdmin):
             title=mail.subject,
             mail=mail,
             read=read,
-            error=translate(read.error),
+            error=translate(read.error) if mail.keeps_content else "",
             problems=check_html(read.html, has_text=bool(read.text)),
             source=text,
             is_cut=is_cut,

@@ -68,6 +68,11 @@ class SharedInput(StrictSerializer):
         help_text="The language of the email, such as `de-AT`. It selects the texts of the template and the language "
         "of the unsubscribe link; without a template, it only says which language the content has.",
     )
+    sensitive = StrictBooleanField(
+        required=False,
+        help_text="Whether nobody can read the content, from now on, and it is removed after the last outcome. Always "
+        "true if the stream or the template is sensitive.",
+    )
     scheduledFor = ScheduleField(**OPTIONAL, help_text="A time in the future, at most 30 days ahead.")
     idempotencyKey = TextField(
         **OPTIONAL, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
@@ -81,6 +86,7 @@ class SharedInput(StrictSerializer):
             "metadata": values.get("metadata"),
             "stream": values.get("stream"),
             "locale": values.get("locale"),
+            "sensitive": values.get("sensitive", False),
             "scheduled_for": values.get("scheduledFor"),
         }
 

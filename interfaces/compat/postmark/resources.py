@@ -9,6 +9,7 @@ from core.lib.datetimes import format_datetime
 from core.lib.email_addresses import parse_recipient
 from core.lib.ids import id_number, uuid_text
 from core.workspaces.models import Workspace
+from emails.listing.attachments import list_attachments
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.states import EmailStatus
@@ -75,7 +76,7 @@ def details_resource(email: Email) -> Resource:
     events = [_event_resource(event) for event in email.events.all() if event.kind in EVENT_TYPES]
     return {
         **message_resource(email),
-        "Attachments": [file.filename for file in email.content.attachments.defer("data")] if email.content else [],
+        "Attachments": [file.filename for file in list_attachments(email)],
         "HtmlBody": content.html or None,
         "TextBody": content.text or None,
         "Body": "",

@@ -20,12 +20,17 @@ class CaughtMail(models.Model):
     sender = models.TextField()
     subject = models.TextField()
     source = models.BinaryField()
+    # Without it, source is only the header (docs/decisions/0352).
+    keeps_content = models.BooleanField(default=True, db_default=True)
     received_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         verbose_name = "caught mail"
         verbose_name_plural = "inbox"
-        indexes = [models.Index(fields=["workspace", "-received_at"], name="caught_newest")]
+        indexes = [
+            models.Index(fields=["workspace", "-received_at"], name="caught_newest"),
+            models.Index(fields=["email_id"], condition=~models.Q(email_id=None), name="caught_by_email"),
+        ]
         ordering = ["-received_at", "-id"]
 
     def __str__(self) -> str:

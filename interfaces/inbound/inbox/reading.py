@@ -1,5 +1,6 @@
 """Parsing of caught messages for display: never raises, takes bounded time, and removes NUL characters."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ MAX_PARTS = 100
 MAX_HEADERS = 200
 MAX_HEADER_CHARACTERS = 8_000
 MAX_BODY_CHARACTERS = 2 * 1024 * 1024
+HEADER_END = re.compile(rb"\r?\n\r?\n")
 # The parts of attached messages are shown with the others.
 INBOX = MimePolicy(max_depth=20, max_parts=MAX_PARTS, opens_messages=True)
 
@@ -64,6 +66,11 @@ def read_mail(source: bytes) -> ParsedMail:
 def read_headers(source: bytes) -> tuple[tuple[str, str], ...]:
     """Return the headers of a message, without reading its parts."""
     return tuple(_headers(read_message(source, INBOX)))
+
+
+def read_header(source: bytes) -> bytes:
+    """Return the header of a message as it is, without its content."""
+    return HEADER_END.split(source, 1)[0] + b"\r\n\r\n"
 
 
 def replace_unencodable(text: str) -> str:

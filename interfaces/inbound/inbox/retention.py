@@ -1,14 +1,16 @@
 """Retention of caught messages: as long as the plan keeps logs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
-from core.lib.ids import to_uuid
+from core.lib.ids import from_uuid, to_uuid
 from core.workspaces.plans import BUILT_IN
 from interfaces.inbound.inbox.models import CaughtMail
+from interfaces.inbound.inbox.reading import read_header
 
 BATCH_SIZE = 200
 CLEAR_AT_ONCE = 10_000
@@ -54,6 +56,13 @@ def clear_inbox(workspace_id: str) -> int:
             if cursor.rowcount < BATCH_SIZE:
                 break
     return deleted
+
+
+def remove_contents(email_ids: Sequence[UUID]) -> None:
+    """Keep only the headers of the caught messages of emails."""
+    messages = CaughtMail.objects.filter(email_id__in=[from_uuid(id_) for id_ in email_ids], keeps_content=True)
+    for mail in messages.only("source").iterator(chunk_size=1):
+        CaughtMail.objects.filter(id=mail.id).update(source=read_header(bytes(mail.source)), keeps_content=False)
 
 
 def erase_mail(address: str) -> None:

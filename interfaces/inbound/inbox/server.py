@@ -14,7 +14,7 @@ from django.db import Error, close_old_connections, connection
 from core.lib.ids import is_id, new_uuid, to_uuid
 from core.lib.sql import run_prepared
 from core.lib.worker.database_outage import database_outage
-from interfaces.inbound.inbox.reading import read_headers
+from interfaces.inbound.inbox.reading import read_header, read_headers
 
 log = logging.getLogger("postrider.inbox")
 
@@ -24,8 +24,10 @@ STORED = "250 2.6.0 Caught"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
 # One statement, since the delivery waits for it.
 STORE = """
-INSERT INTO inbox_caughtmail (id, workspace_id, email_id, envelope_from, recipient, sender, subject, source)
-SELECT given.id, e.workspace_id, e.id, %(envelope_from)s, given.address, %(sender)s, %(subject)s, %(source)s
+INSERT INTO inbox_caughtmail (id, workspace_id, email_id, envelope_from, recipient, sender, subject, keeps_content,
+                              source)
+SELECT given.id, e.workspace_id, e.id, %(envelope_from)s, given.address, %(sender)s, %(subject)s,
+       e.sensitive IS NOT TRUE, CASE WHEN e.sensitive THEN %(header)s ELSE %(source)s END
   FROM unnest(%(ids)s::uuid[], %(addresses)s::text[]) AS given (id, address)
   LEFT JOIN emails_recipient r ON r.id = %(recipient)s AND upper(r.address) = upper(given.address)
   LEFT JOIN emails_email e ON e.id = r.email_id
@@ -91,6 +93,7 @@ def store_mail(source: bytes, envelope_from: str, recipients: list[str]) -> str:
         "envelope_from": envelope_from,
         "sender": headers.get("from", ""),
         "subject": headers.get("subject", ""),
+        "header": read_header(source),
         "source": source,
     }
     try:

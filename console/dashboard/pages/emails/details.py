@@ -12,6 +12,7 @@ from console.dashboard.pages.emails.recipients import partial_failures, recipien
 from console.dashboard.pages.emails.timeline import read_timeline
 from console.dashboard.ui.labels import DELIVERY_TONES, EMAIL_TONES
 from core.lib.translation import translate
+from emails.listing.attachments import list_attachments
 from emails.models import Email
 from emails.rendered_content import render_email
 from emails.sending.scheduling import is_cancellable
@@ -32,7 +33,7 @@ def describe_email(email: Email, *, streams: Sequence[Stream], wait: Wait | None
         "wait": wait,
         "wait_text": translate(wait.describe(date_format(localtime(wait.next_at), "DATETIME_FORMAT"))) if wait else "",
         "content": render_email(email),
-        "files": email.content.attachments.defer("data") if email.content else [],
+        "files": list_attachments(email),
         "recipients": recipient_rows(email, streams=streams),
         "stream": next((stream for stream in streams if stream.slug == email.stream), None),
         "used_template": _template(email),

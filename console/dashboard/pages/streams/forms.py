@@ -41,6 +41,8 @@ CHANGEABLE = {
     "priority": "priority",
     "track_opens": "trackOpens",
     "track_clicks": "trackClicks",
+    "content_retention": "contentRetention",
+    "sensitive": "sensitive",
     "transport_route": "transportRoute",
 }
 
@@ -109,6 +111,17 @@ class StreamForm(NameForm):
     )
     track_opens = _switch(gettext_lazy("Track opens"))
     track_clicks = _switch(gettext_lazy("Track clicks"), gettext_lazy("Emails can set both for themselves."))
+    content_retention = forms.IntegerField(
+        label=gettext_lazy("Keep the content for (hours)"),
+        required=False,
+        min_value=0,
+        widget=UnfoldAdminTextInputWidget({"inputmode": "numeric"}),
+        help_text=gettext_lazy("After the last outcome. If empty, as long as the email; also of accepted emails."),
+    )
+    sensitive = _switch(
+        gettext_lazy("Sensitive"),
+        gettext_lazy("Nobody can read the content of its emails; it is removed after the last outcome."),
+    )
 
     def __init__(self, data: Any, *, stream: Stream) -> None:
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})

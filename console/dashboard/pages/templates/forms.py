@@ -36,7 +36,7 @@ TAG = {"placeholder": "en", "autocapitalize": "none", "spellcheck": "false", "au
 MAX_SAMPLE_LENGTH = 64 * 1024
 MAX_TAGS_LENGTH = 400
 # The fields that only a template has.
-TEMPLATE_FIELDS = ("subject", "layout", "strict_variables")
+TEMPLATE_FIELDS = ("subject", "layout", "strict_variables", "sensitive")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class TemplateForm(ApiForm):
         "html": "htmlContent",
         "text": "textContent",
         "strict_variables": "strictVariables",
+        "sensitive": "sensitive",
     }
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100, widget=UnfoldAdminTextInputWidget)
@@ -116,6 +117,12 @@ class TemplateForm(ApiForm):
         required=False,
         widget=UnfoldBooleanWidget,
         help_text=gettext_lazy("Reject emails whose data is missing a variable."),
+    )
+    sensitive = forms.BooleanField(
+        label=gettext_lazy("Sensitive"),
+        required=False,
+        widget=UnfoldBooleanWidget,
+        help_text=gettext_lazy("Nobody can read the content of its emails; it is removed after the last outcome."),
     )
 
     data = forms.CharField(  # type: ignore[assignment]

@@ -47,6 +47,7 @@ def template_values(template: Template) -> dict[str, Any]:
         "alias": template.alias,
         **content_values(content),
         "strict_variables": template.strict_variables,
+        "sensitive": template.sensitive,
         "data": sample,
     }
 

@@ -19,7 +19,7 @@ from postrider_client.cli.content_files import HTML_SUFFIXES, TEXT_SUFFIXES, fin
 
 MARK = "---\n"
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)^---\r?\n", re.DOTALL | re.MULTILINE)
-TITLES = {"name", "subject", "alias", "strict_variables", "layout", "locale", "fallback"}
+TITLES = {"name", "subject", "alias", "strict_variables", "sensitive", "layout", "locale", "fallback"}
 # In front of the name of the file, by kind.
 PLACES = {"template": "", "layout": "_", "partial": "partials/"}
 TEMPLATE = "template"
@@ -47,6 +47,7 @@ class TemplateContent:
     locale: Optional[str] = None
     fallback: list[str] = field(default_factory=list)
     locales: dict[str, dict[str, str]] = field(default_factory=dict)
+    sensitive: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -65,7 +66,14 @@ class TemplateContent:
 
 
 # The fields that files of older versions do not have, with their defaults.
-ADDED: dict[str, Any] = {"kind": TEMPLATE, "layout": None, "locale": None, "fallback": [], "locales": {}}
+ADDED: dict[str, Any] = {
+    "kind": TEMPLATE,
+    "layout": None,
+    "locale": None,
+    "fallback": [],
+    "locales": {},
+    "sensitive": False,
+}
 
 
 def key_of(template: TemplateItem) -> str:
@@ -93,6 +101,7 @@ def content_of(template: Template, layouts: Mapping[str, str]) -> TemplateConten
             locale: {name: text if name == "subject" else text.rstrip("\n") for name, text in texts.items()}
             for locale, texts in template.locales.items()
         },
+        sensitive=template.sensitive,
     )
 
 
@@ -177,6 +186,8 @@ class TemplateDirectory:
         titles = {name: value for name, value in asdict(content).items() if name in TITLES and value not in (None, [])}
         if content.kind != TEMPLATE:
             del titles["subject"]
+        if not content.sensitive:
+            del titles["sensitive"]
         _write_text(file, f"{_front_matter(titles)}{content.html_content}\n")
         _write_plain(file, content.text_content or None)
         for locale, texts in content.locales.items():
@@ -281,6 +292,9 @@ def _checked(titles: dict[str, Any], *, file: Path, kind: str, html: str, plain:
     strict, alias = titles.get("strict_variables", "false").lower(), titles.get("alias")
     if strict not in SWITCHES:
         raise click.ClickException(f"strict_variables in {file} must be true or false.")
+    sensitive = titles.get("sensitive", "false").lower()
+    if sensitive not in SWITCHES:
+        raise click.ClickException(f"sensitive in {file} must be true or false.")
     return TemplateContent(
         name=titles["name"],
         subject=titles["subject"],
@@ -292,6 +306,7 @@ def _checked(titles: dict[str, Any], *, file: Path, kind: str, html: str, plain:
         layout=None if titles.get("layout") in EMPTY else titles["layout"],
         locale=None if titles.get("locale") in EMPTY else titles["locale"],
         fallback=fallback,
+        sensitive=SWITCHES[sensitive],
     )
 
 

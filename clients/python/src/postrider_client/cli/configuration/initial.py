@@ -114,7 +114,8 @@ def _entry(kind: Kind, present: Values, result: InitialFile) -> Optional[Values]
         # In the file, null would be a value.
         return {name: value for name, value in entry.items() if value not in ([], None)}
     if kind.section == STREAMS:
-        return None if _is_unchanged_main(entry) else entry
+        given = {name: value for name, value in entry.items() if value is not None}
+        return None if _is_unchanged_main(entry) else given
     return {name: value for name, value in entry.items() if value not in ({}, None, False)}
 
 
