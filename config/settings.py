@@ -30,6 +30,8 @@ PLANS = env.plans(PLANS_FILE)
 DEFAULT_PLAN = env.choice("DEFAULT_PLAN", "free", options=list(PLANS))
 # Days in which a deleted workspace can be restored.
 WORKSPACE_DELETION_DAYS = env.integer("WORKSPACE_DELETION_DAYS", 7, low=0, high=365)
+# Days after which backups of the database are deleted, for the receipts of erasures.
+BACKUP_RETENTION_DAYS = env.integer("BACKUP_RETENTION_DAYS", 14, low=0, high=3650)
 # Whether a second factor is required or optional for staff.
 STAFF_SECOND_FACTOR = env.choice(
     "STAFF_SECOND_FACTOR", "optional" if EMBEDDED else "required", options=["required", "optional"]
@@ -215,6 +217,7 @@ INSTALLED_APPS = [
     "receiving",
     "interfaces.inbound.inbox",
     "interfaces.inbound",
+    "console.privacy",
     "console.provisioning",
     "interfaces.submission",
     "interfaces.tracking",

@@ -31,6 +31,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("alerts.urls")),
     path("v1/", include("events.api.urls")),
     path("v1/", include("receiving.api.urls")),
+    path("v1/", include("console.privacy.urls")),
     path("v1/admin/", include("console.provisioning.urls")),
     path("compat/", include("interfaces.compat.urls")),
     path("", include("interfaces.tracking.urls")),

@@ -10,7 +10,9 @@ from uuid import UUID
 
 from django.db import transaction
 
+from core.lib.datetimes import parse_datetime
 from core.lib.email_addresses import normalize_address
+from core.lib.erasing import ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
 from receiving import content
@@ -51,10 +53,18 @@ NOT_KEPT = f"""
 SELECT id, {EVENTS} FROM receiving_receivedemail
  WHERE store_days = 0 AND processed_at IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s
 """  # noqa: S608 - a constant
-FIND_ADDRESS = r"""
-SELECT e.id FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
- WHERE lower(%(address)s) IN (lower(e.recipient), lower(m.envelope_from), m.sender, lower(e.reply_address))
-    OR lower(m.addresses::text) ~ %(pattern)s
+SCANNED_EMAILS = 500
+START = "1970-01-01T00:00:00Z"
+# As recipient, sender, and in From, To, Cc and Reply-To; answers to an email to the address, too.
+SCAN = """
+WITH page AS MATERIALIZED (
+    SELECT e.received_at, e.id,
+           lower(concat_ws(' ', e.recipient, e.reply_address, m.envelope_from, m.sender, m.addresses)) AS text
+      FROM receiving_receivedemail e JOIN receiving_message m ON m.id = e.message_id
+     WHERE e.workspace_id = %(workspace)s AND (e.received_at, e.id) > (%(received_at)s, %(id)s)
+     ORDER BY e.received_at, e.id LIMIT %(limit)s
+)
+SELECT received_at, id, CASE WHEN text ~ %(pattern)s THEN text END FROM page ORDER BY received_at, id
 """
 DELETE_EVENTS = "DELETE FROM emails_event WHERE id = ANY(%s)"
 
@@ -87,20 +97,32 @@ def delete_delivered_emails() -> Iterator[None]:
         yield
 
 
-@transaction.atomic
-def erase_received(address: str) -> int:
-    """Delete all received emails to or from an address, and those that answer an email to it; return their number.
+def erase_received(scope: ErasureScope, place: Any) -> StepResult:
+    """Delete received emails to, from and about the addresses, and those that answer an email to them.
 
-    Nothing is forwarded to it any more.
+    Nothing is forwarded to them any more.
     """
-    run("SET LOCAL statement_timeout = 0")
-    pattern = rf'"{_escape(address.lower())}"'
-    ids = [id_ for (id_,) in run(FIND_ADDRESS, {"address": address, "pattern": pattern})]
-    deleted, events = _delete(ids)
+    received_at, after = place or (START, from_uuid(UUID(int=0), prefix="inb_"))
+    values = {
+        "workspace": to_uuid(scope.workspace_id, prefix="ws_"),
+        "received_at": parse_datetime(received_at),
+        "id": to_uuid(after, prefix="inb_"),
+        "limit": SCANNED_EMAILS,
+        "pattern": scope.pattern,
+    }
+    rows = run(SCAN, values)
+    named = {id_: scope.named_in(text) for _, id_, text in rows if text}
+    _, events = _delete(list(named))
     run(DELETE_EVENTS, [[to_uuid(event, prefix="evt_") for event in events]])
     WebhookEvent.objects.delete_events(events)
-    ForwardTarget.objects.filter(address=normalize_address(address)).delete()
-    return deleted
+    targets = map(normalize_address, scope.addresses)
+    ForwardTarget.objects.filter(workspace=scope.workspace_id, address__in=targets).delete()
+    result = StepResult()
+    for addresses in named.values():
+        result.add(addresses, receivedEmails=1)
+    if len(rows) == SCANNED_EMAILS:
+        result.place = [rows[-1][0].isoformat(), from_uuid(rows[-1][1], prefix="inb_")]
+    return result
 
 
 @transaction.atomic
@@ -108,11 +130,6 @@ def _delete_with_bodies(ids: Collection[UUID]) -> None:
     """Delete emails; the log of their deliveries stays, without the content."""
     _, events = _delete(ids)
     empty_bodies(events)
-
-
-def _escape(text: str) -> str:
-    """Return a text without meaning for the expressions of PostgreSQL."""
-    return "".join(character if character.isalnum() else f"\\{character}" for character in text)
 
 
 def _delete(ids: Collection[UUID]) -> tuple[int, list[str]]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db import transaction
 
 from core.api.errors import NotFound
@@ -21,6 +22,7 @@ from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from streams.models import MAIN
 from streams.services import existing_stream, suppressed_stream
+from suppressions.erased import all_keys, hashed_keys
 from suppressions.models import Suppression, suppression_key
 from suppressions.notices import publish_notice
 
@@ -164,7 +166,7 @@ def delete_suppressions(workspace: Workspace, *, addresses: Sequence[str], strea
 
     stream: whose; empty for those of the whole workspace.
     """
-    keys = [suppression_key(address, stream=stream) for address in addresses]
+    keys = [key for address in addresses for key in all_keys(address, stream=stream)]
     rows = workspace.suppressions.filter(address_key__in=keys)
     removed = list(rows.select_for_update())
     rows.filter(id__in=[suppression.id for suppression in removed]).delete()
@@ -198,15 +200,20 @@ def find_suppressed_sendings(sendings: Collection[Sending]) -> dict[Sending, Sup
 
 
 def _values(sendings: Sequence[Sending]) -> dict[str, Any]:
+    """Return the parameters: a row for each address, then one for each hash of it (suppressions.erased)."""
+    keys = [normalize_address(address) for _, address, _ in sendings]
+    hashes = [hashed_keys(key) for key in keys]
+    copies = 1 + len(settings.APP_KEYS)
     return {
-        "blocked_workspaces": [to_uuid(workspace_id, prefix="ws_") for workspace_id, _, _ in sendings],
-        "blocked_keys": [normalize_address(address) for _, address, _ in sendings],
-        "blocked_streams": [stream for _, _, stream in sendings],
+        "blocked_workspaces": [to_uuid(workspace_id, prefix="ws_") for workspace_id, _, _ in sendings] * copies,
+        "blocked_keys": [*keys, *(key for column in zip(*hashes, strict=True) for key in column)],
+        "blocked_streams": [stream for _, _, stream in sendings] * copies,
     }
 
 
 def _read(keys: Sequence[G], rows: Sequence[Sequence[Any]]) -> dict[G, SuppressionMatch]:
+    """Return the matches by address; the rows of its hashes have numbers beyond those of the addresses."""
     return {
-        keys[number - 1]: SuppressionMatch(from_uuid(suppression_id, prefix="sup_"), email, reason, stream)
-        for number, suppression_id, email, reason, stream in rows
+        keys[(number - 1) % len(keys)]: SuppressionMatch(from_uuid(id_, prefix="sup_"), email, reason, stream)
+        for number, id_, email, reason, stream in rows
     }

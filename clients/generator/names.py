@@ -192,6 +192,14 @@ MODULES: dict[str, tuple[Resource, ...]] = {
             noun="alert",
         ),
     ),
+    "erasures": (
+        Resource(
+            "Erasures",
+            "Erasures of people: `client.erasures`.",
+            {"create": Method("createErasure", positional=("email",), is_repeatable=True), "get": Method("getErasure")},
+            object_id="erasure_id",
+        ),
+    ),
     "webhooks": (
         Resource(
             "Webhooks",
@@ -381,6 +389,7 @@ ANSWER_TEXTS = {
     "Route": "The rule for recipient addresses of a receiving domain, or of `shared`.",
     "StreamCounts": "The last 30 UTC days.",
     "Rates": "Rates between 0 and 1.",
+    "ErasedCounts": "Numbers of erased records of each kind.",
     "Wait": "Why an email is not sent now.",
 }
 

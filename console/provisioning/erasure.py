@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from alerts.models import Alert
+from console.privacy.models import Erasure
 from core.lib.ids import to_uuid
 from core.workspaces.deletion import ended_workspaces
 from core.workspaces.models import ApiKey, Invitation, Membership
@@ -46,7 +47,7 @@ TABLES = (
 # Tables with at most some hundred rows per workspace.
 SMALL = (
     InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Alert,
-    Webhook, ApiKey, Membership, Invitation,
+    Webhook, ApiKey, Membership, Invitation, Erasure,
 )  # fmt: skip
 # Avoids Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"

@@ -41,6 +41,7 @@ TAGS = {
     "Streams": "Kinds of email, each with its own unsubscribes and complaints.",
     "Alerts": "Thresholds of rates and of the quota, about which owners and webhooks are notified.",
     "Inbound": "Received emails, the routes of their addresses, and blocked senders.",
+    "Erasures": "Erasure of people by address, with a receipt.",
     "Suppressions": "Addresses that must not be sent to.",
     "Domains": "Sending domains and their DNS records.",
     "Analytics": "Totals, rates and daily volume.",

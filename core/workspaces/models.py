@@ -340,6 +340,7 @@ class AuditEntry(models.Model):
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
         EMAIL_RESENT = "email_resent", "Email sent again"
         EMAIL_CANCELLED = "email_cancelled", "Email cancelled"
+        ERASURE_REQUESTED = "erasure_requested", "Erasure requested"
         ADDRESS_ERASED = "address_erased", "Address erased"
 
     class ActorKind(models.TextChoices):

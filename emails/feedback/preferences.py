@@ -15,7 +15,8 @@ from emails.links import UnsubscribeLink
 from emails.models import Email
 from streams.models import Stream
 from streams.services import read_streams, suppressed_stream
-from suppressions.models import Suppression, suppression_key
+from suppressions.erased import all_keys
+from suppressions.models import Suppression
 from suppressions.services import delete_suppressions, suppress_address
 
 UNSUBSCRIBE = Suppression.Reason.UNSUBSCRIBE
@@ -136,7 +137,7 @@ def offered_streams(workspace: Workspace, slug: str) -> list[Stream]:
 
 def _reasons(link: UnsubscribeLink, slugs: Collection[str]) -> dict[str, str]:
     """Return the reasons of the suppressions of an address by stream; that of the whole workspace has none."""
-    keys = [suppression_key(link.address, stream=slug) for slug in ("", *slugs)]
+    keys = [key for slug in ("", *slugs) for key in all_keys(link.address, stream=slug)]
     rows = Suppression.objects.filter(workspace=link.workspace_id, address_key__in=keys)
     return dict(rows.values_list("stream", "reason"))
 

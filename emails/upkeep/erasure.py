@@ -1,132 +1,184 @@
-"""Erasure of a person's data by address: its emails, their timelines and their webhook deliveries.
+"""Erasure of people's data by address: emails with their timelines, deliveries of webhooks and requests.
 
 An email is deleted as a whole, because its subject and content may name the person; it also disappears from the lists
-of its other recipients' workspace, not from their mailboxes. Counters stay, as with retention, and so does a
-suppression: without it, the next send would reach a person who asked for the opposite (docs/decisions/0063).
+of its workspace, not from the mailboxes of its other recipients. Counters stay, as with retention. See
+docs/decisions/0063 and 0353.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
-from core.lib.coded_texts import CodedText
-from core.lib.ids import from_uuid
+from core.lib.datetimes import parse_datetime
+from core.lib.erasing import ErasureScope, StepResult
+from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
-from core.workspaces.audit import AuditAction, record_action
-from core.workspaces.models import Workspace
 from emails.models import Acceptance
-from emails.upkeep.retention import BATCH_SIZE, delete_emails
+from emails.upkeep.retention import delete_emails
 from events.models import Event
-from webhooks.models import WebhookEvent
+from webhooks.models import WebhookDelivery, WebhookEvent
 
-ERASED = "erased@invalid"
-# Searches of the staff.
-ERASE_SEARCHES = """
-UPDATE workspaces_auditentry SET about = %(erased)s
- WHERE act = 'emails_searched' AND position(lower(%(address)s) in lower(about)) > 0
+EMAILS = 200
+SCANNED_EMAILS = 1_000
+SCANNED_ROWS = 2_000
+START = "1970-01-01T00:00:00Z"
+FIND_SENT = """
+SELECT r.email_id FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+ WHERE lower(r.address) = %(address)s AND e.workspace_id = %(workspace)s AND r.email_id > %(after)s
+ GROUP BY r.email_id ORDER BY r.email_id LIMIT %(limit)s
 """
-# Table scans: an index for this query alone would slow down every accepted email. A message that was submitted over
-# SMTP may name people in its fields who are not in its envelope.
-FIND_EMAILS = r"""
-SELECT e.workspace_id, e.id FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
- WHERE lower(r.address) = lower(%(address)s)
-UNION
-SELECT workspace_id, id FROM emails_email
- WHERE lower(concat_ws(' ', array_to_string("to", ' '), array_to_string(cc, ' '), headers::text)) ~ %(pattern)s
-"""
-FIND_ANSWERS = "SELECT id FROM emails_acceptance WHERE position(lower(%s) in lower(answer::text)) > 0"
-
-# Suppressions, and recipients that were suppressed; also in the table of versions before 1.0.
-DELETE_EVENTS = """
-WITH former AS (
-    DELETE FROM workspaces_workspaceevent WHERE lower(%(address)s) IN (lower(payload->>'email'), lower(payload->>'to'))
+# Pages of all emails: an index for this alone would slow down every accepted email. Many people share one pass. A
+# message that was submitted over SMTP may name people in its fields who are not in its envelope.
+SCAN_EMAILS = r"""
+WITH page AS MATERIALIZED (
+    SELECT created_at, id,
+           lower(concat_ws(' ', sender, reply_to, array_to_string("to" || cc || bcc, ' '), subject, headers, metadata,
+                           template_data)) AS text
+      FROM emails_email WHERE workspace_id = %(workspace)s AND (created_at, id) > (%(created_at)s, %(id)s)
+     ORDER BY created_at, id LIMIT %(limit)s
 )
-DELETE FROM emails_event
- WHERE email_id IS NULL AND lower(%(address)s) IN (lower(payload->>'email'), lower(payload->>'to')) RETURNING id
+SELECT created_at, id, CASE WHEN text ~ %(pattern)s THEN text END FROM page ORDER BY created_at, id
 """
-DELETE_KEYS = "DELETE FROM emails_acceptance WHERE position(lower(%s) in lower(key)) > 0"
+SCAN_KEYS = """
+WITH page AS MATERIALIZED (
+    SELECT id, key, answer FROM emails_acceptance WHERE workspace_id = %(workspace)s AND key > %(key)s
+     ORDER BY key LIMIT %(limit)s
+)
+SELECT key, id, lower(key) LIKE ANY(%(likes)s), CASE WHEN lower(answer::text) LIKE ANY(%(likes)s) THEN answer END
+  FROM page ORDER BY key
+"""
+# Suppressions, and recipients that were suppressed.
+SCAN_EVENTS = """
+WITH page AS MATERIALIZED (
+    SELECT created_at, number, id, payload FROM emails_event
+     WHERE workspace_id = %(workspace)s AND email_id IS NULL AND (created_at, number) > (%(created_at)s, %(number)s)
+     ORDER BY created_at, number LIMIT %(limit)s
+)
+SELECT created_at, number, id, CASE WHEN lower(payload::text) ~ %(pattern)s THEN payload::text END
+  FROM page ORDER BY created_at, number
+"""
+DELETE_EVENTS = "DELETE FROM emails_event WHERE id = ANY(%s)"
+# The table of versions before 1.0.
+DELETE_FORMER = """
+DELETE FROM workspaces_workspaceevent WHERE workspace_id = %(workspace)s
+   AND (lower(payload->>'email') = ANY(%(addresses)s) OR lower(payload->>'to') = ANY(%(addresses)s))
+"""
+DELETE_REQUESTS = "DELETE FROM request_log_apirequest WHERE email_id = ANY(%s)"
 
 
-@dataclass(frozen=True)
-class ErasedEmails:
-    """Numbers of deleted emails and of emails still being sent; cancel those, or run the erasure again later."""
-
-    emails: int = 0
-    in_progress: int = 0
-
-
-def erase_emails(address: str) -> ErasedEmails:
-    """Delete every finished email to an address, or that names it, in all workspaces, one batch per transaction."""
-    ids_by_workspace: dict[UUID, list[UUID]] = defaultdict(list)
-    for workspace_id, email_id in _find_emails(address):
-        ids_by_workspace[workspace_id].append(email_id)
-    deleted = sum(_erase(workspace_id, email_ids) for workspace_id, email_ids in ids_by_workspace.items())
-    _erase_events(address)
-    _erase_from_keys(address)
-    _erase_from_answers(address)
-    run(ERASE_SEARCHES, {"erased": ERASED, "address": address})
-    return ErasedEmails(deleted, sum(map(len, ids_by_workspace.values())) - deleted)
+def erase_sent(scope: ErasureScope, place: Any) -> StepResult:
+    """Delete the emails to the addresses, found by their index, one address after the other."""
+    index, after = place or (0, from_uuid(UUID(int=0)))
+    address = scope.addresses[index]
+    values = {"address": address, "workspace": _workspace(scope), "after": to_uuid(after), "limit": EMAILS}
+    found = [id_ for (id_,) in run(FIND_SENT, values)]
+    result = StepResult()
+    deleted = _delete({id_: {address} for id_ in found}, scope, result)
+    result.waiting[address] += len(found) - deleted
+    if len(found) == EMAILS:
+        result.place = [index, from_uuid(found[-1])]
+    elif index + 1 < len(scope.addresses):
+        result.place = [index + 1, from_uuid(UUID(int=0))]
+    return result
 
 
-@transaction.atomic
-def _find_emails(address: str) -> list[tuple[Any, ...]]:
-    """Return the workspace and the id of each email to an address, or with it in a field but not in a longer one."""
-    run("SET LOCAL statement_timeout = 0")
-    # As in _erase_from_answers, in the syntax of PostgreSQL.
-    pattern = rf"(^|[^\w.+-]){re.escape(address.lower())}($|[^\w.-])"
-    return run(FIND_EMAILS, {"address": address, "pattern": pattern})
+def erase_mentions(scope: ErasureScope, place: Any) -> StepResult:
+    """Delete the emails of others that name an address in a field, the subject, metadata or template data."""
+    created_at, after = place or (START, from_uuid(UUID(int=0)))
+    values = {
+        "workspace": _workspace(scope),
+        "created_at": parse_datetime(created_at),
+        "id": to_uuid(after),
+        "limit": SCANNED_EMAILS,
+        "pattern": scope.pattern,
+    }
+    rows = run(SCAN_EMAILS, values)
+    result = StepResult()
+    _delete({id_: scope.named_in(text) for _, id_, text in rows if text}, scope, result)
+    if len(rows) == SCANNED_EMAILS:
+        result.place = [rows[-1][0].isoformat(), from_uuid(rows[-1][1])]
+    return result
 
 
-def _erase(workspace_id: UUID, email_ids: Sequence[UUID]) -> int:
-    workspace = Workspace.objects.get(id=from_uuid(workspace_id, prefix="ws_"))
-    count = 0
-    for start in range(0, len(email_ids), BATCH_SIZE):
-        with transaction.atomic():
-            count += _erase_batch(workspace.id, email_ids[start : start + BATCH_SIZE])
-    # Only the number: the audit log outlives the erased data.
-    record_action(workspace, AuditAction.ADDRESS_ERASED, about=CodedText("workspaces.email_count", count=count))
-    return count
+def erase_from_keys(scope: ErasureScope, place: Any) -> StepResult:
+    """Delete idempotency keys with an address, such as `welcome-ada@example.com`, and blank it in stored responses.
+
+    Keys of blanked responses keep working.
+    """
+    likes = [f"%{_escape_like(address)}%" for address in scope.addresses]
+    values = {"workspace": _workspace(scope), "key": place or "", "limit": SCANNED_ROWS, "likes": likes}
+    rows = run(SCAN_KEYS, values)
+    named = {id_: key for key, id_, is_named, _ in rows if is_named}
+    Acceptance.objects.filter(id__in=named).delete()
+    result = StepResult(place=rows[-1][0] if len(rows) == SCANNED_ROWS else None)
+    for key in named.values():
+        result.add([address for address in scope.addresses if address in key.lower()], idempotencyKeys=1)
+    changed = {row.id: row for row in Acceptance.objects.filter(id__in=[id_ for _, id_, _, answer in rows if answer])}
+    for row in changed.values():
+        Acceptance.objects.filter(id=row.id).update(answer=scope.replace_in(row.answer))
+    return result
 
 
-def _erase_batch(workspace_id: str, email_ids: Sequence[UUID]) -> int:
-    events = list(Event.objects.filter(email__in=map(from_uuid, email_ids)).values_list("id", "email_id"))
-    deleted_ids = set(map(from_uuid, delete_emails(workspace_id, email_ids)))
-    WebhookEvent.objects.delete_events([event_id for event_id, email_id in events if email_id in deleted_ids])
-    return len(deleted_ids)
+def erase_workspace_events(scope: ErasureScope, place: Any) -> StepResult:
+    """Delete the events of the workspace about the addresses, with their webhook deliveries."""
+    created_at, number = place or (START, 0)
+    values = {
+        "workspace": _workspace(scope),
+        "created_at": parse_datetime(created_at),
+        "number": number,
+        "limit": SCANNED_ROWS,
+        "pattern": scope.pattern,
+        "addresses": list(scope.addresses),
+    }
+    if place is None:
+        run(DELETE_FORMER, values)
+    rows = run(SCAN_EVENTS, values)
+    named = {id_: scope.named_in(text) for *_, id_, text in rows if text}
+    result = StepResult(place=[rows[-1][0].isoformat(), rows[-1][1]] if len(rows) == SCANNED_ROWS else None)
+    deliveries = _count_deliveries([from_uuid(id_, prefix="evt_") for id_ in named])
+    for id_, addresses in named.items():
+        result.add(addresses, events=1, webhookDeliveries=deliveries[from_uuid(id_, prefix="evt_")])
+    run(DELETE_EVENTS, [list(named)])
+    WebhookEvent.objects.delete_events([from_uuid(id_, prefix="evt_") for id_ in named])
+    return result
 
 
-def _erase_events(address: str) -> None:
-    """Delete the events of a workspace about the address, with their webhook deliveries."""
-    with transaction.atomic():
-        deleted = run(DELETE_EVENTS, {"address": address})
-        WebhookEvent.objects.delete_events([from_uuid(event_id, prefix="evt_") for (event_id,) in deleted])
+def _delete(named: dict[UUID, set[str]], scope: ErasureScope, result: StepResult) -> int:
+    """Delete emails that have no work left, count what went for the addresses of each, and return their number."""
+    if not named:
+        return 0
+    events = list(Event.objects.filter(email__in=map(from_uuid, named)).values_list("id", "email_id"))
+    deliveries = _count_deliveries([event_id for event_id, _ in events])
+    deleted = delete_emails(scope.workspace_id, list(named))
+    deleted_ids = set(map(from_uuid, deleted))
+    gone = [(event_id, email_id) for event_id, email_id in events if email_id in deleted_ids]
+    WebhookEvent.objects.delete_events([event_id for event_id, _ in gone])
+    for id_ in deleted:
+        result.add(named[id_], emails=1)
+    for event_id, email_id in gone:
+        result.add(named[to_uuid(email_id)], events=1, webhookDeliveries=deliveries[event_id])
+    requests = _delete_requests(deleted)
+    for address in set().union(*(named[id_] for id_ in deleted)) if deleted else ():
+        result.add([address], apiRequests=requests)
+    return len(deleted)
 
 
-def _erase_from_keys(address: str) -> None:
-    """Delete idempotency keys that contain the address, such as `welcome-ada@example.com`."""
+def _count_deliveries(event_ids: Collection[str]) -> Counter[str]:
+    return Counter(WebhookDelivery.objects.filter(event__in=event_ids).values_list("event_id", flat=True))
+
+
+def _delete_requests(email_ids: Sequence[UUID]) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(DELETE_KEYS, [address])
+        cursor.execute(DELETE_REQUESTS, [list(email_ids)])
+        return int(cursor.rowcount)
 
 
-def _erase_from_answers(address: str) -> None:
-    """Remove the address from stored idempotent responses; their keys keep working."""
-    with connection.cursor() as cursor:
-        cursor.execute(FIND_ANSWERS, [address])
-        ids = [id_ for (id_,) in cursor.fetchall()]
-    # Does not match within a longer address.
-    pattern = re.compile(rf"(?<![\w.+-]){re.escape(address)}(?![\w.-])", re.IGNORECASE)
-    for acceptance in Acceptance.objects.filter(id__in=ids):
-        Acceptance.objects.filter(id=acceptance.id).update(answer=_replace_address(acceptance.answer, pattern))
+def _workspace(scope: ErasureScope) -> UUID:
+    return to_uuid(scope.workspace_id, prefix="ws_")
 
 
-def _replace_address(value: Any, address: re.Pattern[str]) -> Any:
-    if isinstance(value, dict):
-        return {key: _replace_address(member, address) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_replace_address(member, address) for member in value]
-    return address.sub(ERASED, value) if isinstance(value, str) else value
+def _escape_like(text: str) -> str:
+    return text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models.functions import Now
 
+from core.lib.erasing import ErasureScope, StepResult
+from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.lib.worker.unused_claims import UnusedClaims
@@ -44,6 +46,20 @@ WITH expired AS (
 DELETE FROM {table} WHERE number IN (SELECT number FROM expired)
 RETURNING number
 """
+RECIPIENTS = """
+    SELECT r.id, r.provider_message_id, lower(r.address) AS address
+      FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
+     WHERE lower(r.address) = ANY(%(addresses)s) AND e.workspace_id = %(workspace)s
+"""
+ERASE_MAIL_REPORTS = f"""
+DELETE FROM inbound_mailreport report USING ({RECIPIENTS}) recipient
+ WHERE report.processed_at IS NOT NULL AND report.recipient_id = recipient.id RETURNING recipient.address
+"""  # noqa: S608 - constants
+ERASE_PROVIDER_REPORTS = f"""
+DELETE FROM inbound_providerreport report USING ({RECIPIENTS}) recipient
+ WHERE report.processed_at IS NOT NULL AND report.message_id = recipient.provider_message_id
+RETURNING recipient.address
+"""  # noqa: S608 - constants
 # A report quotes the address in the spelling of the remote host, so the comparison ignores case.
 ERASE = """
 DELETE FROM inbound_mailreport
@@ -93,7 +109,20 @@ def purge(kind: type[T]) -> int:
     return len(run(PURGE.format(table=kind.table()), [RETENTION_DAYS, PURGE_BATCH_SIZE]))
 
 
-def erase_reports(address: str) -> None:
-    """Delete the processed reports about an address. Unprocessed ones are due within a minute."""
+def erase_reports(scope: ErasureScope, _place: Any) -> StepResult:
+    """Delete the processed reports about recipients of the workspace with the addresses.
+
+    Unprocessed ones are due within a minute. Runs before the recipients are deleted.
+    """
+    values = {"addresses": list(scope.addresses), "workspace": to_uuid(scope.workspace_id, prefix="ws_")}
+    result = StepResult()
+    for statement in (ERASE_MAIL_REPORTS, ERASE_PROVIDER_REPORTS):
+        for (address,) in run(statement, values):
+            result.add([address], reports=1)
+    return result
+
+
+def erase_all_reports(address: str) -> None:
+    """Delete the processed reports that name an address, whatever they belong to."""
     for statement in ERASE.split(";"):
         run(statement, {"address": address})

@@ -19,13 +19,13 @@ from console.documentation.pages import documentation_page
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from emails.models import Email, Recipient
-from emails.upkeep.erasure import erase_emails
 from events.kinds import EventKind
 from events.models import Event
 from streams.services import create_stream
 from tests.analytics.conftest import NOON, get_analytics
 from tests.conftest import Api, code_of, field_codes
 from tests.emails.builders import OK, deliver, make_ready, send
+from tests.erasing import erase_person
 from tests.plans import plan_of, prefer_indexes
 from tests.rows import each
 
@@ -270,7 +270,7 @@ def test_one_statement_reads_the_index_of_failures(alice):
 def test_causes_are_erased_with_the_emails_of_a_person(api):
     bounce(api, "ada@acme.example", GONE)
     assert get_causes(api)["recipients"] == 1
-    erase_emails("ada@acme.example")
+    erase_person("ada@acme.example")
     assert get_causes(api)["recipients"] == 0
 
 

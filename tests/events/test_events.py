@@ -11,13 +11,13 @@ from domains.check_queue.claims import claim_due_checks, record_check
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult
 from emails.sending.emails_work import EmailQueueWork
-from emails.upkeep.erasure import erase_emails
 from events.api.views import EventStreamView
 from events.models import Event, FeedEntry
 from events.tasks import delete_expired
 from suppressions.services import suppress_address
 from tests.conftest import Api, field_codes, later
 from tests.emails.builders import BOUNCED, deliver_all, send
+from tests.erasing import erase_person
 from tests.events.feed import kinds_of, publish_committed, read_all
 from tests.rows import each
 from tests.webhooks.conftest import make_endpoint
@@ -215,7 +215,7 @@ def test_retention_deletes_entries_and_workspace_events(api: Api, alice):
 def test_erasing_an_address_deletes_its_events(api: Api, alice):
     suppress_address(alice.workspace, address="Ada@example.com", reason="manual")
     suppress_address(alice.workspace, address="eve@example.com", reason="manual")
-    erase_emails("ada@example.com")
+    erase_person("ada@example.com")
     (event,), _ = read_all(api)
     assert event["data"]["email"] == "eve@example.com"
 

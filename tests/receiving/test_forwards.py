@@ -22,7 +22,7 @@ from emails.models import Email
 from events.models import Event
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
-from receiving.deletion import delete_delivered_emails, erase_received
+from receiving.deletion import delete_delivered_emails
 from receiving.forwarding import forwards, targets
 from receiving.models import Forward, ForwardTarget, InboundRoute, Message, ReceivedEmail
 from receiving.received_work import ReceivedQueueWork
@@ -32,6 +32,7 @@ from tests.conftest import Api, make_domain, make_key
 from tests.core.lib.worker.outages import full_disk, open_connection
 from tests.emails.api.test_attachments import messages_by_address
 from tests.emails.builders import claim_entries
+from tests.erasing import erase_person
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
@@ -460,7 +461,7 @@ def test_an_email_is_forwarded_by_request(key, alice, receiving):
 
 
 def test_erasing_a_target_ends_the_forwarding(alice, route):
-    erase_received(TARGET)
+    erase_person(TARGET)
     receive()
     assert not ForwardTarget.objects.exists()
     assert not Forward.objects.exists()

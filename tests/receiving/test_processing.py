@@ -16,13 +16,14 @@ from emails.models import Recipient
 from events.models import Event
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
-from receiving.deletion import delete_delivered_emails, delete_expired_emails, erase_received
+from receiving.deletion import delete_delivered_emails, delete_expired_emails
 from receiving.models import Message, ReceivedContent, ReceivedEmail, ReceivingUsage
 from receiving.received_work import ReceivedQueueWork
 from receiving.unread.queue import ALONE_LEASES, MAX_ATTEMPTS, MAX_READINGS
 from tests.conftest import Api, make_key
 from tests.core.lib.worker.outages import blocked_connections, open_connection
 from tests.emails.builders import send
+from tests.erasing import erase_person
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, with_field
 from tests.rows import each
@@ -410,7 +411,7 @@ def test_erasure_finds_every_place_of_an_address(key, route, webhook, address):
     receive(with_field("Cc: Someone <cc@example.com>"))
     other = receive(PLAIN.replace(b"ada@", b"bada@"), "other@alice.example", envelope_from="bada@example.com")
     publish_committed()
-    count = erase_received(address)
+    count = erase_person(address)["receivedEmails"]
     kept = {email.id for email in ReceivedEmail.objects.all()}
     # Both were sent to support@, as their field To says.
     assert (count, kept) == ((2, set()) if address.startswith("support") else (1, {other.id}))

@@ -17,7 +17,7 @@ from emails.sending.reply_address import reply_address
 from events.models import Event
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
-from receiving.deletion import delete_delivered_emails, erase_received
+from receiving.deletion import delete_delivered_emails
 from receiving.forwarding.forwards import refusal
 from receiving.models import Forward, ForwardTarget, Message, ReceivedEmail
 from receiving.processing import oldest_stored_seconds
@@ -26,6 +26,7 @@ from receiving.states import NOT_READ, TOO_EXPENSIVE
 from receiving.unread import rereading
 from tests.conftest import Api, make_domain
 from tests.emails.builders import send
+from tests.erasing import erase_person
 from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.rows import each
@@ -269,7 +270,7 @@ def test_deletion_and_erasure_remove_both_events(key, route, webhook, is_erased)
     publish_committed()
     assert WebhookDelivery.objects.count() == 2
     if is_erased:
-        erase_received("support@alice.example")
+        erase_person("support@alice.example")
     else:
         key.delete(f"/inbound/emails/{email.id}")
     assert not WebhookEvent.objects.exists()

@@ -1,6 +1,7 @@
 import { Alerts } from "./resources/alerts.js";
 import { Domains } from "./resources/domains.js";
 import { Emails } from "./resources/emails.js";
+import { Erasures } from "./resources/erasures.js";
 import { Events } from "./resources/events.js";
 import { Inbound } from "./resources/inbound.js";
 import { AnalyticsResource, Queue } from "./resources/numbers.js";
@@ -23,6 +24,7 @@ export class Postrider {
   readonly suppressions: Suppressions;
   readonly domains: Domains;
   readonly alerts: Alerts;
+  readonly erasures: Erasures;
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly inbound: Inbound;
@@ -40,6 +42,7 @@ export class Postrider {
     this.suppressions = new Suppressions(this.#transport);
     this.domains = new Domains(this.#transport);
     this.alerts = new Alerts(this.#transport);
+    this.erasures = new Erasures(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.events = new Events(this.#transport);
     this.inbound = new Inbound(this.#transport);

@@ -7,7 +7,9 @@ from uuid import UUID
 
 from django.db import connection
 
+from core.lib.erasing import ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
+from core.lib.sql import run
 from core.workspaces.plans import BUILT_IN
 from interfaces.inbound.inbox.models import CaughtMail
 from interfaces.inbound.inbox.reading import read_header
@@ -21,6 +23,13 @@ WITH expired AS (
        AND received_at < now() - %(age)s ORDER BY received_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 DELETE FROM inbox_caughtmail WHERE id IN (SELECT id FROM expired)
+"""
+FIND_NAMED = """
+SELECT m.id, named.addresses FROM inbox_caughtmail m CROSS JOIN LATERAL (
+       SELECT array_agg(a) AS addresses FROM unnest(%(addresses)s::text[]) AS a
+        WHERE lower(m.recipient) = a
+           OR position(encode(convert_to(a, 'UTF8'), 'escape') in lower(encode(m.source, 'escape'))) > 0) named
+ WHERE m.workspace_id = %(workspace)s AND named.addresses IS NOT NULL LIMIT %(limit)s
 """
 # System email belongs to no plan.
 SYSTEM_MAIL_RETENTION = BUILT_IN["free"].retention
@@ -65,6 +74,18 @@ def remove_contents(email_ids: Sequence[UUID]) -> None:
         CaughtMail.objects.filter(id=mail.id).update(source=read_header(bytes(mail.source)), keeps_content=False)
 
 
-def erase_mail(address: str) -> None:
-    """Delete the caught messages to an address, in all workspaces."""
-    CaughtMail.objects.filter(recipient__iexact=address).delete()
+def erase_mail(scope: ErasureScope, _place: Any) -> StepResult:
+    """Delete a batch of the caught messages that name one of the addresses."""
+    workspace = to_uuid(scope.workspace_id, prefix="ws_")
+    values = {"workspace": workspace, "addresses": list(scope.addresses), "limit": BATCH_SIZE}
+    found = run(FIND_NAMED, values)
+    CaughtMail.objects.filter(id__in=[from_uuid(id_, prefix="mail_") for id_, _ in found]).delete()
+    result = StepResult(place=[] if len(found) == BATCH_SIZE else None)
+    for _, addresses in found:
+        result.add(addresses, caughtMessages=1)
+    return result
+
+
+def erase_system_messages(address: str) -> None:
+    """Delete the caught system emails to an address."""
+    CaughtMail.objects.filter(workspace=None, recipient__iexact=address).delete()

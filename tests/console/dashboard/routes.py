@@ -50,6 +50,8 @@ POST_ONLY = {
 NOT_A_PAGE = {
     "domains_domain_zone",
     "emails_email_attachment",
+    "emails_email_erase",
+    "emails_email_erasure",
     "emails_email_export",
     "emails_email_message",
     "emails_email_panel",

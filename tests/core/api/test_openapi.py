@@ -41,6 +41,7 @@ PROJECT = (
     "alerts.",
     "analytics.",
     "console.provisioning.",
+    "console.privacy.",
     "receiving.",
 )
 

@@ -7,6 +7,7 @@ from postrider_client.alerts import Alerts
 from postrider_client.answers import Me
 from postrider_client.domains import Domains
 from postrider_client.emails import Emails
+from postrider_client.erasures import Erasures
 from postrider_client.events import Events
 from postrider_client.inbound import Inbound
 from postrider_client.numbers import Analytics, Queue
@@ -45,6 +46,7 @@ class Postrider:
         self.suppressions = Suppressions(self._transport)
         self.domains = Domains(self._transport)
         self.alerts = Alerts(self._transport)
+        self.erasures = Erasures(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.events = Events(self._transport)
         self.inbound = Inbound(self._transport)

@@ -18,7 +18,8 @@ from core.workspaces.models import Workspace
 from emails.models import Email, Recipient
 from receiving.models import ReceivedEmail
 from streams.models import Stream
-from suppressions.models import Suppression, suppression_key
+from suppressions.erased import all_keys
+from suppressions.models import Suppression
 
 # Emails to the address in all workspaces; the newest MAX_EMAILS of the workspace are shown and counted.
 MAX_READ = 20_000
@@ -104,7 +105,7 @@ def recipients_of(workspace: Workspace, address: str) -> QuerySet[Recipient]:
 def suppressions_of(workspace: Workspace, address: str) -> list[Suppression]:
     """Return the suppressions of an address: of the workspace first, then those of its streams."""
     slugs = Stream.objects.filter(workspace=workspace).values_list("slug", flat=True)
-    keys = [suppression_key(address, stream=slug) for slug in ("", *slugs)]
+    keys = [key for slug in ("", *slugs) for key in all_keys(address, stream=slug)]
     return list(Suppression.objects.filter(workspace=workspace, address_key__in=keys).order_by("stream"))
 
 

@@ -11,15 +11,17 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.dashboard.auth.current_workspace import current_workspace, uses_receiving
+from console.dashboard.auth.current_workspace import current_workspace, is_owner, uses_receiving
 from console.dashboard.pages.emails.bulk import ACTIONS, MAX_SELECTED, cancel_once, describe_selection
 from console.dashboard.pages.emails.details import describe_email, summarize_email
 from console.dashboard.pages.emails.display import COLUMNS, ROWS, read_display, save_display
+from console.dashboard.pages.emails.erasures import confirm_erasure, describe_erasure, find_erasure
 from console.dashboard.pages.emails.message import describe_message, find_attachment, find_recipient
 from console.dashboard.pages.emails.recipient_history import (
     describe_recipient,
     find_recipients,
     parse_recipient_address,
+    recipient_url,
 )
 from console.dashboard.pages.emails.recipients import partial_failures
 from console.dashboard.pages.emails.resend import resend
@@ -41,6 +43,7 @@ from console.dashboard.ui.preview import attachment_response, preview_response, 
 from console.dashboard.ui.refresh import refresh_of
 from console.dashboard.ui.scoping import ScopedAdmin
 from console.dashboard.ui.streams import selected_stream, streams_of
+from console.privacy.services import request_erasure
 from core.lib.ids import InvalidId
 from core.workspaces.key_limits import NO_LIMITS
 from emails.listing.export import export_lines, find_export
@@ -78,6 +81,8 @@ class EmailSection(ScopedAdmin):
         return [
             self.route("export/", "export", self.export_view),
             self.route("recipient/", "recipient", self.recipient_view),
+            self.route("recipient/erase/", "erase", self.erase_view),
+            self.route("recipient/erasure/", "erasure", self.erasure_view),
             self.post_route("display/", "display", self.display_view),
             self.post_route("bulk/", "bulk", self.bulk_view),
             self.route("<str:object_id>/", "change", self.detail_view),
@@ -194,8 +199,41 @@ class EmailSection(ScopedAdmin):
         details = describe_recipient(request, current_workspace(request), address, streams=streams_of(request))
         return self.page(
             request, template, title=title, suppression_tones=SUPPRESSION_TONES, tones=EMAIL_TONES,
-            uses_receiving=uses_receiving(request), **details,
+            uses_receiving=uses_receiving(request), may_erase=is_owner(request), **details,
         )  # fmt: skip
+
+    def erase_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask whether to erase a person, then request it, for owners only."""
+        address = parse_recipient_address(request.GET.get("address", ""))
+        if not address:
+            return redirect(self.url("recipient"))
+        if not is_owner(request):
+            raise Http404
+        if request.method != "POST":
+            return self.confirm(request, _("Erase a person"), confirm_erasure(address))
+        return self.start_erasure(request, address)
+
+    def start_erasure(self, request: HttpRequest, address: str) -> HttpResponse:
+        started = []
+        if try_action(request, lambda: started.append(request_erasure(current_workspace(request), email=address))):
+            return redirect(f"{self.url('erasure')}?id={started[0].id}")
+        return redirect(recipient_url(address))
+
+    def erasure_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the receipt of an erasure, for owners only."""
+        if "id" not in request.GET:
+            return redirect(self.url("recipient"))
+        erasure = find_erasure(current_workspace(request), request.GET["id"]) if is_owner(request) else None
+        if erasure is None:
+            raise Http404
+        refresh = refresh_of(erasure.status, erasure.counts, erasure.waiting, regions=("receipt",))
+        return refresh.unchanged(request) or self.page(
+            request,
+            "dashboard/emails/erasure.html",
+            title=_("Erasure"),
+            refresh=None if erasure.completed_at else refresh,
+            **describe_erasure(erasure),
+        )
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

@@ -6,6 +6,7 @@ from typing import Optional
 from postrider_client.aio.alerts import AsyncAlerts
 from postrider_client.aio.domains import AsyncDomains
 from postrider_client.aio.emails import AsyncEmails
+from postrider_client.aio.erasures import AsyncErasures
 from postrider_client.aio.events import AsyncEvents
 from postrider_client.aio.inbound import AsyncInbound
 from postrider_client.aio.numbers import AsyncAnalytics, AsyncQueue
@@ -46,6 +47,7 @@ class AsyncPostrider:
         self.suppressions = AsyncSuppressions(self._transport)
         self.domains = AsyncDomains(self._transport)
         self.alerts = AsyncAlerts(self._transport)
+        self.erasures = AsyncErasures(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
         self.events = AsyncEvents(self._transport)
         self.inbound = AsyncInbound(self._transport)

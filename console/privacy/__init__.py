@@ -1,0 +1,1 @@
+"""Erasure of people by address, with a receipt (docs/decisions/0353)."""

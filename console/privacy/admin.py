@@ -1,0 +1,14 @@
+"""Erasures in the staff admin: their progress, without the addresses."""
+
+from django.contrib import admin
+
+from console.privacy.models import Erasure
+from core.workspaces.admin import ReadOnlyAdmin
+
+
+@admin.register(Erasure)
+class ErasureAdmin(ReadOnlyAdmin):
+    list_display = ("id", "workspace", "created_at", "waiting", "completed_at")
+    list_select_related = ("workspace",)
+    ordering = ("-created_at", "-id")
+    fields = ("id", "workspace", "created_at", "keep_suppression", "waiting", "passes", "completed_at")

@@ -1,0 +1,68 @@
+"""Steps that erase people by their addresses: the types that apps share (docs/decisions/0353).
+
+A step does a bounded amount of work in the transaction of its caller, and returns the place at which it continues.
+Repeating a step that was rolled back is safe.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+# In place of an address in records that stay.
+ERASED = "erased@invalid"
+
+
+@dataclass(frozen=True)
+class ErasureScope:
+    """The people to erase from one workspace. addresses: addr-specs in lower case, each once."""
+
+    workspace_id: str
+    addresses: tuple[str, ...]
+
+    @cached_property
+    def pattern(self) -> str:
+        """An expression of PostgreSQL for lower-case text with one of the addresses, not within a longer one."""
+        return rf"(^|[^\w.+-])({'|'.join(map(re.escape, self.addresses))})($|[^\w.-])"
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<![\w.+-])(?:{'|'.join(map(re.escape, self.addresses))})(?![\w.-])", re.IGNORECASE)
+
+    def named_in(self, text: str) -> set[str]:
+        """Return the addresses that a text has, in any case, and not within longer ones."""
+        return {match[0].lower() for match in self._expression.finditer(text)}
+
+    def replace_in(self, value: Any) -> Any:
+        """Return a JSON value with ERASED in place of the addresses."""
+        if isinstance(value, dict):
+            return {key: self.replace_in(member) for key, member in value.items()}
+        if isinstance(value, list):
+            return [self.replace_in(member) for member in value]
+        return self._expression.sub(ERASED, value) if isinstance(value, str) else value
+
+
+@dataclass
+class StepResult:
+    """The result of a step.
+
+    counts: numbers of erased records by kind, for each address.
+    waiting: numbers of emails that are still on their way, for each address.
+    place: where the step continues, as JSON; None when it is done.
+    """
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    waiting: Counter[str] = field(default_factory=Counter)
+    place: Any = None
+
+    def counts_of(self, address: str) -> Counter[str]:
+        return self.counts.get(address, Counter())
+
+    def add(self, addresses: Iterable[str], **kinds: int) -> None:
+        for address in addresses:
+            self.counts.setdefault(address, Counter()).update(kinds)
+
+
+ErasureStep = Callable[[ErasureScope, Any], StepResult]
