@@ -45,6 +45,7 @@ TIME_LIMITS_MINUTES = {
     "budget": 10,
     "inbound.budget": 10,
     "backlog": 60,
+    "pace": 60,
     "shares": 15,
     "streams": 10,
     "webhooks": 10,

@@ -13,8 +13,9 @@ import json
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -33,6 +34,11 @@ CONNECTIONS = 5
 # The time from the dot to the reply.
 LATENCY_SECONDS = 0.2
 BURST_SECONDS = 5.0
+# A phase without its first minutes, and its last ones.
+SETTLED_SECONDS = size(180, smoke=5)
+MEASURED_SECONDS = size(120, smoke=10)
+LEAST_ACCEPTED = size(0.85, smoke=0)
+MOST_REFUSED = size(0.02, smoke=10)
 TOO_FAST = b"421 4.7.28 Gmail has detected an unusual rate of unsolicited mail originating from your IP address\r\n"
 TOO_MANY = b"421 4.7.0 Too many concurrent connections from this address\r\n"
 
@@ -45,14 +51,27 @@ class Phase:
     seconds: float
 
 
-@dataclass
-class Counts:
-    """What a phase's last part has: accepted and refused messages, refused connections, and the most open ones."""
+@dataclass(frozen=True)
+class ReceivedEvent:
+    """An event of the receiver.
 
-    accepted: list[float] = field(default_factory=list)
-    refused: list[float] = field(default_factory=list)
-    turned_away: int = 0
-    most: int = 0
+    at: seconds since 1970.
+    kind: accepted, refused, or away for a connection.
+    open: connections at this time.
+    """
+
+    at: float
+    kind: str
+    open: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The accepted and refused messages and the refused connections of a time."""
+
+    accepted: int
+    refused: int
+    turned_away: int
 
 
 def main() -> None:
@@ -100,38 +119,30 @@ def _measure(stack: Stack, phases: list[Phase], log: Path, *, waiting: int) -> N
 
 
 def _report(phases: list[Phase], log: Path, stack: Stack) -> None:
-    events = [json.loads(line) for line in log.read_text().splitlines()]
-    first = min(event["at"] for event in events)
-    start = 0.0
+    events = [ReceivedEvent(**json.loads(line)) for line in log.read_text().splitlines()]
+    start = min(event.at for event in events)
     for phase in phases:
-        for after in (0.0, 180.0, 600.0 if phase.seconds > 600 else phase.seconds * 0.75):
-            if after >= phase.seconds:
-                continue
-            low, high = first + start + after, first + start + phase.seconds
-            part = [event for event in events if low <= event["at"] < high]
-            accepted = sum(event["kind"] == "accepted" for event in part)
-            refused = sum(event["kind"] == "refused" for event in part)
-            away = sum(event["kind"] == "away" for event in part)
-            most = max((event["open"] for event in part), default=0)
-            share = accepted / (high - low) * 60 / phase.rate
-            print(
-                f"{phase.rate:.0f} a minute, from {after:.0f} s on: accepted {share:.2f} of it, refused"
-                f" {100 * (refused + away) / max(accepted, 1):.1f} % ({refused} messages, {away} connections), at most"
-                f" {most} connections",
-                flush=True,
-            )
-            name = f"{phase.rate:.0f} a minute from {start:.0f} s on, after {after:.0f} s"
-            record_figure(f"{name}: accepted of the rate", share, "")
-            record_figure(f"{name}: refused of the accepted", (refused + away) / max(accepted, 1), "")
+        name = f"{phase.rate:.0f} a minute"
+        found = _part(events, start + SETTLED_SECONDS, start + phase.seconds)
+        refused = (found.refused + found.turned_away) / max(found.accepted, 1)
+        record_figure(f"{name}: refused of the accepted, after three minutes", refused, "", at_most=MOST_REFUSED)
+        found = _part(events, start + phase.seconds - MEASURED_SECONDS, start + phase.seconds)
+        share = found.accepted / MEASURED_SECONDS * 60 / phase.rate
+        record_figure(f"{name}: accepted of it in the last minutes", share, "", at_least=LEAST_ACCEPTED)
         start += phase.seconds
-    delays = [delay for (delay,) in stack.query(OTHER_DELAYS)]
-    p99 = statistics.quantiles(delays, n=100)[98] * 1000
-    record_figure("other receivers: from acceptance to delivery, p99", p99, "ms")
-    print(f"others: {len(delays)} delivered, p50 {statistics.median(delays) * 1000:.0f} ms, p99 {p99:.0f} ms")
-    print(stack.query("SELECT status, count(*) FROM emails_email GROUP BY 1"))
-    for row in stack.query("SELECT receiver, pace, leases, accepted, slowed, signal FROM emails_receiverpace"):
-        print(row)
-    print(stack.query("SELECT stage, count(*), max(attempts) FROM emails_pending GROUP BY 1"))
+    most = max(event.open for event in events)
+    record_figure(f"open connections, of {CONNECTIONS} that the receiver takes", most, "", at_most=CONNECTIONS + 1)
+    delays = [float(delay) * 1000 for (delay,) in stack.query(OTHER_DELAYS)]
+    record_figure("the other receivers: from acceptance to delivery, p50", statistics.median(delays), "ms")
+    record_figure(
+        "the other receivers: from acceptance to delivery, p99", statistics.quantiles(delays, n=100)[98], "ms"
+    )
+
+
+def _part(events: list[ReceivedEvent], begin: float, end: float) -> Counts:
+    part = [event for event in events if begin <= event.at < end]
+    kinds = Counter(event.kind for event in part)
+    return Counts(kinds["accepted"], kinds["refused"], kinds["away"])
 
 
 OTHER_DELAYS = """
