@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.db import transaction
 
+from core.erasing.steps import ErasureScope, StepResult
 from core.lib.datetimes import parse_datetime
 from core.lib.email_addresses import normalize_address
-from core.lib.erasing import ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
 from receiving import content

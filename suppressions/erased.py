@@ -6,7 +6,7 @@ import hmac
 from django.conf import settings
 from django.db import transaction
 
-from core.lib.erasing import ERASED
+from core.erasing.steps import ERASED
 from core.lib.keyring import key_named
 from core.workspaces.models import Workspace
 from streams.services import read_streams

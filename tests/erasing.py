@@ -3,7 +3,7 @@
 from collections import Counter
 
 from console.privacy.steps import run_all
-from core.lib.erasing import ErasureScope
+from core.erasing.steps import ErasureScope
 from core.workspaces.models import Workspace
 
 

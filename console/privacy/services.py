@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from console.privacy.models import Erasure
 from console.privacy.steps import STEPS
-from core.lib.erasing import ErasureScope, StepResult
+from core.erasing.steps import ErasureScope, StepResult
 from core.lib.sql import run
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.errors import PlanLimitReached

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import transaction
 
-from core.lib.erasing import ErasureScope, ErasureStep, StepResult
-from core.workspaces.erasure import erase_from_audit
+from core.erasing.audit_log import erase_from_audit
+from core.erasing.steps import ErasureScope, ErasureStep, StepResult
 from emails.upkeep.erasure import erase_from_keys, erase_mentions, erase_sent, erase_workspace_events
 from interfaces.inbound.inbox.retention import erase_mail
 from interfaces.inbound.queue import erase_reports

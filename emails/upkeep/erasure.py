@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from core.erasing.steps import ErasureScope, StepResult
 from core.lib.datetimes import parse_datetime
-from core.lib.erasing import ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
 from emails.models import Acceptance

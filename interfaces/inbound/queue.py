@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from django.db.models.functions import Now
 
-from core.lib.erasing import ErasureScope, StepResult
+from core.erasing.steps import ErasureScope, StepResult
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.lib.worker.lease_queue import Claim, LeaseQueue

@@ -7,11 +7,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console.privacy.steps import run_all
 from console.system_mail import queue as system_mail
+from core.erasing.audit_log import erase_searches
+from core.erasing.steps import ErasureScope, StepResult
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import InvalidAddress, parse_recipient
-from core.lib.erasing import ErasureScope, StepResult
 from core.workspaces.audit import AuditAction, record_action
-from core.workspaces.erasure import erase_searches
 from core.workspaces.models import Workspace
 from interfaces.inbound.inbox.retention import erase_system_messages
 from interfaces.inbound.queue import erase_all_reports

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from core.lib.erasing import ErasureScope, StepResult
+from core.erasing.steps import ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
 from core.workspaces.plans import BUILT_IN

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.lib.erasing import ERASED, ErasureScope, StepResult
+from core.erasing.steps import ERASED, ErasureScope, StepResult
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.workspaces.models import AuditEntry
