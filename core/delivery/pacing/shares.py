@@ -254,8 +254,10 @@ class PaceShares:
         if share is None:
             share = self._shares[key] = PaceShare(key, receiver, ask=self._ask, clock=self._clock)
         share.used_at = self._clock()
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        loop = asyncio.get_running_loop()
+        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
+            self._asked = asyncio.Event()
+            self._task = loop.create_task(self._run())
         return share
 
     async def close(self) -> None:
