@@ -33,7 +33,7 @@ WITH RECURSIVE found AS (
 )
 SELECT hours FROM found WHERE hours IS NOT NULL
 """
-# Locked rows, such as those that a resend copies, are left to the next batch or run.
+# Locked rows, such as those that are copied to be sent again, are left to the next batch or run.
 LOCK_DUE = """
 SELECT array_agg(id), coalesce(array_agg(DISTINCT content_id) FILTER (WHERE content_id IS NOT NULL), '{}')
   FROM (SELECT id, content_id FROM emails_email

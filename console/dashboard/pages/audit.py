@@ -47,7 +47,8 @@ CATEGORIES = {
     "members": AuditCategory(_("Members"), ("member_", "invitation_")),
     "sign-ins": AuditCategory(_("Sign-ins"), ("sign", "identity_", "staff_")),
     "workspace": AuditCategory(
-        _("Workspace"), ("workspace_", "suspension_", "owners_", "plan_", "email", "address_", "sending_")
+        _("Workspace"),
+        ("workspace_", "suspension_", "owners_", "plan_", "email", "address_", "erasure_", "sending_", "receiver_"),
     ),
 }
 

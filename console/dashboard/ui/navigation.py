@@ -82,6 +82,7 @@ STAFF_SECTIONS = {
         "workspaces_apikey": "key",
         "provisioning_managementkey": "key",
         "workspaces_auditentry": "history",
+        "privacy_erasure": "delete",
     },
     gettext_lazy("Email"): {
         "emails_email": "mail",
