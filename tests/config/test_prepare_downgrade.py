@@ -25,7 +25,8 @@ pytestmark = pytest.mark.django_db
 # Values of columns that need one.
 SAMPLES: dict[str, Any] = {
     "ArrayField": [], "BigIntegerField": 7, "BinaryField": b"x", "BooleanField": True, "CharField": "x",
-    "DateField": Now(), "DateTimeField": Now(), "FloatField": 7.0, "IntegerField": 7, "JSONField": {},
+    "DateField": Now(), "DateTimeField": Now(), "FloatField": 7.0, "GenericIPAddressField": "192.0.2.1",
+    "IntegerField": 7, "JSONField": {},
     "PositiveIntegerField": 7, "PositiveSmallIntegerField": 7, "SmallIntegerField": 7, "TextField": "x",
     "UUIDField": "0192d3a4-0000-7000-8000-000000000000",
 }  # fmt: skip

@@ -33,6 +33,7 @@ FULL = {
     ("POST", "/templates"),
     ("PATCH", "/templates/{}"),
     ("DELETE", "/templates/{}"),
+    ("POST", "/erasures"),
     ("POST", "/suppressions"),
     ("DELETE", "/suppressions/{}"),
     ("POST", "/alerts"),

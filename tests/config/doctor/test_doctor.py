@@ -215,7 +215,7 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    newest = ("0035_email_by_template_set",)
+    newest = ("0040_email_content_due",)
     MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
 
 

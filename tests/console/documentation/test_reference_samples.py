@@ -195,6 +195,7 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
     "/v1/domains/{": creates("/domains", name="d{unique}.example"),
     "/v1/suppressions/{": creates("/suppressions", email="{unique}@example.com"),
+    "/v1/erasures/{": creates("/erasures", email="{unique}@example.com"),
     "/v1/inbound/routes/{": new_route,
     "/v1/inbound/blocks/{": creates("/inbound/blocks", sender="{unique}.example"),
     "/v1/inbound/emails/{": new_received,

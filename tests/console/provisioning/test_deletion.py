@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from alerts.services import create_alert
+from console.privacy.services import request_erasure
 from console.provisioning.erasure import SMALL, TABLES, erase_workspace
 from console.provisioning.tasks import erase
 from core.counters.counters import fold
@@ -252,6 +253,8 @@ class TestErasure:
         fill(bobs_api, bob)
         add_former_event(alice)
         add_former_event(bob)
+        for account in (alice, bob):
+            request_erasure(account.workspace, email="gone@example.com")
         assert request_recorder.flush()
         return rows_of(bob)
 
