@@ -100,9 +100,12 @@ def _recipients(message: EmailMessage, replaced: Mapping[str, str]) -> dict[str,
 
 def _addresses(header: str) -> list[str]:
     """Return the addresses of a header, with quoted names; a group without members has none."""
-    found = [(name, address) for name, address in getaddresses([header]) if "@" in address]
+    parts = getaddresses([header])
+    # Versions of Python differ in what they make of names that need quotes and have none. The API reads them.
+    if any(address and "@" not in address for _, address in parts):
+        return [header] if "@" in header else []
+    found = [(name, address) for name, address in parts if "@" in address]
     addresses = [f'"{quote(name)}" <{address}>' if name else address for name, address in found]
-    # The API reads names that need quotes and have none.
     return addresses or ([header] if "@" in header else [])
 
 
