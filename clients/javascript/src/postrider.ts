@@ -9,13 +9,13 @@ import { Streams } from "./resources/streams.js";
 import { Suppressions } from "./resources/suppressions.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";
-import { Transports, Workspaces } from "./resources/workspaces.js";
+import { Receivers, Transports, Workspaces } from "./resources/workspaces.js";
 import { type PostriderOptions, type RequestOptions, Transport } from "./transport.js";
 import type { Me } from "./types.js";
 
 /**
  * Client for the API of one workspace. `apiKey` defaults to the environment variable POSTRIDER_API_KEY. A management
- * key is for `workspaces` and `transports` only.
+ * key is for `workspaces`, `transports` and `receivers` only.
  */
 export class Postrider {
   readonly emails: Emails;
@@ -32,6 +32,7 @@ export class Postrider {
   readonly queue: Queue;
   readonly workspaces: Workspaces;
   readonly transports: Transports;
+  readonly receivers: Receivers;
   readonly #transport: Transport;
 
   constructor(apiKey?: string, options: PostriderOptions = {}) {
@@ -50,6 +51,7 @@ export class Postrider {
     this.queue = new Queue(this.#transport);
     this.workspaces = new Workspaces(this.#transport);
     this.transports = new Transports(this.#transport);
+    this.receivers = new Receivers(this.#transport);
   }
 
   /** Return the workspace, the API key in use and the remaining quota. */

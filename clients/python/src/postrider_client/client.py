@@ -17,14 +17,14 @@ from postrider_client.templates import Templates
 from postrider_client.transport import Call, Transport
 from postrider_client.webhooks import Webhooks
 from postrider_client.wire import read
-from postrider_client.workspaces import Transports, Workspaces
+from postrider_client.workspaces import Receivers, Transports, Workspaces
 
 
 class Postrider:
     """Client for the API of one workspace. Threads may share it.
 
     api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL. A management key is for
-    `workspaces` and `transports` only.
+    `workspaces`, `transports` and `receivers` only.
     timeout_seconds: maximum time without data from the server.
     max_retries: attempts after the first; 0 disables retries.
     """
@@ -54,6 +54,7 @@ class Postrider:
         self.queue = Queue(self._transport)
         self.workspaces = Workspaces(self._transport)
         self.transports = Transports(self._transport)
+        self.receivers = Receivers(self._transport)
 
     def me(self) -> Me:
         """Return the workspace, the API key in use and the remaining quota."""
