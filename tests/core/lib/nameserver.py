@@ -91,8 +91,10 @@ class NameServer:
             if not data:  # the shutdown
                 return
             answer = self._answer(data, "udp")
-            if answer:
-                self._udp.sendto(answer, client)
+            # The shutdown may have come meanwhile.
+            with contextlib.suppress(BrokenPipeError):
+                if answer:
+                    self._udp.sendto(answer, client)
 
     def _serve_tcp(self) -> None:
         while True:
