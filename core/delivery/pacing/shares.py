@@ -6,7 +6,6 @@ connection that was not granted. Between two exchanges nothing is asked.
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,7 +18,7 @@ from core.delivery.pacing.pace import PaceLimits
 from core.delivery.pacing.pairs import LEASE_SECONDS, PaceSignal, PairGrant, PairKey, PairReport
 from core.delivery.receivers import Receiver
 from core.delivery.transports.circuit_breaker import Clock
-from core.delivery.transports.destinations import DestinationBusy
+from core.delivery.transports.destinations import DestinationBusy, SlotWaiters
 from core.delivery.transports.interface import LeaseLost
 
 EVERY_SECONDS = 1.0
@@ -66,7 +65,7 @@ class PaceShare:
         self._granted_at = float("-inf")
         self._is_limited = False
         self._suspended_until = float("-inf")
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters = SlotWaiters()
         self._most_wanted = 0
         self._accepted = self._deferred = 0
         self._last_accepted_began: float | None = None
@@ -98,7 +97,7 @@ class PaceShare:
             yield
         finally:
             self.in_use -= 1
-            self._wake(1)
+            self._waiters.wake()
 
     async def enter(self, owner: SessionOwner, *, released_for: int) -> None:
         """Wait shortly for a connection; the caller uses it at once. Raises DestinationBusy.
@@ -179,7 +178,7 @@ class PaceShare:
             # They came after the report.
             self._is_limited = True
         self._close_idle(self.open - self._granted)
-        self._wake(self._granted - self.in_use)
+        self._waiters.wake(self._granted - self.in_use)
 
     def close_idle(self) -> None:
         """Close the sessions that are not used."""
@@ -217,25 +216,11 @@ class PaceShare:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while True:
-            waiter = loop.create_future()
-            self._waiters.append(waiter)
-            try:
-                await asyncio.wait([waiter], timeout=end - loop.time())
-            finally:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
+            await self._waiters.wait(end - loop.time())
             if self._has_room(owner):
                 return
             if loop.time() >= end:
                 raise self._busy("All connections allowed to the receiver are in use.")
-
-    def _wake(self, count: int) -> None:
-        for _ in range(count):
-            while self._waiters and self._waiters[0].done():
-                self._waiters.popleft()
-            if not self._waiters:
-                return
-            self._waiters.popleft().set_result(None)
 
 
 class PaceShares:

@@ -64,6 +64,34 @@ class DestinationBusy(Exception):
         self.outcome = outcome
 
 
+class SlotWaiters:
+    """Messages that wait for a connection, in their order."""
+
+    def __init__(self) -> None:
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait to be woken, up to a time."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            await asyncio.wait([waiter], timeout=seconds)
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
+    def wake(self, count: int = 1) -> None:
+        """Wake the first ones that still wait."""
+        while self._waiters and count > 0:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                count -= 1
+
+
 class Destination:
     """One destination in this process. Belongs to one event loop.
 
@@ -83,7 +111,7 @@ class Destination:
         self._in_use = 0
         self._window = limits.initial_connections or limits.max_connections
         self._last_reply_at = float("-inf")
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters = SlotWaiters()
         self._idle_timer: asyncio.TimerHandle | None = None
 
     @property
@@ -100,7 +128,7 @@ class Destination:
                 yield
         finally:
             self._in_use -= 1
-            self._wake_next_waiter()
+            self._waiters.wake()
 
     def take_session(self) -> Session | None:
         """Return the usable idle session that was used last, or None."""
@@ -213,20 +241,7 @@ class Destination:
 
     async def _wait_for_release(self) -> None:
         """Wait up to WAIT_SECONDS for a slot."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        try:
-            await asyncio.wait([waiter], timeout=WAIT_SECONDS)
-        finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
-
-    def _wake_next_waiter(self) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+        await self._waiters.wait(WAIT_SECONDS)
 
     def _close_idle(self) -> None:
         """Close sessions idle for too long; the queue is ordered by idle time, longest first."""
