@@ -9,6 +9,7 @@ from core.delivery.bounces.signals import NARROW, OTHER_CAUSES, Signal
 from core.delivery.pacing.shares import PaceShare
 from core.delivery.transports.circuit_breaker import Clock
 from core.delivery.transports.destinations import Destination, DestinationLimits
+from core.delivery.transports.smtp.session import Session
 
 
 class PacedDestination(Destination):
@@ -18,7 +19,6 @@ class PacedDestination(Destination):
         super().__init__(limits, clock=clock)
         self._share = share
         self.receiver = share.receiver.key
-        share.owners.add(self)
 
     @asynccontextmanager
     async def slot(self, *, released_for: int = 0) -> AsyncIterator[None]:
@@ -32,6 +32,10 @@ class PacedDestination(Destination):
                 yield
         finally:
             self._in_use -= 1
+
+    def return_session(self, session: Session) -> None:
+        super().return_session(session)
+        self._share.owners.add(self)
 
     def record_acceptance(self, *, began_at: float = 0.0) -> None:
         self._record_reply()

@@ -48,7 +48,7 @@ class PaceShare:
 
     number: of the pair; 0 until the first exchange.
     in_use: connections of messages that are being sent.
-    owners: the destinations whose idle sessions belong to the pair.
+    owners: the destinations that may have idle sessions: a receiver may have other hosts for each domain.
     used_at: when it was last asked for.
     """
 
@@ -136,6 +136,7 @@ class PaceShare:
     def report(self) -> PairReport:
         """Return what happened since the last report, which is then forgotten."""
         now = self._clock()
+        self.owners = {owner for owner in self.owners if owner.idle_sessions}
         needed = self.in_use + len(self._waiters)
         began = None if self._last_accepted_began is None else now - self._last_accepted_began
         report = PairReport(

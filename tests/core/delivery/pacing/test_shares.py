@@ -226,6 +226,22 @@ class TestConnections:
                 assert server.most_open <= pairs.pairs[PairKey("", "google")].pace.connections
 
     @awaited
+    async def test_are_counted_without_the_hosts_that_have_none(self):
+        """Microsoft 365 has another host for each domain."""
+        names = [f"d{number}" for number in range(30)]
+        records = {f"{name}.example": {"MX": [f"1 {name}.mail.protection.outlook.com."]} for name in names}
+        records |= {f"{name}.mail.protection.outlook.com": {"A": [FIRST]} for name in names}
+        async with ScriptedServer() as server:
+            clock = FakeClock()
+            pairs = LocalPairs(clock)
+            async with transport_for(records, server.port, clock=clock, paces=pairs.shares()) as transport:
+                for name in names:
+                    assert (await transport.deliver(mail(f"{name}.example"), lease=LEASE)).status is DELIVERED
+                    await transport._paces._exchange_all()
+                (share,) = transport._paces._shares.values()
+                assert len(share.owners) <= share.open <= pairs.pairs[share.key].pace.connections
+
+    @awaited
     async def test_are_not_opened_without_a_database(self, monkeypatch):
         async def lost(_):
             raise LeaseLost
