@@ -98,11 +98,13 @@ class Destination:
     breaker: opened by failed connections.
     pause: opened by slow signals; only an accepted message closes it.
     receiver: the key of the receiver; empty for a relay or a provider.
+    clock: of the times that it is given.
     """
 
     receiver = ""
 
     def __init__(self, limits: DestinationLimits, *, clock: Clock = time.monotonic) -> None:
+        self.clock = clock
         self.breaker = CircuitBreaker(limits.breaker_policy, clock=clock)
         self.pause = CircuitBreaker(PAUSES[SignalKind.SLOW], clock=clock)
         self._last_signal: DeliveryOutcome | None = None
@@ -161,7 +163,7 @@ class Destination:
     def record_acceptance(self, *, began_at: float = 0.0) -> None:
         """Record an accepted message: end the pause, close the breaker and widen the window by one.
 
-        began_at: when the attempt began, by the clock of the loop.
+        began_at: when the attempt began.
         """
         self._record_reply()
         self.pause.record_success()

@@ -1,6 +1,5 @@
 """SMTP attempt: one try to deliver one message, over an idle session or to the hosts one after another."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
@@ -45,7 +44,7 @@ class SmtpAttempt:
 
         Raises LeaseLost and the errors of the hosts iterator.
         """
-        self._began_at = asyncio.get_running_loop().time()
+        self._began_at = destination.clock()
         try:
             return await self._try(destination, hosts)
         except SmtpError as error:
