@@ -69,7 +69,8 @@ class PaceShare:
         self._most_wanted = 0
         self._accepted = self._deferred = 0
         self._last_accepted_began: float | None = None
-        self._signals: list[tuple[Signal, float, str, str]] = []
+        # `began` is a time here, and seconds ago in reports.
+        self._signals: list[PaceSignal] = []
         self._reason = FailureReason.RATE_LIMITED
 
     @property
@@ -81,13 +82,9 @@ class PaceShare:
         return self._clock() < self._suspended_until
 
     @property
-    def is_unused(self) -> bool:
-        return not (self.open or self._waiters or self._signals or self._accepted or self._deferred)
-
-    @property
     def must_report(self) -> bool:
         """Return whether the others must know something, or the lease must be renewed."""
-        return bool(self._granted) or not self.is_unused
+        return bool(self._granted or self.open or self._waiters or self._signals or self._accepted or self._deferred)
 
     @contextmanager
     def using(self) -> Iterator[None]:
@@ -125,7 +122,7 @@ class PaceShare:
     def record_signal(self, signal: Signal, outcome: DeliveryOutcome, *, began_at: float) -> None:
         """Answer a signal here at once, and tell the other processes."""
         reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
-        self._signals.append((signal, began_at, outcome.reason, reply))
+        self._signals.append(PaceSignal(signal, began_at, outcome.reason, reply))
         self._reason = FailureReason(outcome.reason)
         if signal.kind is not SignalKind.NARROW:
             # Until the next exchange, which knows the rate or the time of a suspension.
@@ -148,7 +145,7 @@ class PaceShare:
             accepted=self._accepted,
             deferred=self._deferred,
             began=began,
-            signals=tuple(PaceSignal(signal, now - at, reason, reply) for signal, at, reason, reply in self._signals),
+            signals=tuple(replace(one, began=now - one.began) for one in self._signals),
         )
         self._most_wanted = self.in_use
         self._accepted = self._deferred = 0
@@ -163,7 +160,7 @@ class PaceShare:
         self._deferred += report.deferred
         if report.began is not None:
             self._last_accepted_began = max(now - report.began, self._last_accepted_began or 0.0)
-        self._signals = [(one.signal, now - one.began, one.reason, one.reply) for one in report.signals] + self._signals
+        self._signals = [*(replace(one, began=now - one.began) for one in report.signals), *self._signals]
         if now - self._granted_at > LEASE_SECONDS:
             # Another process may have these connections by now.
             self._granted = 0
@@ -172,12 +169,10 @@ class PaceShare:
         now = self._clock()
         self.number = grant.number
         self._granted, self._granted_at = grant.connections, now
-        self._is_limited = grant.is_limited
+        # Signals that came after the report are answered by the next one.
+        self._is_limited = grant.is_limited or any(one.signal.kind is not SignalKind.NARROW for one in self._signals)
         self._suspended_until = now + grant.suspended
         self._reason = FailureReason(grant.reason or FailureReason.RATE_LIMITED)
-        if any(signal.kind is not SignalKind.NARROW for signal, *_ in self._signals):
-            # They came after the report.
-            self._is_limited = True
         self._close_idle(self.open - self._granted)
         self._waiters.wake(self._granted - self.in_use)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import chain
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
@@ -28,8 +29,6 @@ from core.delivery.transports.source_addresses import ListedAddresses, Source, S
 from core.lib.network.address_guard import Address, TargetRefused
 from core.lib.network.resolver import DnsError
 
-# The connections are those of the pair.
-DIRECT_LIMITS = DestinationLimits()
 # F32: a zone may disappear briefly, so NXDOMAIN must be confirmed by a second query.
 CONFIRM_AFTER = timedelta(minutes=5)
 
@@ -67,7 +66,7 @@ class DirectTransport:
         *,
         ehlo_name: str,
         port: int = 25,
-        limits: DestinationLimits = DIRECT_LIMITS,
+        limits: DestinationLimits = DestinationLimits(),  # noqa: B008 - frozen
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         sources: Sequence[Address] = (),
@@ -132,9 +131,9 @@ class DirectTransport:
     def _choose_source(self, sources: SourceChoice, stream: str, receiver: Receiver) -> tuple[Source, PaceShare]:
         """Return the source of a stream's messages to a receiver: the same one while it is not suspended there."""
         ranked = sorted(sources.sources(), key=lambda source: _digest(stream, receiver.key, source))
-        shares = [self._paces.get(PairKey(_name(source), receiver.key), receiver) for source in ranked]
-        chosen = next((number for number, share in enumerate(shares) if not share.is_suspended), 0)
-        return ranked[chosen], shares[chosen]
+        choices = ((source, self._paces.get(PairKey(_name(source), receiver.key), receiver)) for source in ranked)
+        first = next(choices)
+        return next((one for one in chain([first], choices) if not one[1].is_suspended), first)
 
     def _destination(self, hosts: MxHosts, tls: TlsMode, share: PaceShare) -> PacedDestination:
         """Return the connections to hosts. Messages that require TLS have others: a host may fail only these."""
