@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Lower, Now
 
 from core.delivery.message.compose import Placement
+from core.delivery.pacing.pairs import Pair
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.sources.blocklists import removal_url
 from core.lib.model_fields import IdField
@@ -454,6 +455,12 @@ class ReceiverPace(models.Model):
 
     def __str__(self) -> str:
         return f"{self.receiver} from {self.source or 'any address'}"
+
+    @property
+    def pair(self) -> Pair:
+        """Return the stored state."""
+        columns = {"pinned": self.pinned, "is_stopped": self.stopped_at is not None}
+        return Pair.from_json(self.pace, self.leases, updated_at=self.updated_at.timestamp(), **columns)
 
 
 class HitCount(models.Model):

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Now
 
 from core.counters import counters
 from core.delivery.pacing.pace import PaceLimits
@@ -25,6 +26,7 @@ from core.lib.worker import wakeup
 from core.lib.worker.lease_queue import FIRST
 from core.lib.worker.stages import Stage
 from emails import queue_stats
+from emails.models import ReceiverPace
 from emails.pacing.database_thread import run_in_database_thread
 
 # While entries wait.
@@ -50,7 +52,6 @@ LOCK_DUE = f"""
 SELECT {COLUMNS} FROM emails_receiverpace WHERE release_at <= now() ORDER BY id LIMIT {MAX_PAIRS}
    FOR UPDATE SKIP LOCKED
 """  # noqa: S608 - constants
-READ = f"SELECT {COLUMNS} FROM emails_receiverpace WHERE id = %s"  # noqa: S608 - constants
 SAVE = """
 UPDATE emails_receiverpace p
    SET pace = new.pace::jsonb, leases = new.leases::jsonb, updated_at = clock_timestamp(), day = today.day,
@@ -142,12 +143,11 @@ def exchange_reports(reports: Sequence[PairReport]) -> list[PairGrant]:
 
 def read_rate(number: int) -> tuple[str | None, float | None]:
     """Return the receiver of a pair, and the messages a minute that leave now; None without a rate, or a pair."""
-    rows = _rows(run(READ, [number]))
-    if not rows:
+    row = ReceiverPace.objects.annotate(clock=Now()).filter(id=number).first()
+    if row is None:
         return None, None
-    row = rows[0]
-    is_stopped = row.pair.is_stopped or row.pair.pace.is_suspended(row.now)
-    return row.key.receiver, 0.0 if is_stopped else row.pair.rate(row.now, limits_of(row.key))
+    now = row.clock.timestamp()
+    return row.receiver, row.pair.at(now).leaving_rate(now, limits_of(row.receiver))
 
 
 def begin_release(numbers: Iterable[int]) -> None:
@@ -161,7 +161,7 @@ def release_due() -> bool:
     released: list[str] = []
     saved = []
     for row in _lock(LOCK_DUE, []):
-        limits, pair = limits_of(row.key), row.pair.at(row.now)
+        limits, pair = limits_of(row.key.receiver), row.pair.at(row.now)
         # Without direct delivery, the transport that learnt this pace is gone.
         count = pair.available(row.now, limits) if is_direct() else MOST_AT_ONCE
         workspaces = _release(row.id, count)
@@ -199,10 +199,6 @@ def _release(number: int, count: int) -> list[str]:
 
 
 def _lock(sql: str, values: Sequence[Any]) -> list[_Row]:
-    return _rows(run(sql, values))
-
-
-def _rows(rows: Iterable[tuple[Any, ...]]) -> list[_Row]:
     return [
         _Row(
             id_,
@@ -210,7 +206,7 @@ def _rows(rows: Iterable[tuple[Any, ...]]) -> list[_Row]:
             Pair.from_json(json.loads(pace), json.loads(leases), pinned=pinned, is_stopped=stopped, updated_at=updated),
             now,
         )
-        for id_, source, receiver, pace, leases, pinned, stopped, updated, now in rows
+        for id_, source, receiver, pace, leases, pinned, stopped, updated, now in run(sql, values)
     ]
 
 
@@ -218,9 +214,9 @@ def _texts(pair: Pair) -> tuple[str, str]:
     return json.dumps(pair.pace.to_json()), json.dumps(pair.leases_json)
 
 
-def limits_of(key: PairKey) -> PaceLimits:
-    """Return the limits of a pair in the table of receivers."""
-    receiver = settings.RECEIVERS.receiver_of_key(key.receiver)
+def limits_of(key: str) -> PaceLimits:
+    """Return the limits of a receiver in the table."""
+    receiver = settings.RECEIVERS.receiver_of_key(key)
     return PaceLimits(receiver.connections, receiver.per_minute)
 
 

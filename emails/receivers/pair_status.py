@@ -1,7 +1,7 @@
 """The state of the pace of each pair of a source and a receiver, and what waits for it (docs/decisions/0363)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.conf import settings
@@ -10,7 +10,6 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from core.delivery.pacing.pace import FORGET_SECONDS, PLATEAU_SECONDS, UNUSED_SECONDS
-from core.delivery.pacing.pairs import Pair, PairKey
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.lib.worker.stages import Stage
@@ -168,17 +167,10 @@ def _limited_receivers() -> list[str]:
 
 def _status(row: ReceiverPace, waiting: int) -> PairStatus:
     now = row.clock.timestamp()  # type: ignore[attr-defined]
-    state, limits = PairState(row.state), limits_of(PairKey(row.source, row.receiver))  # type: ignore[attr-defined]
-    pair = Pair.from_json(
-        row.pace,
-        row.leases,
-        pinned=row.pinned,
-        is_stopped=row.stopped_at is not None,
-        updated_at=row.updated_at.timestamp(),
-    ).at(now)
-    pace = pair.pace.forgotten(now)
+    state, limits = PairState(row.state), limits_of(row.receiver)  # type: ignore[attr-defined]
+    pair = row.pair.at(now)
+    pace = pair.pace
     is_today = row.day == row.clock.astimezone(UTC).date()  # type: ignore[attr-defined]
-    is_stopped = state in (PairState.STOPPED, PairState.SUSPENDED)
     slowed_at = _time(pace.slowed_at)
     since = {PairState.STOPPED: row.stopped_at, PairState.SUSPENDED: row.signal_at, PairState.LIMITED: slowed_at}
     return PairStatus(
@@ -191,7 +183,7 @@ def _status(row: ReceiverPace, waiting: int) -> PairStatus:
         _time(pace.suspended_until) if state is PairState.SUSPENDED else None,
         sum(lease.connections for lease in pair.leases.values()),
         min(pace.connections, limits.connections),
-        0.0 if is_stopped else replace(pair, pace=pace).rate(now, limits),
+        pair.leaving_rate(now, limits),
         row.pinned,
         waiting,
         row.accepted if is_today else 0,

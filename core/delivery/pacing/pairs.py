@@ -126,18 +126,24 @@ class Pair:
         """Return the messages a minute in force, None for any number."""
         return self.pinned or min(filter(None, (self.pace.rate(now), limits.per_minute)), default=None)
 
+    def is_closed(self, now: float) -> bool:
+        """Return whether nothing leaves."""
+        return self.is_stopped or self.pace.is_suspended(now)
+
+    def leaving_rate(self, now: float, limits: PaceLimits) -> float | None:
+        """Return the messages a minute that leave now: 0 if nothing does, None for any number."""
+        return 0.0 if self.is_closed(now) else self.rate(now, limits)
+
     def available(self, now: float, limits: PaceLimits) -> int:
         """Return how many waiting messages may leave now.
 
         Without a rate: as many as the connections may take in a second, if messages were accepted as quickly as
         before, since some of the processes that get them have no connection.
         """
-        if self.is_stopped:
+        if self.is_closed(now):
             return 0
         if rate := self.rate(now, limits):
             return self.pace.available(now, rate=rate)
-        if self.pace.is_suspended(now):
-            return 0
         accepted = self.pace.accepted_rate(now) / 60
         return min(2 * self.pace.connections + round(accepted * (1 + len(self.leases))), MOST_AT_ONCE)
 
@@ -149,10 +155,10 @@ class Pair:
         return replace(self, pace=self.pace.spend(count, now, rate=rate, is_waiting=is_waiting))
 
     def at(self, now: float) -> "Pair":
-        """Return the pair without ended leases, and without a pace that was not used for a day."""
+        """Return the pair without ended leases, a rate that limits nothing, and a pace that was not used for a day."""
         leases = {name: lease for name, lease in self.leases.items() if lease.until > now}
         is_old = now - self.updated_at > FORGET_SECONDS and not self.pace.is_suspended(now)
-        return replace(self, pace=Pace() if is_old else self.pace, leases=leases)
+        return replace(self, pace=Pace() if is_old else self.pace.forgotten(now), leases=leases)
 
     def exchange(self, report: PairReport, *, process: str, number: int, now: float) -> "tuple[Pair, PairGrant]":
         """Return the pair after a report, and what the process may do until its next one."""
@@ -177,7 +183,6 @@ class Pair:
 
 
 def _after(pace: Pace, report: PairReport, now: float, *, is_full: bool) -> Pace:
-    pace = pace.forgotten(now)
     if report.accepted or report.deferred:
         pace = pace.record(now, accepted=report.accepted, deferred=report.deferred)
     if report.began is not None and is_full:
