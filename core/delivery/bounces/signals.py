@@ -16,6 +16,7 @@ from core.delivery.bounces.listings import OWN_LIST
 from core.delivery.bounces.phrases import PhraseTable
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.receivers_file import Loader
 
 
 class SignalKind(Enum):
@@ -134,8 +135,7 @@ def is_end_of_connection(reply: Reply) -> bool:
 @functools.cache
 def signal_rows() -> tuple[SignalRow, ...]:
     """Return the rows of the table."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load(TABLE.read_bytes(), loader)  # noqa: S506 - both are safe loaders
+    entries = yaml.load(TABLE.read_bytes(), Loader)  # noqa: S506 - both are safe loaders
     return tuple(
         SignalRow(
             Signal(SignalKind(entry["action"]), float(entry.get("seconds", 0)), entry.get("after", 1)),

@@ -1,6 +1,6 @@
 """manage.py receivers: the table of receivers in force, and the paces of sending to them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,8 @@ from emails.receivers.states import PairState
 
 TABLE_HEADING = ("key", "name", "connections", "messages each", "a minute", "tls", "mail hosts")
 PAIRS_HEADING = (
-    *("receiver", "source", "state", "since", "connections", "a minute", "waiting", "accepted", "slowed", "last reply"),
-)
+    "receiver", "source", "state", "since", "connections", "a minute", "waiting", "accepted", "slowed", "last reply",
+)  # fmt: skip
 # Pairs of a list; filters find the others.
 MAX_PAIRS = 200
 DONE = {
@@ -100,9 +100,5 @@ def _pair_row(one: PairStatus) -> tuple[str, ...]:
 
 def _line(row: Iterable[str], widths: Sequence[int]) -> str:
     *cells, last = row
-
-    def padded() -> Iterator[str]:
-        for cell, width in zip(cells, widths, strict=True):
-            yield cell.ljust(width)
-
-    return "  ".join((*padded(), last))
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join([*padded, last])
