@@ -18,10 +18,8 @@ from emails.sources.own_addresses import watched_addresses, watched_lists
 NOT_WATCHED = "No public address is in sourceAddresses of a direct transport, or BLOCKLISTS is empty."
 # Lookups are hourly; a list that has not answered for so long cannot be asked.
 OLDEST_ANSWER = timedelta(hours=6)
-MAX_SHOWN = 10
-
 # Named by a check.
-MAX_RECEIVERS = 10
+MAX_SHOWN = 10
 
 
 def check_states(_: DoctorOptions) -> Diagnosis:
@@ -95,7 +93,7 @@ def check_source_names(_: DoctorOptions) -> Diagnosis:
 
 def check_receivers(_: DoctorOptions) -> Diagnosis:
     """Diagnose the receivers that nothing is sent to now."""
-    stopped, suspended = (find_pairs(state=state)[:MAX_RECEIVERS] for state in (PairState.STOPPED, PairState.SUSPENDED))
+    stopped, suspended = (find_pairs(state=state)[:MAX_SHOWN] for state in (PairState.STOPPED, PairState.SUSPENDED))
     if not (found := read_pair_statuses([*stopped, *suspended])):
         return ok("No receiver is suspended.")
     return warning(
