@@ -8,7 +8,6 @@ import inspect
 import io
 import re
 from collections.abc import AsyncIterable, Iterator
-from operator import attrgetter
 
 import httpx
 import pytest
@@ -21,28 +20,6 @@ from postrider_client.transport import Transport
 
 pytestmark = pytest.mark.stack
 
-RESOURCES = (
-    "emails",
-    "templates",
-    "streams",
-    "suppressions",
-    "domains",
-    "alerts",
-    "webhooks",
-    "events",
-    "inbound",
-    "inbound.emails",
-    "inbound.routes",
-    "inbound.blocks",
-    "analytics",
-    "queue",
-    "workspaces",
-    "workspaces.keys",
-    "workspaces.members",
-    "workspaces.invitations",
-    "workspaces.audit",
-    "transports",
-)
 PAGE = b'{"data": [], "total": 0, "page": 1, "limit": 20, "cursor": "", "hasMore": false}'
 LISTS = {"recipients", "emails", "events"}
 # The OpenAPI document is not an operation of the library.
@@ -82,12 +59,20 @@ async def requested_operations(client_class, recorder_class):
     recorder.seen = set()
     client._transport = recorder
     await request(client.me)
-    for resource in (attrgetter(name)(client) for name in RESOURCES):
+    for resource in resources_of(client):
         resource._transport = recorder
         for name, call in inspect.getmembers(resource, inspect.ismethod):
             if not name.startswith("_"):
                 await request(call)
     return recorder.seen
+
+
+def resources_of(part):
+    """Yield each resource of a client, and those within it."""
+    for resource in vars(part).values():
+        if hasattr(resource, "_transport"):
+            yield resource
+            yield from resources_of(resource)
 
 
 async def request(call):

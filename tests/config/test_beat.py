@@ -31,13 +31,10 @@ def test_beat_waits_until_a_task_is_due():
     own.conf.beat_schedule = {"wake": {"task": "wake", "schedule": 0.3}}
     scheduler = PunctualScheduler(app=own)
     ticks = 0
-    deadline = time.monotonic() + 1.5
-    while time.monotonic() < deadline:
+    while scheduler.schedule["wake"].total_run_count < 3:
         ticks += 1
+        assert ticks <= 15
         time.sleep(max(scheduler.tick(), 0))
-    sent = scheduler.schedule["wake"].total_run_count
-    assert sent >= 3
-    assert ticks <= 5 * sent
 
 
 def test_an_outage_of_redis_is_one_line(caplog):

@@ -2,7 +2,6 @@
 
 import gzip
 import ssl
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -21,8 +20,8 @@ TRIAL = UrlRules(guard=Guard(allow_private=True))
 HEADERS = {"webhook-id": "evt_1"}
 
 
-@pytest.fixture(autouse=True)
-def _short_timeouts(monkeypatch):
+@pytest.fixture
+def short_timeouts(monkeypatch):
     monkeypatch.setattr(post, "ATTEMPT_SECONDS", 0.6)
     monkeypatch.setattr(post, "CONNECT_SECONDS", 0.3)
 
@@ -35,10 +34,7 @@ def poster() -> Iterator[Poster]:
 
 
 def attempt(poster: Poster, url: str, body: bytes = b"{}") -> PostAttempt:
-    started = time.monotonic()
-    result = submit(poster.post(url, body=body, headers=HEADERS)).result(10)
-    assert time.monotonic() - started < 2
-    return result
+    return submit(poster.post(url, body=body, headers=HEADERS)).result(20)
 
 
 @pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
@@ -62,6 +58,7 @@ def test_another_status_is_a_failure(poster, receiver, code):
     assert (attempt(poster, receiver.url()).status_code, attempt(poster, receiver.url()).error) == (code, "status")
 
 
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -132,6 +129,7 @@ def test_a_closed_port_is_a_connection_failure(poster):
     assert attempt(poster, url).error == "connection_failed"
 
 
+@pytest.mark.usefixtures("short_timeouts")
 def test_a_host_that_accepts_no_connection_costs_only_the_connect_timeout(poster):
     # The backlog is full, so the kernel drops further connections.
     import socket
@@ -205,6 +203,7 @@ class TestTls:
     def test_an_untrusted_certificate_is_rejected(self, poster, secure):
         assert attempt(poster, secure.url()).error == "tls_failed"
 
+    @pytest.mark.usefixtures("short_timeouts")
     def test_a_port_without_tls_is_a_failure(self, poster, receiver):
         result = attempt(poster, receiver.url().replace("http:", "https:"))
         assert result.error in {"tls_failed", "connection_failed", "timed_out"}

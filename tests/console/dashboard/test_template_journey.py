@@ -261,7 +261,7 @@ def test_a_partial_is_inserted_and_shown_in_the_template_that_uses_it(visit, acc
     page = visit.go(f"/dashboard/templates/{made['partial'].id}/")
     page.get_by_role("textbox", name="HTML").first.fill("<p>See you, {{name}}</p>")
     page.get_by_role("button", name="Used by (2)").click()
-    page.get_by_role("button", name="Preview").last.click()
+    page.locator("button[data-within]").last.click()
     expect(frame.get_by_role("heading", name="Hello name")).to_be_visible()
     expect(frame.get_by_text("See you, name")).to_have_count(2)
     expect(page.locator("[data-subject]")).to_have_text("Your order order")
