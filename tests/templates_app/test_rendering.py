@@ -98,6 +98,7 @@ def text_of(source, data=None, mode=RenderMode.HTML):
         ),
         ('{{#equals a ""}}1{{/equals}}{{#equals b c}}2{{/equals}}', {"b": None}, "12"),
         ("{{#equals a a}}1{{else}}2{{/equals}}", {"a": [1]}, "2"),
+        ("{{#equals a b}}1{{else}}2{{/equals}}", {"a": [1], "b": "[1]"}, "2"),
         ('{{#notEquals a "x"}}1{{else}}2{{/notEquals}}', {"a": "x"}, "2"),
         ("{{#greaterThan a 10}}1{{else}}2{{/greaterThan}}", {"a": 10.5}, "1"),
         ("{{#greaterThan a b}}1{{else}}2{{/greaterThan}}", {"a": "10", "b": "9"}, "1"),
