@@ -19,11 +19,11 @@ from core.delivery.message.compose import Placement
 from core.delivery.pacing.pairs import Pair
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.sources.blocklists import removal_url
-from core.lib.model_fields import IdField
+from core.lib.model_fields import IdField, KnownTimeField
 from core.lib.worker.stages import Stage
 from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
 from core.workspaces.models import Workspace
-from emails.states import EmailStatus
+from emails.states import TRANSITIONS, EmailStatus
 from streams.models import MAIN, NORMAL_RANK
 from templates_app.language.locales import MAX_LENGTH as MAX_LOCALE_LENGTH
 from templates_app.models import Template, TemplateSet, TemplateVersion
@@ -223,10 +223,10 @@ class Email(models.Model):
     # Rolled up from the recipients.
     status = models.CharField(max_length=16, choices=EmailStatus.choices)
     sent_at = models.DateTimeField(null=True)
-    delivered_at = models.DateTimeField(null=True)
+    delivered_at = KnownTimeField(null=True)
     bounced_at = models.DateTimeField(null=True)
-    opened_at = models.DateTimeField(null=True)
-    clicked_at = models.DateTimeField(null=True)
+    opened_at = KnownTimeField(null=True)
+    clicked_at = KnownTimeField(null=True)
     error_message = models.TextField(null=True)  # noqa: DJ001 - null on the wire, too
     retry_count = models.PositiveSmallIntegerField(default=0)
     finished_at = models.DateTimeField(
@@ -329,10 +329,10 @@ class Recipient(models.Model):
     state = models.CharField(max_length=16, choices=EmailStatus.choices)
     attempts = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
-    delivered_at = models.DateTimeField(null=True)
+    delivered_at = KnownTimeField(null=True)
     bounced_at = models.DateTimeField(null=True)
-    opened_at = models.DateTimeField(null=True)
-    clicked_at = models.DateTimeField(null=True)
+    opened_at = KnownTimeField(null=True)
+    clicked_at = KnownTimeField(null=True)
     finished_at = models.DateTimeField(null=True, help_text="time it left the queue for the last time")
     # The last SMTP reply that was not an acceptance.
     replied_at = models.DateTimeField(null=True)
@@ -371,6 +371,14 @@ class Recipient(models.Model):
 
     def __str__(self) -> str:
         return self.address
+
+    def has_reached(self, time: str) -> bool:
+        """Return whether the event of a time column has happened, also if its time is not stored.
+
+        See docs/decisions/0376.
+        """
+        is_read = self.state in {EmailStatus.OPENED, EmailStatus.CLICKED}
+        return getattr(self, time) is not None or (is_read and time in TRANSITIONS[EmailStatus(self.state)].times)
 
 
 class QueueEntry(models.Model):

@@ -21,6 +21,7 @@ class RecipientMove:
     path: empty for an attempt that changes no status. Its first status must be able to replace the present one.
     attempt: set for the outcome of an attempt, whose times and reply are recorded with any status of the recipient.
     failure: details of the event: code, enhancedCode, message and reason; empty to keep those of an earlier reply.
+    is_timeless: the times that it sets are UNKNOWN_TIME (docs/decisions/0376).
     """
 
     recipient_id: str
@@ -30,6 +31,7 @@ class RecipientMove:
     provider_id: str | None = None
     transport: str | None = None
     receiver: str | None = None
+    is_timeless: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class MovedRecipient:
 
 def _render_time(column: str) -> str:
     statuses = ",".join(status for status, transition in TRANSITIONS.items() if column in transition.times)
-    return f"{column} = CASE WHEN m.path && '{{{statuses}}}' THEN coalesce(r.{column}, now()) ELSE r.{column} END"
+    time = "CASE WHEN m.timeless THEN 'epoch' ELSE now() END"
+    return f"{column} = CASE WHEN m.path && '{{{statuses}}}' THEN coalesce(r.{column}, {time}) ELSE r.{column} END"
 
 
 TIMES = sorted({column for transition in TRANSITIONS.values() for column in transition.times})
@@ -62,7 +65,8 @@ UPDATE emails_recipient r
        transport = coalesce(m.transport, r.transport),
        receiver = coalesce(m.receiver, r.receiver)
   FROM json_to_recordset(%(rows)s) AS m (id uuid, path text[], sources text[], attempt smallint, code smallint,
-       "enhancedCode" text, message text, reason text, provider_id text, transport text, receiver text)
+       "enhancedCode" text, message text, reason text, provider_id text, transport text, receiver text,
+       timeless boolean)
  WHERE r.id = m.id AND (m.attempt IS NOT NULL OR r.state = ANY(m.sources))
 RETURNING r.id, r.email_id, r.address, r.state
 """  # noqa: S608 - constants of emails.states
@@ -106,4 +110,5 @@ def _row(move: RecipientMove) -> dict[str, Any]:
         "provider_id": move.provider_id,
         "transport": move.transport,
         "receiver": move.receiver,
+        "timeless": move.is_timeless,
     }

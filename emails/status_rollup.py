@@ -23,6 +23,9 @@ COLUMNS = ("status", *TIMES, "error_message", "retry_count", "finished_at")
 BEFORE, AFTER = (", ".join(f"{table}.{column}" for column in COLUMNS) for table in ("e", "d"))
 PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 
+# The earliest known time; UNKNOWN_TIME (docs/decisions/0376) if none is known.
+EARLIEST = "coalesce(min(nullif({time}, 'epoch')), min({time})) AS {time}"
+
 LOCK = f"""
 SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
@@ -31,7 +34,7 @@ SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, {slices_sql("e")
 ROLL_UP = f"""
 UPDATE emails_email e SET ({", ".join(COLUMNS)}) = ({AFTER})
   FROM (SELECT email_id, ({PRECEDENCE})[min(array_position({PRECEDENCE}, state::text))] AS status,
-               {", ".join(f"min({time}) AS {time}" for time in TIMES)},
+               {", ".join(EARLIEST.format(time=time) for time in TIMES)},
                greatest(max(attempts) - 1, 0) AS retry_count,
                CASE WHEN bool_and(finished_at IS NOT NULL) THEN max(finished_at) END AS finished_at,
                (array_agg(error_message ORDER BY replied_at DESC) FILTER (

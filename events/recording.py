@@ -15,10 +15,15 @@ from events.kinds import EventKind
 
 # The statement that accepts emails inserts their first events with the same columns (emails.accept.insertion).
 INSERT_INTO = "INSERT INTO emails_event (id, workspace_id, email_id, recipient_id, kind, payload, status, created_at)"
+# An open or a click whose time is not stored leaves no order among the events either (docs/decisions/0376).
+STATUS = """
+CASE WHEN 'epoch' IN (r.opened_at, e.opened_at) AND coalesce(r.state, e.status) IN ('opened', 'clicked')
+     THEN 'delivered' ELSE coalesce(r.state, e.status) END
+"""
 APPEND = f"""
 {INSERT_INTO}
 SELECT new.id, coalesce(new.workspace_id, e.workspace_id), new.email_id, new.recipient_id, new.kind, new.payload,
-       coalesce(r.state, e.status), now()
+       {STATUS}, now()
   FROM ROWS FROM (json_to_recordset(%s) AS (id uuid, workspace_id uuid, email_id uuid, recipient_id uuid, kind text,
        payload jsonb)) WITH ORDINALITY AS new (id, workspace_id, email_id, recipient_id, kind, payload, position)
   LEFT JOIN emails_email e ON e.id = new.email_id

@@ -38,6 +38,10 @@ def stream_priorities() -> list[tuple[str, Any]]:
     return translated_choices(Stream.Priority)
 
 
+def tracking_details() -> list[tuple[str, Any]]:
+    return translated_choices(Stream.TrackingDetail)
+
+
 def transport_route_choices(workspace_id: str) -> list[tuple[str, Any]]:
     """Return the values of Stream.transport_route that a workspace may use, the usual one first."""
     return [("", gettext_lazy("Usual")), *((name, name) for name in settings.TRANSPORTS.routes_of(workspace_id))]
@@ -78,6 +82,13 @@ class Stream(models.Model):
         HIGH = "high"
         NORMAL = "normal"
         LOW = "low"
+
+    class TrackingDetail(models.TextChoices):
+        """The facts that are stored about an open or a click (docs/decisions/0376)."""
+
+        FULL = "full"
+        COARSE = "coarse"
+        COUNTS = "counts"
 
     id = IdField("str_", primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="streams", db_index=False)
@@ -129,6 +140,16 @@ class Stream(models.Model):
     )
     track_clicks = models.BooleanField(
         default=True, help_text="Whether clicks are tracked, unless an email says otherwise."
+    )
+    # Read with the hits by emails.feedback.opens_and_clicks, so that a change holds for accepted emails at once.
+    tracking_detail = models.CharField(
+        max_length=16,
+        choices=tracking_details,
+        default=TrackingDetail.FULL,
+        db_default=TrackingDetail.FULL,
+        help_text="What is stored about an open or a click. `full`: an event with its time, the URL, and whether it "
+        "looks automated. `coarse`: the same without anything that depends on the program of the reader. `counts`: "
+        "only that the recipient opened or clicked, without time, order, event and webhook.",
     )
     transport_route = models.CharField(
         max_length=30,

@@ -53,7 +53,7 @@ class StreamFields(RowInput):
         model = Stream
         fields: tuple[str, ...] = (
             "name", "description", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public", "priority",
-            "trackOpens", "trackClicks", "transportRoute", "contentRetention", "sensitive",
+            "trackOpens", "trackClicks", "trackingDetail", "transportRoute", "contentRetention", "sensitive",
         )  # fmt: skip
 
 
@@ -76,8 +76,8 @@ class StreamSerializer(RowSerializer[Stream]):
         model = Stream
         fields = (
             "id", "name", "description", "kind", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public",
-            "priority", "trackOpens", "trackClicks", "transportRoute", "contentRetention", "sensitive", "archivedAt",
-            "pausedAt", "pausedReason", "createdAt",
+            "priority", "trackOpens", "trackClicks", "trackingDetail", "transportRoute", "contentRetention",
+            "sensitive", "archivedAt", "pausedAt", "pausedReason", "createdAt",
         )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
-"""Model field of every public id, and the number that stands for an id in other APIs."""
+"""Model fields: of every public id, with the number that stands for it in other APIs; of times that may be unknown."""
 
 import functools
 import uuid
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -10,8 +11,13 @@ from core.lib import ids
 
 if TYPE_CHECKING:
     StringField = models.Field[str, str]
+    DateTimeField = models.DateTimeField[datetime | str | None, datetime | None]
 else:
-    StringField = models.Field
+    StringField, DateTimeField = models.Field, models.DateTimeField
+
+
+# The time in the database of what happened at a time that is not stored.
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class IdNumber(models.Func):
@@ -57,3 +63,18 @@ class IdField(StringField):
         if value is None or isinstance(value, uuid.UUID) or hasattr(value, "as_sql"):
             return value
         return ids.to_uuid(ids.from_any_spelling(str(value), prefix=self.prefix), prefix=self.prefix)
+
+
+class KnownTimeField(DateTimeField):
+    """A nullable time that is None in Python if it is not known, even if the database has UNKNOWN_TIME.
+
+    SQL can ask with IS NULL whether it happened (docs/decisions/0376).
+    """
+
+    def deconstruct(self) -> Any:
+        # Migrations have the column of any time.
+        name, _, args, options = super().deconstruct()
+        return name, "django.db.models.DateTimeField", args, options
+
+    def from_db_value(self, value: datetime | None, *_: object) -> datetime | None:
+        return None if value == UNKNOWN_TIME else value

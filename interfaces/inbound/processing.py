@@ -123,8 +123,9 @@ def _settle(kind: type[T], rows: Sequence[T], matcher: Matcher[T]) -> None:
         failpoint("inbound.before_settle_commit")
     with transaction.atomic():
         hits = {number: match.reported for number, match in matches.items() if isinstance(match.reported, Hit)}
-        record_hits(list(hits.values()))
+        only_counted = record_hits(list(hits.values()))
         queue.settle(kind, dict.fromkeys(hits, ReportStatus.RECORDED))
+        queue.forget(kind, [number for number, hit in hits.items() if hit.recipient_id in only_counted])
     failpoint("inbound.after_settle")
     for row in rows:
         if matches[row.number] == MatchResult():

@@ -1,6 +1,6 @@
 """The report queue: rows are claimed before processing, so that one which crashes the process is tried only 3 times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -95,6 +95,12 @@ def settle(kind: type[T], statuses: Mapping[int, InboundReport.ReportStatus]) ->
     for status in set(statuses.values()):
         numbers = [number for number, final in statuses.items() if final is status]
         kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now())
+
+
+def forget(kind: type[T], numbers: Collection[int]) -> None:
+    """Delete settled rows whose events leave no trace (docs/decisions/0376)."""
+    if numbers:
+        kind.objects.filter(number__in=numbers).delete()
 
 
 def postpone(row: InboundReport, *, seconds: float) -> None:

@@ -123,7 +123,7 @@ def _list_page(request: HttpRequest, workspace: Workspace, recipients: Sequence[
 def _counts(recipients: Collection[Recipient]) -> list[RecipientCount]:
     labels = {"delivered": _("Delivered"), "opened": _("Opened"), "clicked": _("Clicked"), "bounced": _("Bounced")}
     total = len(recipients)
-    counts = {name: sum(getattr(one, field) is not None for one in recipients) for name, field in TIMES.items()}
+    counts = {name: sum(one.has_reached(field) for one in recipients) for name, field in TIMES.items()}
     shares = (RecipientCount(labels[name], count, 100 * count / max(total, 1), name) for name, count in counts.items())
     return [RecipientCount(_("Emails"), total, None, "all"), *shares]
 

@@ -29,6 +29,11 @@ SCOPES = {
     Stream.SuppressionScope.STREAM: gettext_lazy("This stream only"),
     Stream.SuppressionScope.WORKSPACE: gettext_lazy("All streams of the workspace"),
 }
+TRACKING_DETAILS = {
+    Stream.TrackingDetail.FULL: gettext_lazy("Everything: time, URL, and whether it looks automated"),
+    Stream.TrackingDetail.COARSE: gettext_lazy("Time and URL, without anything about the reader's program"),
+    Stream.TrackingDetail.COUNTS: gettext_lazy("Only that a recipient opened or clicked, without the time"),
+}
 # Fields of the form → fields of the API.
 CHANGEABLE = {
     "name": "name",
@@ -41,6 +46,7 @@ CHANGEABLE = {
     "priority": "priority",
     "track_opens": "trackOpens",
     "track_clicks": "trackClicks",
+    "tracking_detail": "trackingDetail",
     "content_retention": "contentRetention",
     "sensitive": "sensitive",
     "transport_route": "transportRoute",
@@ -111,6 +117,11 @@ class StreamForm(NameForm):
     )
     track_opens = _switch(gettext_lazy("Track opens"))
     track_clicks = _switch(gettext_lazy("Track clicks"), gettext_lazy("Emails can set both for themselves."))
+    tracking_detail = _choice(
+        gettext_lazy("Detail of opens and clicks"),
+        TRACKING_DETAILS,
+        gettext_lazy("Without the time there are no events and webhooks of them. Also of accepted emails."),
+    )
     content_retention = forms.IntegerField(
         label=gettext_lazy("Keep the content for (hours)"),
         required=False,

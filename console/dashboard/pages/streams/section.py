@@ -18,6 +18,7 @@ from console.dashboard.pages.overview.metrics import read_metrics, read_period
 from console.dashboard.pages.streams.forms import (
     KINDS,
     SCOPES,
+    TRACKING_DETAILS,
     UNSUBSCRIBES,
     NewStreamForm,
     StreamForm,
@@ -150,6 +151,7 @@ def _facts(stream: Stream) -> list[tuple[str, Any]]:
         (_("Priority"), stream.get_priority_display()),
         (_("Track opens"), yes_or_no[stream.track_opens]),
         (_("Track clicks"), yes_or_no[stream.track_clicks]),
+        (_("Detail of opens and clicks"), TRACKING_DETAILS[Stream.TrackingDetail(stream.tracking_detail)]),
         *([(_("Keep the content for (hours)"), hours)] if (hours := stream.content_retention) is not None else []),
         *([(_("Sensitive"), yes_or_no[True])] if stream.sensitive else []),
         *([(_("Route"), stream.transport_route)] if stream.transport_route else []),

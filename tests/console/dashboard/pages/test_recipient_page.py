@@ -1,7 +1,9 @@
 from datetime import UTC, datetime
 
 from console.dashboard.pages.emails import recipient_history
+from emails.feedback.opens_and_clicks import Hit, record_hits
 from emails.models import Recipient
+from streams.models import Stream
 from streams.services import create_stream
 from suppressions.services import suppress_address
 from tests.console.dashboard.conftest import count_queries, make_email, make_received, shown_text
@@ -38,6 +40,15 @@ class TestEmails:
         assert counts == {
             "all": (4, None), "delivered": (2, 50.0), "opened": (1, 25.0), "clicked": (0, 0.0), "bounced": (1, 25.0)
         }  # fmt: skip
+
+    def test_are_counted_as_opened_and_clicked_without_their_times(self, owner, alice):
+        Stream.objects.create(workspace=alice.workspace, slug="main", name="Main", tracking_detail="counts")
+        opened, clicked, _ = (make_email(alice.workspace).recipients.get() for _ in range(3))
+        record_hits([Hit(opened.id), Hit(clicked.id, url="https://shop.example/")])
+
+        counts = {one.tone: one.count for one in read(owner).context["counts"]}
+
+        assert counts == {"all": 3, "delivered": 2, "opened": 2, "clicked": 1, "bounced": 0}
 
     def test_are_in_pages_of_the_newest(self, owner, alice, monkeypatch):
         for number in range(28):

@@ -22,7 +22,7 @@ from webhooks.models import Webhook
 HOME, LIST, EMAILS, SUPPRESSIONS = (f"/dashboard/{path}" for path in ("", "streams/", "emails/", "suppressions/"))
 SWITCH = 'aria-label="Stream"'
 ADA = "ada@example.com"
-ADVANCED = {"unsubscribe": "link", "scope": "stream", "priority": "low"}
+ADVANCED = {"unsubscribe": "link", "scope": "stream", "priority": "low", "tracking_detail": "counts"}
 
 
 @pytest.fixture
@@ -87,12 +87,13 @@ class TestStreams:
         newsletter.refresh_from_db()
         shown = (newsletter.name, newsletter.own_bounces, newsletter.public, newsletter.track_opens)
         assert shown == ("Monthly", True, False, True)
-        assert newsletter.track_clicks is False
+        assert (newsletter.track_clicks, newsletter.tracking_detail) == (False, "counts")
+        assert "Only that a recipient opened or clicked" in owner.get(f"{LIST}{newsletter.id}/").text
 
     def test_main_is_changed_but_neither_archived_nor_limited(self, owner, alice, newsletter):
         page = owner.get(f"{LIST}main/edit/").text
         assert 'name="scope"' not in page
-        owner.post(f"{LIST}main/edit/", {"name": "Everything else", "priority": "high"})
+        owner.post(f"{LIST}main/edit/", {"name": "Everything else", "priority": "high", "tracking_detail": "full"})
         main = Stream.objects.get(workspace=alice.workspace, slug="main")
         assert (main.name, main.priority, main.scope, main.public) == ("Everything else", "high", "workspace", False)
         response = owner.post(f"{LIST}main/archive/", follow=True)

@@ -32,6 +32,7 @@ UNCHANGED_MAIN = {
     "priority": "normal",
     "trackOpens": True,
     "trackClicks": True,
+    "trackingDetail": "full",
     "archived": False,
 }
 # Fields that the file has in another form, or only if they are not the defaults.
