@@ -18,6 +18,7 @@ from config.health import has_broker
 from config.heartbeats import live_workers
 from console.dashboard.auth.access import TwoFactorSite
 from console.dashboard.auth.signin import has_provider_factor
+from console.dashboard.staff.connections import connections_page
 from console.dashboard.staff.queue import pause_page, queue_page, resume_page
 from console.dashboard.staff.receivers import pin_page, receivers_page, release_page, suspend_page
 from console.dashboard.staff.sources import count_listed, sources_page
@@ -50,6 +51,7 @@ class StaffSite(TwoFactorSite):
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         transports = path("transports/", self.admin_view(self.transports), name="transports")
+        connections = path("connections/", self.admin_view(self.connections), name="connections")
         sources = path("sources/", self.admin_view(self.sources), name="sources")
         queue = [
             path("queue/", self.admin_view(self.queue), name="queue"),
@@ -67,7 +69,7 @@ class StaffSite(TwoFactorSite):
                 for name, page in RECEIVER_PAGES.items()
             ),
         ]
-        return [transports, sources, *queue, *receivers, *self.account_urls(), *super().get_urls()]
+        return [transports, connections, sources, *queue, *receivers, *self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""
@@ -92,6 +94,9 @@ class StaffSite(TwoFactorSite):
 
     def sources(self, request: HttpRequest) -> HttpResponse:
         return sources_page(request, self.each_context(request))
+
+    def connections(self, request: HttpRequest) -> HttpResponse:
+        return connections_page(request, self.each_context(request))
 
     def receivers(self, request: HttpRequest) -> HttpResponse:
         return receivers_page(request, self.each_context(request))

@@ -117,6 +117,7 @@ def staff_sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     first: list[dict[str, Any]] = [operations, queue] if request.user.has_perm("emails.view_email") else [operations]
     if request.user.has_perm("emails.view_receiverpace"):
         first.append(receivers)
+    first.append({"title": _("Outbound connections"), "icon": "link", "link": reverse("admin:connections")})
     sections: list[dict[str, Any]] = [{"items": first}]
     for title, icons in STAFF_SECTIONS.items():
         items = [{**models.pop(name), "icon": icon} for name, icon in icons.items() if name in models]

@@ -72,6 +72,16 @@ class Resolver:
         self._resolver.lifetime = lifetime_seconds
         self._resolver.timeout = min(try_seconds, lifetime_seconds)
 
+    @property
+    def servers(self) -> list[tuple[str, int]]:
+        """The addresses and ports of the name servers."""
+        known = self._resolver.nameservers
+        return [
+            (server, self._resolver.port) if isinstance(server, str) else (server.address, server.port)
+            for server in known
+            if isinstance(server, str | dns.nameserver.AddressAndPortNameserver)
+        ]
+
     async def look_up(self, name: str, kind: str) -> DnsAnswer:
         """Return the records of one type. Raises DnsError."""
         try:
