@@ -15,12 +15,14 @@ from core.workspaces.audit import AuditAction
 from core.workspaces.models import AuditEntry
 from emails.models import Email
 from emails.upkeep import erasure as email_steps
+from events.models import Event
 from suppressions.models import Suppression
 from tests.conftest import Account, Api, mail, make_key
 from tests.console.dashboard.conftest import make_caught, make_received, signed_in
 from tests.emails.builders import OK, deliver, deliver_all, send
 from tests.events.feed import publish_committed
 from tests.rows import each
+from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +106,18 @@ def test_nothing_but_what_the_receipt_names_is_left(api: Api, alice: Account, ow
     assert tables_containing(ADA) == set()
     assert not Email.objects.exists()
     assert {entry["kind"] for entry in body["kept"]} >= {"suppression", "backups", "accounts"}
+
+
+def test_each_event_and_delivery_counts_once(api: Api, alice: Account):
+    create_webhook(alice.workspace, url="http://127.0.0.1:9/hook", events=["sent", "suppression.added"])
+    send(api, to=ADA)
+    deliver_all()
+    api.post("/suppressions", {"email": ADA})
+    publish_committed()
+    events, deliveries = Event.objects.count(), WebhookDelivery.objects.count()
+    deleted = erase_now(api)["deleted"]
+    assert (deleted["emails"], deleted["events"], deleted["webhookDeliveries"]) == (1, events, deliveries)
+    assert min(events, deliveries) > 1
 
 
 def test_a_longer_address_and_another_workspace_stay(api: Api, bobs_api: Api):
