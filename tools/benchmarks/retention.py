@@ -3,7 +3,9 @@
     .venv/bin/python -m tools.benchmarks.retention [expired]
 
 At the end it checks that no expired email is left, the counters are correct, and the links of a deleted email still
-work. Requires DATABASE_URL of a server on which databases may be created. Creating the data takes minutes and 2 GB.
+work. Then, without sending, contentRetention of a stream is compared with retention without it: the removal of
+contents, and the deletion of emails whose contents were removed before.
+Requires DATABASE_URL of a server on which databases may be created. Creating the data takes minutes and 2 GB.
 """
 
 import http.client
@@ -24,7 +26,7 @@ from core.lib.worker.stages import Stage
 from tests.stack.entries import EMAILS, count_entries
 from tests.stack.stack import PYTHON, REPOSITORY, Stack, running_stack, wait_for
 from tools.benchmarks.batch import TEMPLATE, batch_body
-from tools.benchmarks.figures import record_figure
+from tools.benchmarks.figures import record_figure, record_rounds
 from tools.benchmarks.sizes import size
 
 CHUNK = 100_000
@@ -40,10 +42,10 @@ WITH made AS (
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, content_id, sender, from_domain, "to", cc, bcc, subject, search_text,
                               tags, headers, track_opens, track_clicks, created_at, status, retry_count, sent_at,
-                              delivered_at, finished_at)
+                              delivered_at, finished_at, content_hours)
     SELECT email, %(workspace)s, content, 'hello@demo.example', 'demo.example', ARRAY['u@example.com'], '{}', '{}',
            'Your receipt', 'u@example.com' || E'\n' || 'your receipt', '{}', '{}', true, true, at, 'delivered', 0, at,
-           at, at FROM made
+           at, at, %(hours)s::smallint FROM made
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, sent_at, delivered_at)
     SELECT recipient, email, 'to', 0, 'u@example.com', 'delivered', 1, at, at FROM made
@@ -58,6 +60,16 @@ RETURNING id
 """
 LINK = "https://example.com/receipt"
 READER = "reader@example.com"
+# Prints the seconds of a task, without those of the start of its process.
+TIMED = """
+import time
+from emails import tasks
+started = time.monotonic()
+tasks.{task}()
+print(time.monotonic() - started)
+"""
+CONTENT_HOURS = 24
+COMPARED = size(200_000, smoke=1_000)
 EXPIRE = ["manage.py", "shell", "--verbosity", "0", "-c", "from emails.tasks import expire; expire()"]
 
 
@@ -89,6 +101,8 @@ def main() -> None:
         )
         finish_retention(stack)
         check(stack, links)
+        stack.stop(["worker", "beat"])
+        compare_content_retention(stack, min(expired, COMPARED))
 
 
 def send_expired_email(stack: Stack) -> EmailLinks:
@@ -157,6 +171,36 @@ def check(stack: Stack, links: EmailLinks) -> None:
     print("The links of a deleted email work.")
 
 
+def compare_content_retention(stack: Stack, count: int) -> None:
+    """Measure retention of emails with and without contentRetention in turn; record ratios of their rates."""
+    removals, deletions = [], []
+    for _ in range(ROUNDS):
+        fill(stack, count)
+        plain = run_timed(stack, "expire")
+        fill(stack, count, hours=CONTENT_HOURS)
+        removed = run_timed(stack, "remove_contents")
+        ((left,),) = stack.query("SELECT count(*) FROM emails_content c JOIN emails_email e ON e.content_id = c.id")
+        assert left == stack.query("SELECT count(*) FROM emails_content")[0][0]
+        assert stack.query("SELECT count(*) FROM emails_email WHERE content_hours IS NOT NULL") == [(0,)]
+        deleted = run_timed(stack, "expire")
+        assert expired_count(stack) == 0
+        print(
+            f"{count:,} emails: deleted in {plain:.1f} s; their contents removed in {removed:.1f} s, then deleted in"
+            f" {deleted:.1f} s",
+            flush=True,
+        )
+        removals.append(100 * plain / removed)
+        deletions.append(100 * plain / deleted)
+    unit = "%"
+    record_rounds("rate of content removal, relative to retention without it", removals, unit, at_least=100)
+    record_rounds("rate of retention after content removal, relative to the same", deletions, unit, at_least=95)
+
+
+def run_timed(stack: Stack, task: str) -> float:
+    """Run a task of emails in a process of its own; return its seconds, pauses included."""
+    return float(stack.manage("shell", "--verbosity", "0", "-c", TIMED.format(task=task)).split()[-1])
+
+
 def call_link(stack: Stack, method: str, path: str) -> tuple[int, str | None]:
     """Return the status and the Location header of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", int(stack.environment["PORT"]), timeout=10)
@@ -167,14 +211,15 @@ def call_link(stack: Stack, method: str, path: str) -> tuple[int, str | None]:
     return answer.status, answer.headers["Location"]
 
 
-def fill(stack: Stack, count: int) -> None:
+def fill(stack: Stack, count: int, *, hours: int | None = None) -> None:
+    """Add expired emails. hours: contentRetention of their stream; None without it."""
     with psycopg.connect(stack.database, autocommit=True) as connection:
         (workspace,) = connection.execute("SELECT id FROM workspaces_workspace").fetchone()  # type: ignore[misc]
         with suppress(psycopg.errors.InsufficientPrivilege):
             # A superuser may insert without checks of foreign keys.
             connection.execute("SET session_replication_role = replica")
         for start in range(1, count + 1, CHUNK):
-            values = {"workspace": workspace, "start": start, "stop": min(start + CHUNK - 1, count)}
+            values = {"workspace": workspace, "start": start, "stop": min(start + CHUNK - 1, count), "hours": hours}
             connection.execute(FILL, values)
         connection.execute("VACUUM ANALYZE")
     stack.manage("reconcile", "--repair")
