@@ -57,6 +57,12 @@ const sharedFields = [
   { key: 'scheduled_for', label: 'Scheduled For', type: 'datetime', helpText: 'At most 30 days ahead. Sent now if empty.' },
   streamField,
   {
+    key: 'sensitive',
+    label: 'Sensitive',
+    type: 'boolean',
+    helpText: 'Nobody can read the content after the email was accepted, and it is removed once it is delivered.',
+  },
+  {
     key: 'idempotency_key',
     label: 'Idempotency Key',
     type: 'string',
@@ -96,6 +102,7 @@ const sharedOf = (input) =>
     tags: input.tags,
     scheduledFor: input.scheduled_for,
     stream: input.stream,
+    sensitive: input.sensitive,
   });
 
 const emailBodyOf = async (z, input) => ({

@@ -137,6 +137,17 @@ test("addresses are suppressed, found and unsuppressed", async () => {
   assert.equal(deleted.json.deleted, true);
 });
 
+test("a sensitive email and batch are accepted without content that can be read", async () => {
+  const [sent] = await execute(send({ to: someone() }, { sensitive: true }));
+  const template = await templateOf();
+  const batch = { resource: "email", operation: "sendBatch", from: FROM, to: someone(), templateId: template.id, templateData: "{}", options: { sensitive: true } };
+  const [result] = await execute(batch);
+  for (const { json } of [sent, result]) {
+    const { sensitive, contentNotKept } = await api(`/emails/${json.id}`);
+    assert.deepEqual([sensitive, contentNotKept], [true, true]);
+  }
+});
+
 test("an email is sent in a stream, and only this stream is suppressed", async () => {
   const id = `s-${crypto.randomUUID().slice(0, 8)}`;
   await api("/streams", { method: "POST", body: JSON.stringify({ id, name: "News", kind: "bulk" }) });

@@ -72,6 +72,13 @@ test("an email is sent with attachments, and the API key is not sent to their ho
   assert.deepEqual(seen, [undefined]);
 });
 
+test("a sensitive email is accepted without content that can be read", async () => {
+  const input = { ...SENDER, to: [someone()], subject: "Your code", text: "482913", sensitive: true };
+  const { id } = await run(App.creates.send_email.operation.perform, input);
+  const { sensitive, contentNotKept, text } = await api(`/emails/${id}`);
+  assert.deepEqual([sensitive, contentNotKept, text], [true, true, ""]);
+});
+
 test("an invitation is sent to the addresses of the envelope, and an email without To is not", async () => {
   const serve = (_, response) => {
     const head = { "Content-Type": "text/calendar", "Content-Disposition": 'attachment; filename="meeting.ics"' };

@@ -42,6 +42,14 @@ const stream: INodeProperties = {
 	description: 'The ID of the stream; by default main, or the only stream of the API key',
 };
 
+const sensitive: INodeProperties = {
+	displayName: 'Sensitive',
+	name: 'sensitive',
+	type: 'boolean',
+	default: true,
+	description: 'Whether nobody can read the content after the email was accepted, and it is removed once it is delivered',
+};
+
 const streamFilter: INodeProperties = { displayName: 'Stream', name: 'stream', type: 'string', default: '', placeholder: 'newsletter' };
 
 const otherSubject: INodeProperties = {
@@ -89,6 +97,7 @@ const emailOptions: INodeProperties[] = [
 	},
 	replyTo,
 	schedule,
+	sensitive,
 	stream,
 	tags,
 	{ displayName: 'Track Clicks', name: 'trackClicks', type: 'boolean', default: true },
@@ -219,7 +228,7 @@ const emailFields: INodeProperties[] = [
 	},
 	options(emailOptions, 'send'),
 	options([...emailOptions, otherSubject], 'sendTemplate'),
-	options([idempotencyKey, replyTo, schedule, stream, otherSubject, tags], 'sendBatch'),
+	options([idempotencyKey, replyTo, schedule, sensitive, stream, otherSubject, tags], 'sendBatch'),
 ];
 
 const suppressionFields: INodeProperties[] = [
