@@ -35,6 +35,7 @@ SCHEDULE = {
     "expire-requests": ("request_log.tasks.expire", 600),
     "expire-accounts": ("workspaces.tasks.expire", 3600),
     "erase-people": ("privacy.tasks.erase", 15),
+    "export-people": ("privacy.tasks.export", 15),
     "erase-workspaces": ("provisioning.tasks.erase", 3600),
     "expire-tracking-hosts": ("domains.tasks.expire", 3600),
     "old reports": ("inbound.tasks.purge", 3600),

@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from console.dashboard.auth.oidc.metrics import read_sign_in_counts
+from console.privacy.backlog import read_oldest_seconds
 from core.api.latency import observed
 from core.counters import counters, smtp_usage
 from core.delivery.transports.router import TransportState
@@ -201,6 +202,14 @@ def unfolded_deltas() -> Metric:
     return GaugeMetricFamily("postrider_tally_deltas_unfolded", description, value=counters.count_unfolded())
 
 
+def oldest_privacy_request() -> Metric:
+    description = "Age of the oldest due erasure or export of a person."
+    family = GaugeMetricFamily("postrider_privacy_oldest_due_seconds", description, labels=["kind"])
+    for kind, seconds in read_oldest_seconds().items():
+        family.add_metric([kind], seconds)
+    return family
+
+
 # Each reads the database; a failing one is left out of the scrape.
 METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     queue_depth,
@@ -222,6 +231,7 @@ METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     inbound_stored_bytes,
     tracking_hosts,
     unfolded_deltas,
+    oldest_privacy_request,
 )
 
 

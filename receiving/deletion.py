@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from core.erasing.steps import ErasureScope, StepResult
+from core.erasing.steps import ErasureScope, NamedRows, StepResult
 from core.lib.datetimes import parse_datetime
 from core.lib.email_addresses import normalize_address
 from core.lib.ids import from_uuid, to_uuid
@@ -97,11 +97,8 @@ def delete_delivered_emails() -> Iterator[None]:
         yield
 
 
-def erase_received(scope: ErasureScope, place: Any) -> StepResult:
-    """Delete received emails to, from and about the addresses, and those that answer an email to them.
-
-    Nothing is forwarded to them any more.
-    """
+def scan_received(scope: ErasureScope, place: Any) -> NamedRows[UUID]:
+    """Return a page of the received emails to, from and about the addresses, and of answers to emails to them."""
     received_at, after = place or (START, from_uuid(UUID(int=0), prefix="inb_"))
     values = {
         "workspace": to_uuid(scope.workspace_id, prefix="ws_"),
@@ -112,16 +109,24 @@ def erase_received(scope: ErasureScope, place: Any) -> StepResult:
     }
     rows = run(SCAN, values)
     named = {id_: scope.named_in(text) for _, id_, text in rows if text}
-    _, events = _delete(list(named))
+    has_more = len(rows) == SCANNED_EMAILS
+    return NamedRows(named, [rows[-1][0].isoformat(), from_uuid(rows[-1][1], prefix="inb_")] if has_more else None)
+
+
+def erase_received(scope: ErasureScope, place: Any) -> StepResult:
+    """Delete received emails to, from and about the addresses, and those that answer an email to them.
+
+    Nothing is forwarded to them any more.
+    """
+    page = scan_received(scope, place)
+    _, events = _delete(list(page.named))
     run(DELETE_EVENTS, [[to_uuid(event, prefix="evt_") for event in events]])
     WebhookEvent.objects.delete_events(events)
     targets = map(normalize_address, scope.addresses)
     ForwardTarget.objects.filter(workspace=scope.workspace_id, address__in=targets).delete()
-    result = StepResult()
-    for addresses in named.values():
+    result = StepResult(place=page.place)
+    for addresses in page.named.values():
         result.add(addresses, receivedEmails=1)
-    if len(rows) == SCANNED_EMAILS:
-        result.place = [rows[-1][0].isoformat(), from_uuid(rows[-1][1], prefix="inb_")]
     return result
 
 

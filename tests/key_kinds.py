@@ -35,6 +35,8 @@ SENDING = {
 }
 # The operations of sending_only.
 SENDING_ONLY = {("POST", "/emails/send"), ("POST", "/emails/batch"), ("GET", "/me")}
+# A file with all data of a person.
+FULL_READING = {("GET", "/subject-exports/{}/download")}
 READING_BY_POST = {("POST", "/templates/{}/preview"), ("POST", "/inbound/routes/match")}
 # Networks that contain the address of Django's test client.
 NETWORKS = ["127.0.0.0/8"]
@@ -65,7 +67,7 @@ def scope_of(kind: str) -> str:
 
 def allowed_scopes(method: str, path: str) -> set[str]:
     scopes = {"full_access", "workspace_admin"}
-    if method == "GET" or (method, path) in READING_BY_POST:
+    if (method == "GET" and (method, path) not in FULL_READING) or (method, path) in READING_BY_POST:
         scopes.add("read_only")
     if (method, path) in SENDING:
         scopes.add("sending_access")

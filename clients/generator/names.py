@@ -200,6 +200,18 @@ MODULES: dict[str, tuple[Resource, ...]] = {
             object_id="erasure_id",
         ),
     ),
+    "subject_exports": (
+        Resource(
+            "SubjectExports",
+            "Exports of people: `client.subject_exports`.",
+            {
+                "create": Method("createSubjectExport", positional=("email",), is_repeatable=True),
+                "get": Method("getSubjectExport"),
+                "download": Method("downloadSubjectExport"),
+            },
+            object_id="export_id",
+        ),
+    ),
     "webhooks": (
         Resource(
             "Webhooks",
@@ -390,6 +402,7 @@ ANSWER_TEXTS = {
     "StreamCounts": "The last 30 UTC days.",
     "Rates": "Rates between 0 and 1.",
     "ErasedCounts": "Numbers of erased records of each kind.",
+    "ExportedCounts": "Numbers of records of each kind.",
     "Wait": "Why an email is not sent now.",
 }
 

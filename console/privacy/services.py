@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from console.privacy.models import Erasure
-from console.privacy.steps import STEPS
+from console.privacy.steps import LOCK, STEPS
 from core.erasing.steps import ErasureScope, StepResult
 from core.lib.sql import run
 from core.workspaces.audit import AuditAction, record_action
@@ -24,8 +24,6 @@ GROUP_SIZE = 100
 MAX_PENDING = 10_000
 # The wait for emails that are on their way, doubled after each pass.
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)
-# Two processes would repeat each other's work.
-LOCK = "SELECT pg_advisory_xact_lock(hashtext('erasures'))"
 
 
 @transaction.atomic

@@ -1,21 +1,17 @@
-"""The steps of an erasure, in their order (docs/decisions/0353)."""
+"""Steps of an erasure, in their order (docs/decisions/0353)."""
 
 from typing import Any
 
 from django.db import transaction
 
-from core.erasing.audit_log import erase_from_audit
+from console.privacy.records import RECORDS
 from core.erasing.steps import ErasureScope, ErasureStep, StepResult
-from emails.upkeep.erasure import erase_from_keys, erase_mentions, erase_sent, erase_workspace_events
-from interfaces.inbound.inbox.retention import erase_mail
-from interfaces.inbound.queue import erase_reports
-from receiving.deletion import erase_received
+from core.lib.sql import run
 
-# Reports belong to recipients, which go with their emails.
-STEPS: tuple[ErasureStep, ...] = (
-    erase_reports, erase_sent, erase_mentions, erase_received, erase_workspace_events, erase_from_keys, erase_mail,
-    erase_from_audit,
-)  # fmt: skip
+STEPS: tuple[ErasureStep, ...] = tuple(records.erase for records in RECORDS)
+# A transaction of an erasure or export at a time: two erasures would repeat each other's work, and an export would
+# write what it read before an erasure.
+LOCK = "SELECT pg_advisory_xact_lock(hashtext('erasures'))"
 
 
 def run_all(scope: ErasureScope) -> StepResult:
@@ -30,6 +26,7 @@ def run_all(scope: ErasureScope) -> StepResult:
 
 @transaction.atomic
 def _run(step: ErasureStep, scope: ErasureScope, place: Any, total: StepResult) -> Any:
+    run(LOCK)
     result = step(scope, place)
     for address, counts in result.counts.items():
         total.add([address], **counts)

@@ -1,7 +1,8 @@
-"""Periodic task of erasures: it may be lost or run twice."""
+"""Periodic tasks of erasures and exports: they may be lost or run twice."""
 
 from celery import shared_task
 
+from console.privacy.exports import make_exports
 from console.privacy.services import process_erasures
 from core.workspaces.retention import run_batches
 
@@ -10,3 +11,9 @@ from core.workspaces.retention import run_batches
 def erase() -> None:
     """Erase the people whose erasure is due."""
     run_batches(process_erasures())
+
+
+@shared_task(name="privacy.tasks.export", ignore_result=True)
+def export() -> None:
+    """Make the exports of people that are due, and delete expired ones."""
+    run_batches(make_exports())

@@ -11,7 +11,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from alerts.models import Alert
-from console.privacy.models import Erasure
+from console.privacy.exporting.erasure import delete_all_exports
+from console.privacy.models import Erasure, SubjectExport
 from core.lib.ids import to_uuid
 from core.workspaces.deletion import ended_workspaces
 from core.workspaces.models import ApiKey, Invitation, Membership
@@ -47,7 +48,7 @@ TABLES = (
 # Tables with at most some hundred rows per workspace.
 SMALL = (
     InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Alert,
-    Webhook, ApiKey, Membership, Invitation, Erasure,
+    Webhook, ApiKey, Membership, Invitation, Erasure, SubjectExport,
 )  # fmt: skip
 # Avoids Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"
@@ -70,6 +71,7 @@ def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
     for table in TABLES:
         yield from _delete_rows(table, workspace_id)
     yield from _delete_templates(workspace_id)
+    yield from delete_all_exports(workspace_id)
     for model in SMALL:
         model.objects.filter(workspace=workspace_id).delete()
         yield

@@ -42,6 +42,7 @@ TAGS = {
     "Alerts": "Thresholds of rates and of the quota, about which owners and webhooks are notified.",
     "Inbound": "Received emails, the routes of their addresses, and blocked senders.",
     "Erasures": "Erasure of people by address, with a receipt.",
+    "Exports": "The records and messages of a person, as a file.",
     "Suppressions": "Addresses that must not be sent to.",
     "Domains": "Sending domains and their DNS records.",
     "Analytics": "Totals, rates and daily volume.",
@@ -50,7 +51,7 @@ TAGS = {
     "Management": "Workspaces, their members, API keys, usage and audit log.",
     "Documentation": "The OpenAPI document.",
 }
-OTHER_TAGS = {"me": "Account", "admin": "Management", "openapi.json": "Documentation"}
+OTHER_TAGS = {"me": "Account", "subject-exports": "Exports", "admin": "Management", "openapi.json": "Documentation"}
 RESPONSE_HEADERS: dict[str, tuple[str, Schema]] = {
     "X-Request-Id": (
         "The id of this request. Include it when you ask for help.",

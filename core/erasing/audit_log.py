@@ -17,6 +17,15 @@ ERASE_OBJECTS = """
 UPDATE workspaces_auditentry e SET about = %(erased)s, about_code = NULL FROM unnest(%(addresses)s::text[]) AS a
  WHERE e.workspace_id = %(workspace)s AND e.act = ANY(%(actions)s) AND position(a in lower(e.about)) > 0 RETURNING a
 """
+ENTRIES = 500
+FIND = """
+SELECT id FROM workspaces_auditentry e
+ WHERE e.workspace_id = %(workspace)s AND id > %(after)s
+   AND ((e.act = ANY(%(actions)s) AND EXISTS (
+           SELECT FROM unnest(%(addresses)s::text[]) AS a WHERE position(a in lower(e.about)) > 0))
+    OR (e.actor_kind = 'person' AND lower(e.actor) = ANY(%(addresses)s)))
+ ORDER BY id LIMIT %(limit)s
+"""
 # Searches of the staff, in the log of the installation.
 ERASE_SEARCHES = """
 UPDATE workspaces_auditentry SET about = %(erased)s
@@ -24,16 +33,16 @@ UPDATE workspaces_auditentry SET about = %(erased)s
 """
 
 
+def find_entries(scope: ErasureScope, *, after: int) -> list[AuditEntry]:
+    """Return a page of the entries about the addresses, and of what members with one of them did, by their ids."""
+    ids = [id_ for (id_,) in run(FIND, {**_values(scope), "after": after, "limit": ENTRIES})]
+    return list(AuditEntry.objects.filter(id__in=ids).order_by("id"))
+
+
 def erase_from_audit(scope: ErasureScope, _place: Any) -> StepResult:
     """Blank the addresses in entries about suppressions, blocked senders and forwards."""
-    values = {
-        "erased": ERASED,
-        "addresses": list(scope.addresses),
-        "workspace": to_uuid(scope.workspace_id, prefix="ws_"),
-        "actions": [action.value for action in ABOUT_OTHERS],
-    }
     result = StepResult()
-    for (address,) in run(ERASE_OBJECTS, values):
+    for (address,) in run(ERASE_OBJECTS, {**_values(scope), "erased": ERASED}):
         result.add([address], auditEntries=1)
     return result
 
@@ -41,3 +50,11 @@ def erase_from_audit(scope: ErasureScope, _place: Any) -> StepResult:
 def erase_searches(address: str) -> None:
     """Blank an address in the searches of the staff."""
     run(ERASE_SEARCHES, {"erased": ERASED, "address": address})
+
+
+def _values(scope: ErasureScope) -> dict[str, Any]:
+    return {
+        "addresses": list(scope.addresses),
+        "workspace": to_uuid(scope.workspace_id, prefix="ws_"),
+        "actions": [action.value for action in ABOUT_OTHERS],
+    }

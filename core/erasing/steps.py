@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K")
 
 # In place of an address in records that stay.
 ERASED = "erased@invalid"
@@ -63,6 +65,18 @@ class StepResult:
     def add(self, addresses: Iterable[str], **kinds: int) -> None:
         for address in addresses:
             self.counts.setdefault(address, Counter()).update(kinds)
+
+
+@dataclass(frozen=True)
+class NamedRows(Generic[K]):
+    """A page of rows.
+
+    named: the addresses that each of them has.
+    place: where the next page begins; None after the last one.
+    """
+
+    named: dict[K, set[str]]
+    place: Any
 
 
 ErasureStep = Callable[[ErasureScope, Any], StepResult]

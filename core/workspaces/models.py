@@ -342,6 +342,8 @@ class AuditEntry(models.Model):
         EMAIL_CANCELLED = "email_cancelled", "Email cancelled"
         ERASURE_REQUESTED = "erasure_requested", "Erasure requested"
         ADDRESS_ERASED = "address_erased", "Address erased"
+        EXPORT_REQUESTED = "export_requested", "Export of a person requested"
+        EXPORT_DOWNLOADED = "export_downloaded", "Export of a person downloaded"
 
     class ActorKind(models.TextChoices):
         PERSON = "person"

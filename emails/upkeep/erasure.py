@@ -5,14 +5,16 @@ of its workspace, not from the mailboxes of its other recipients. Counters stay,
 docs/decisions/0063 and 0353.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from core.erasing.steps import ErasureScope, StepResult
+from core.erasing.steps import ErasureScope, NamedRows, StepResult
 from core.lib.datetimes import parse_datetime
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
@@ -66,15 +68,75 @@ DELETE_FORMER = """
 DELETE FROM workspaces_workspaceevent WHERE workspace_id = %(workspace)s
    AND (lower(payload->>'email') = ANY(%(addresses)s) OR lower(payload->>'to') = ANY(%(addresses)s))
 """
+FIND_FORMER = """
+SELECT id, kind, payload, created_at FROM workspaces_workspaceevent WHERE workspace_id = %(workspace)s
+   AND (lower(payload->>'email') = ANY(%(addresses)s) OR lower(payload->>'to') = ANY(%(addresses)s))
+ ORDER BY created_at, id
+"""
 DELETE_REQUESTS = "DELETE FROM request_log_apirequest WHERE email_id = ANY(%s)"
+
+
+def find_sent(scope: ErasureScope, address: str, *, after: UUID, limit: int) -> list[UUID]:
+    """Return the emails to an address, in the order of their ids."""
+    values = {"address": address, "workspace": _workspace(scope), "after": after, "limit": limit}
+    return [id_ for (id_,) in run(FIND_SENT, values)]
+
+
+def scan_emails(scope: ErasureScope, place: Any) -> NamedRows[UUID]:
+    """Return a page of the emails of the workspace that name an address outside of their content."""
+    created_at, after = place or (START, from_uuid(UUID(int=0)))
+    values = {
+        "workspace": _workspace(scope),
+        "created_at": parse_datetime(created_at),
+        "id": to_uuid(after),
+        "limit": SCANNED_EMAILS,
+        "pattern": scope.pattern,
+    }
+    rows = run(SCAN_EMAILS, values)
+    named = {id_: scope.named_in(text) for _, id_, text in rows if text}
+    return NamedRows(named, [rows[-1][0].isoformat(), from_uuid(rows[-1][1])] if len(rows) == SCANNED_EMAILS else None)
+
+
+def find_former_events(scope: ErasureScope) -> list[tuple[str, str, Any, datetime]]:
+    """Return the events about the addresses that versions before 1.0 recorded: id, kind, payload and time."""
+    rows = run(FIND_FORMER, {"workspace": _workspace(scope), "addresses": list(scope.addresses)})
+    return [
+        (from_uuid(id_, prefix="evt_"), kind, json.loads(payload) if isinstance(payload, str) else payload, created_at)
+        for id_, kind, payload, created_at in rows
+    ]
+
+
+def scan_workspace_events(scope: ErasureScope, place: Any) -> NamedRows[UUID]:
+    """Return a page of the events without an email that name an address."""
+    created_at, number = place or (START, 0)
+    values = {
+        "workspace": _workspace(scope),
+        "created_at": parse_datetime(created_at),
+        "number": number,
+        "limit": SCANNED_ROWS,
+        "pattern": scope.pattern,
+    }
+    rows = run(SCAN_EVENTS, values)
+    named = {id_: scope.named_in(text) for *_, id_, text in rows if text}
+    return NamedRows(named, [rows[-1][0].isoformat(), rows[-1][1]] if len(rows) == SCANNED_ROWS else None)
+
+
+def scan_keys(scope: ErasureScope, place: Any) -> tuple[list[tuple[Any, ...]], Any]:
+    """Return a page of idempotency keys: the key, its row, whether it has an address, and an answer that has one.
+
+    The second value is where the next page begins, or None.
+    """
+    likes = [f"%{_escape_like(address)}%" for address in scope.addresses]
+    values = {"workspace": _workspace(scope), "key": place or "", "limit": SCANNED_ROWS, "likes": likes}
+    rows = run(SCAN_KEYS, values)
+    return rows, rows[-1][0] if len(rows) == SCANNED_ROWS else None
 
 
 def erase_sent(scope: ErasureScope, place: Any) -> StepResult:
     """Delete the emails to the addresses, found by their index, one address after the other."""
     index, after = place or (0, from_uuid(UUID(int=0)))
     address = scope.addresses[index]
-    values = {"address": address, "workspace": _workspace(scope), "after": to_uuid(after), "limit": EMAILS}
-    found = [id_ for (id_,) in run(FIND_SENT, values)]
+    found = find_sent(scope, address, after=to_uuid(after), limit=EMAILS)
     result = StepResult()
     deleted = _delete({id_: {address} for id_ in found}, scope, result)
     result.waiting[address] += len(found) - deleted
@@ -87,19 +149,9 @@ def erase_sent(scope: ErasureScope, place: Any) -> StepResult:
 
 def erase_mentions(scope: ErasureScope, place: Any) -> StepResult:
     """Delete the emails of others that name an address in a field, the subject, metadata or template data."""
-    created_at, after = place or (START, from_uuid(UUID(int=0)))
-    values = {
-        "workspace": _workspace(scope),
-        "created_at": parse_datetime(created_at),
-        "id": to_uuid(after),
-        "limit": SCANNED_EMAILS,
-        "pattern": scope.pattern,
-    }
-    rows = run(SCAN_EMAILS, values)
-    result = StepResult()
-    _delete({id_: scope.named_in(text) for _, id_, text in rows if text}, scope, result)
-    if len(rows) == SCANNED_EMAILS:
-        result.place = [rows[-1][0].isoformat(), from_uuid(rows[-1][1])]
+    page = scan_emails(scope, place)
+    result = StepResult(place=page.place)
+    _delete(page.named, scope, result)
     return result
 
 
@@ -108,12 +160,10 @@ def erase_from_keys(scope: ErasureScope, place: Any) -> StepResult:
 
     Keys of blanked responses keep working.
     """
-    likes = [f"%{_escape_like(address)}%" for address in scope.addresses]
-    values = {"workspace": _workspace(scope), "key": place or "", "limit": SCANNED_ROWS, "likes": likes}
-    rows = run(SCAN_KEYS, values)
+    rows, next_place = scan_keys(scope, place)
     named = {id_: key for key, id_, is_named, _ in rows if is_named}
     Acceptance.objects.filter(id__in=named).delete()
-    result = StepResult(place=rows[-1][0] if len(rows) == SCANNED_ROWS else None)
+    result = StepResult(place=next_place)
     for key in named.values():
         result.add([address for address in scope.addresses if address in key.lower()], idempotencyKeys=1)
     changed = {row.id: row for row in Acceptance.objects.filter(id__in=[id_ for _, id_, _, answer in rows if answer])}
@@ -124,25 +174,16 @@ def erase_from_keys(scope: ErasureScope, place: Any) -> StepResult:
 
 def erase_workspace_events(scope: ErasureScope, place: Any) -> StepResult:
     """Delete the events of the workspace about the addresses, with their webhook deliveries."""
-    created_at, number = place or (START, 0)
-    values = {
-        "workspace": _workspace(scope),
-        "created_at": parse_datetime(created_at),
-        "number": number,
-        "limit": SCANNED_ROWS,
-        "pattern": scope.pattern,
-        "addresses": list(scope.addresses),
-    }
     if place is None:
-        run(DELETE_FORMER, values)
-    rows = run(SCAN_EVENTS, values)
-    named = {id_: scope.named_in(text) for *_, id_, text in rows if text}
-    result = StepResult(place=[rows[-1][0].isoformat(), rows[-1][1]] if len(rows) == SCANNED_ROWS else None)
-    deliveries = _count_deliveries([from_uuid(id_, prefix="evt_") for id_ in named])
-    for id_, addresses in named.items():
-        result.add(addresses, events=1, webhookDeliveries=deliveries[from_uuid(id_, prefix="evt_")])
-    run(DELETE_EVENTS, [list(named)])
-    WebhookEvent.objects.delete_events([from_uuid(id_, prefix="evt_") for id_ in named])
+        run(DELETE_FORMER, {"workspace": _workspace(scope), "addresses": list(scope.addresses)})
+    page = scan_workspace_events(scope, place)
+    result = StepResult(place=page.place)
+    event_ids = {id_: from_uuid(id_, prefix="evt_") for id_ in page.named}
+    deliveries = _count_deliveries(list(event_ids.values()))
+    for id_, addresses in page.named.items():
+        result.add(addresses, events=1, webhookDeliveries=deliveries[event_ids[id_]])
+    run(DELETE_EVENTS, [list(event_ids)])
+    WebhookEvent.objects.delete_events(list(event_ids.values()))
     return result
 
 

@@ -60,6 +60,16 @@ DELETE FROM inbound_providerreport report USING ({RECIPIENTS}) recipient
  WHERE report.processed_at IS NOT NULL AND report.message_id = recipient.provider_message_id
 RETURNING recipient.address
 """  # noqa: S608 - constants
+FOUND_REPORTS = 100
+FIND_MAIL_REPORTS = f"""
+SELECT report.number FROM inbound_mailreport report JOIN ({RECIPIENTS}) recipient ON report.recipient_id = recipient.id
+ WHERE report.number > %(after)s ORDER BY 1 LIMIT %(limit)s
+"""  # noqa: S608 - constants
+FIND_PROVIDER_REPORTS = f"""
+SELECT report.number FROM inbound_providerreport report
+  JOIN ({RECIPIENTS}) recipient ON report.message_id = recipient.provider_message_id
+ WHERE report.number > %(after)s ORDER BY 1 LIMIT %(limit)s
+"""  # noqa: S608 - constants
 # A report quotes the address in the spelling of the remote host, so the comparison ignores case.
 ERASE = """
 DELETE FROM inbound_mailreport
@@ -115,12 +125,22 @@ def purge(kind: type[T]) -> int:
     return len(run(PURGE.format(table=kind.table()), [RETENTION_DAYS, PURGE_BATCH_SIZE]))
 
 
+def find_mail_reports(scope: ErasureScope, *, after: int) -> list[MailReport]:
+    """Return a page of the messages that servers sent back about emails to the addresses, by their numbers."""
+    return list(MailReport.objects.filter(number__in=_find(FIND_MAIL_REPORTS, scope, after)).order_by("number"))
+
+
+def find_provider_reports(scope: ErasureScope, *, after: int) -> list[ProviderReport]:
+    """Return a page of the events of providers about emails to the addresses, by their numbers."""
+    return list(ProviderReport.objects.filter(number__in=_find(FIND_PROVIDER_REPORTS, scope, after)).order_by("number"))
+
+
 def erase_reports(scope: ErasureScope, _place: Any) -> StepResult:
     """Delete the processed reports about recipients of the workspace with the addresses.
 
     Unprocessed ones are due within a minute. Runs before the recipients are deleted.
     """
-    values = {"addresses": list(scope.addresses), "workspace": to_uuid(scope.workspace_id, prefix="ws_")}
+    values = _values_of(scope)
     result = StepResult()
     for statement in (ERASE_MAIL_REPORTS, ERASE_PROVIDER_REPORTS):
         for (address,) in run(statement, values):
@@ -132,3 +152,11 @@ def erase_all_reports(address: str) -> None:
     """Delete the processed reports that name an address, whatever they belong to."""
     for statement in ERASE.split(";"):
         run(statement, {"address": address})
+
+
+def _find(statement: str, scope: ErasureScope, after: int) -> list[int]:
+    return [number for (number,) in run(statement, {**_values_of(scope), "after": after, "limit": FOUND_REPORTS})]
+
+
+def _values_of(scope: ErasureScope) -> dict[str, Any]:
+    return {"addresses": list(scope.addresses), "workspace": to_uuid(scope.workspace_id, prefix="ws_")}

@@ -52,6 +52,8 @@ SERIES = [
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
     ('postrider_inbound_oldest_seconds{instance="web1"}', "0x9 330x50"),
+    ('postrider_privacy_oldest_due_seconds{instance="web1",kind="erasure"}', "0x9 21660x50"),
+    ('postrider_privacy_oldest_due_seconds{instance="web1",kind="export"}', "20000x60"),
     ('postrider_inbound_messages_total{instance="web1",reply="no_memory"}', "0+2x60"),
     ('postrider_inbound_messages_total{instance="web2",reply="no_memory"}', "0+2x60"),
     ('postrider_inbound_messages_total{instance="web1",reply="stored"}', "0+10x60"),
@@ -78,6 +80,8 @@ EXPECTED = [
     ("16m", "PostriderReceivedNotRead", {"value": "5m 30s"}),
     ("10m", "PostriderReceivingRefused", None),
     ("50m", "PostriderReceivingRefused", {}),
+    ("20m", "PostriderPrivacyRequestsLate", None),
+    ("30m", "PostriderPrivacyRequestsLate", {"labels": {"kind": "erasure"}, "value": "6h 1m 0s"}),
     ("10m", "PostriderDeferrals", None),
     ("50m", "PostriderDeferrals", {}),
 ]

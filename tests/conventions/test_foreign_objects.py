@@ -8,6 +8,7 @@ import pytest
 from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from console.privacy.exports import make_exports
 from core.lib.ids import new_id
 from core.workspaces.models import Usage, Workspace
 from receiving import content
@@ -42,6 +43,8 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("PATCH", "/alerts/{}"): ("alert", {"threshold": 50}),
     ("DELETE", "/alerts/{}"): ("alert", None),
     ("GET", "/erasures/{}"): ("erasure", None),
+    ("GET", "/subject-exports/{}"): ("export", None),
+    ("GET", "/subject-exports/{}/download"): ("export", None),
     ("GET", "/webhooks/{}"): ("webhook", None),
     ("PATCH", "/webhooks/{}"): ("webhook", {"active": False}),
     ("DELETE", "/webhooks/{}"): ("webhook", None),
@@ -79,6 +82,7 @@ PREFIXES = {
     "domain": "dom_",
     "alert": "alr_",
     "erasure": "era_",
+    "export": "sxp_",
     "webhook": "wh_",
     "delivery": "whd_",
     "route": "rt_",
@@ -171,6 +175,7 @@ def owned(api: Api, alice, settings) -> dict[str, str]:
         "suppression": suppression.id,
         "domain": alice.workspace.domains.get().id,
         "erasure": api.post("/erasures", {"email": "ada@example.com"}).json()["id"],
+        "export": exported(api),
         "alert": api.post("/alerts", {"metric": "bounce_rate", "threshold": 4}).json()["id"],
         "webhook": webhook,
         "delivery": api.post(f"/webhooks/{webhook}/test").json()["id"],
@@ -179,6 +184,13 @@ def owned(api: Api, alice, settings) -> dict[str, str]:
         "received": received.id,
         "attachment": received.message.attachments[0]["id"],
     }
+
+
+def exported(api: Api) -> str:
+    """Return the id of an export whose file is complete."""
+    export_id: str = api.post("/subject-exports", {"email": "ada@example.com"}).json()["id"]
+    list(make_exports())
+    return export_id
 
 
 def received_by(workspace: Workspace) -> ReceivedEmail:

@@ -34,6 +34,8 @@ FULL = {
     ("PATCH", "/templates/{}"),
     ("DELETE", "/templates/{}"),
     ("POST", "/erasures"),
+    ("POST", "/subject-exports"),
+    ("GET", "/subject-exports/{}/download"),
     ("POST", "/suppressions"),
     ("DELETE", "/suppressions/{}"),
     ("POST", "/alerts"),

@@ -6,6 +6,7 @@ import { Events } from "./resources/events.js";
 import { Inbound } from "./resources/inbound.js";
 import { AnalyticsResource, Queue } from "./resources/numbers.js";
 import { Streams } from "./resources/streams.js";
+import { SubjectExports } from "./resources/subject-exports.js";
 import { Suppressions } from "./resources/suppressions.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";
@@ -25,6 +26,7 @@ export class Postrider {
   readonly domains: Domains;
   readonly alerts: Alerts;
   readonly erasures: Erasures;
+  readonly subjectExports: SubjectExports;
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly inbound: Inbound;
@@ -44,6 +46,7 @@ export class Postrider {
     this.domains = new Domains(this.#transport);
     this.alerts = new Alerts(this.#transport);
     this.erasures = new Erasures(this.#transport);
+    this.subjectExports = new SubjectExports(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
     this.events = new Events(this.#transport);
     this.inbound = new Inbound(this.#transport);

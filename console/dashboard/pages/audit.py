@@ -48,7 +48,18 @@ CATEGORIES = {
     "sign-ins": AuditCategory(_("Sign-ins"), ("sign", "identity_", "staff_")),
     "workspace": AuditCategory(
         _("Workspace"),
-        ("workspace_", "suspension_", "owners_", "plan_", "email", "address_", "erasure_", "sending_", "receiver_"),
+        (
+            "workspace_",
+            "suspension_",
+            "owners_",
+            "plan_",
+            "email",
+            "address_",
+            "erasure_",
+            "export_",
+            "sending_",
+            "receiver_",
+        ),
     ),
 }
 

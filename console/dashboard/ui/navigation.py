@@ -83,6 +83,7 @@ STAFF_SECTIONS = {
         "provisioning_managementkey": "key",
         "workspaces_auditentry": "history",
         "privacy_erasure": "delete",
+        "privacy_subjectexport": "download",
     },
     gettext_lazy("Email"): {
         "emails_email": "mail",

@@ -15,7 +15,7 @@ class HasScope(BasePermission):
     """Checks the key's scope.
 
     Actions of a view: `sending_only_actions` accept emails, `sending_actions` are also open to sending_access, and
-    `reading_actions` read by a method other than GET.
+    `reading_actions` read by a method other than GET. `full_access_actions` read what read_only must not.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -52,6 +52,7 @@ def allowed_scopes(view: Any, request: Request) -> list[Scope]:
 def action_scopes(view: Any, action: str | None, *, is_reading: bool) -> list[Scope]:
     """Return the scopes that allow an action of a view, the smallest first."""
     scopes = [Scope.FULL_ACCESS, Scope.WORKSPACE_ADMIN]
+    is_reading = is_reading and action not in getattr(view, "full_access_actions", ())
     if is_reading or action in getattr(view, "reading_actions", ()):
         scopes.insert(0, Scope.READ_ONLY)
     if action in getattr(view, "sending_actions", ()):

@@ -16,6 +16,7 @@ from interfaces.inbound.inbox.reading import read_header
 
 BATCH_SIZE = 200
 CLEAR_AT_ONCE = 10_000
+FIRST = UUID(int=0)
 # Small batches, because a message can have megabytes.
 DELETE = """
 WITH expired AS (
@@ -29,7 +30,7 @@ SELECT m.id, named.addresses FROM inbox_caughtmail m CROSS JOIN LATERAL (
        SELECT array_agg(a) AS addresses FROM unnest(%(addresses)s::text[]) AS a
         WHERE lower(m.recipient) = a
            OR position(encode(convert_to(a, 'UTF8'), 'escape') in lower(encode(m.source, 'escape'))) > 0) named
- WHERE m.workspace_id = %(workspace)s AND named.addresses IS NOT NULL LIMIT %(limit)s
+ WHERE m.workspace_id = %(workspace)s AND named.addresses IS NOT NULL AND m.id > %(after)s ORDER BY m.id LIMIT %(limit)s
 """
 # System email belongs to no plan.
 SYSTEM_MAIL_RETENTION = BUILT_IN["free"].retention
@@ -74,11 +75,16 @@ def remove_contents(email_ids: Sequence[UUID]) -> None:
         CaughtMail.objects.filter(id=mail.id).update(source=read_header(bytes(mail.source)), keeps_content=False)
 
 
+def find_named(scope: ErasureScope, *, after: UUID = FIRST) -> list[tuple[UUID, list[str]]]:
+    """Return a batch of the caught messages that name one of the addresses, in the order of their ids."""
+    workspace = to_uuid(scope.workspace_id, prefix="ws_")
+    values = {"workspace": workspace, "addresses": list(scope.addresses), "after": after, "limit": BATCH_SIZE}
+    return [(id_, addresses) for id_, addresses in run(FIND_NAMED, values)]
+
+
 def erase_mail(scope: ErasureScope, _place: Any) -> StepResult:
     """Delete a batch of the caught messages that name one of the addresses."""
-    workspace = to_uuid(scope.workspace_id, prefix="ws_")
-    values = {"workspace": workspace, "addresses": list(scope.addresses), "limit": BATCH_SIZE}
-    found = run(FIND_NAMED, values)
+    found = find_named(scope)
     CaughtMail.objects.filter(id__in=[from_uuid(id_, prefix="mail_") for id_, _ in found]).delete()
     result = StepResult(place=[] if len(found) == BATCH_SIZE else None)
     for _, addresses in found:

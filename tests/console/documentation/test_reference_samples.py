@@ -183,6 +183,16 @@ ReceivedEmail.objects.filter(id="{received}").update(status="unreadable")
 Message.objects.filter(emails="{received}").update(parse_errors=[NOT_READ])
 """
 MESSAGE = "From: ada@example.com\r\nContent-Disposition: attachment; filename=a.txt\r\nSubject: Hi\r\n\r\nHello\r\n"
+MAKE_EXPORTS = "from console.privacy.exports import make_exports; list(make_exports())"
+
+
+def new_export(stack: Stack) -> list[str]:
+    """Return the id of an export whose file is complete."""
+    ids = creates("/subject-exports", email="{unique}@example.com")(stack)
+    stack.manage("shell", "-c", MAKE_EXPORTS)
+    return ids
+
+
 MANAGEMENT = "/v1/admin/"
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
 IDS: dict[str, Callable[[Stack], list[str]]] = {
@@ -196,6 +206,8 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/domains/{": creates("/domains", name="d{unique}.example"),
     "/v1/suppressions/{": creates("/suppressions", email="{unique}@example.com"),
     "/v1/erasures/{": creates("/erasures", email="{unique}@example.com"),
+    "/v1/subject-exports/{": creates("/subject-exports", email="{unique}@example.com"),
+    "/v1/subject-exports/{id}/download": new_export,
     "/v1/inbound/routes/{": new_route,
     "/v1/inbound/blocks/{": creates("/inbound/blocks", sender="{unique}.example"),
     "/v1/inbound/emails/{": new_received,

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -18,7 +17,8 @@ from emails.upkeep import erasure as email_steps
 from events.models import Event
 from suppressions.models import Suppression
 from tests.conftest import Account, Api, mail, make_key
-from tests.console.dashboard.conftest import make_caught, make_received, signed_in
+from tests.console.dashboard.conftest import signed_in
+from tests.console.privacy.people import ADA, tables_containing, use_everything
 from tests.emails.builders import OK, deliver, deliver_all, send
 from tests.events.feed import publish_committed
 from tests.rows import each
@@ -26,7 +26,6 @@ from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
 
 pytestmark = pytest.mark.django_db
-ADA = "ada@example.com"
 
 
 @pytest.fixture(autouse=True)
@@ -54,38 +53,6 @@ def erase_now(api: Api, email: str = ADA, **fields: Any) -> Any:
     erasure_id = request(api, email, **fields)
     erase()
     return receipt(api, erasure_id)
-
-
-def tables_containing(text: str) -> set[str]:
-    found = set()
-    with connection.cursor() as cursor:
-        for table in connection.introspection.table_names(cursor):
-            cursor.execute(f'SELECT count(*) FROM "{table}" t WHERE t::text ILIKE %s', [f"%{text}%"])
-            if cursor.fetchone()[0]:
-                found.add(table)
-    return found
-
-
-def use_everything(api: Api, account: Account) -> None:
-    """Let the workspace have records of every kind about Ada."""
-    create_webhook(account.workspace, url="http://127.0.0.1:9/hook", events=["sent", "delivered", "suppressed"])
-    template = {"name": "t", "subject": "Hi", "htmlContent": "<p>{{name}}</p>", "alias": "hi"}
-    api.post("/templates", template)
-    batch = {"from": "x@alice.example", "templateId": "hi", "recipients": [{"to": "Ada@Example.com"}]}
-    api.post("/emails/batch", batch, idempotency_key="batch")
-    api.post("/emails/send", mail(to=ADA), idempotency_key=f"welcome-{ADA}")
-    send(api, to=["bob@example.com"], cc=[f"Ada <{ADA}>"])
-    # To others, about Ada.
-    send(api, to="bob@example.com", subject=f"Order of {ADA}")
-    send(api, to="bob@example.com", metadata={"customer": ADA})
-    send(api, to="bob@example.com", html=None, templateId="hi", templateData={"name": ADA})
-    send(api, to="bob@example.com", replyTo=ADA)
-    deliver_all()
-    publish_committed()
-    api.post("/suppressions", {"email": ADA})
-    make_received(account.workspace, sender=ADA)
-    make_received(account.workspace, recipient=ADA)
-    make_caught(account.workspace, recipient=ADA)
 
 
 def test_nothing_but_what_the_receipt_names_is_left(api: Api, alice: Account, owner):

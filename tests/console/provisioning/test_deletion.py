@@ -10,7 +10,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from alerts.services import create_alert
+from console.privacy.exports import request_export
+from console.privacy.models import SubjectExportPart
 from console.privacy.services import request_erasure
+from console.privacy.tasks import export
 from console.provisioning.erasure import SMALL, TABLES, erase_workspace
 from console.provisioning.tasks import erase
 from core.counters.counters import fold
@@ -255,6 +258,8 @@ class TestErasure:
         add_former_event(bob)
         for account in (alice, bob):
             request_erasure(account.workspace, email="gone@example.com")
+            request_export(account.workspace, email="here@example.com")
+        export()
         assert request_recorder.flush()
         return rows_of(bob)
 
@@ -278,6 +283,7 @@ class TestErasure:
             TemplateVersion: "template__workspace",
             Attachment: "content__email__workspace",
             Content: "email__workspace",
+            SubjectExportPart: "export__workspace",
         }
         for model, lookup in workspace_of_rows.items():
             assert {*model.objects.values_list(lookup, flat=True)} == {bob.workspace.id}, model

@@ -12,6 +12,7 @@ from postrider_client.events import Events
 from postrider_client.inbound import Inbound
 from postrider_client.numbers import Analytics, Queue
 from postrider_client.streams import Streams
+from postrider_client.subject_exports import SubjectExports
 from postrider_client.suppressions import Suppressions
 from postrider_client.templates import Templates
 from postrider_client.transport import Call, Transport
@@ -47,6 +48,7 @@ class Postrider:
         self.domains = Domains(self._transport)
         self.alerts = Alerts(self._transport)
         self.erasures = Erasures(self._transport)
+        self.subject_exports = SubjectExports(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.events = Events(self._transport)
         self.inbound = Inbound(self._transport)

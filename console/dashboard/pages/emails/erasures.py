@@ -22,6 +22,7 @@ KINDS: dict[str, str | Promise] = {
     "reports": gettext_lazy("Reports of mail servers and providers"),
     "caughtMessages": gettext_lazy("Messages in the inbox"),
     "auditEntries": gettext_lazy("Audit entries, blanked"),
+    "subjectExports": gettext_lazy("Exports of the person"),
     "suppressions": gettext_lazy("Suppressions, hashed"),
 }
 KEPT: dict[str, str | Promise] = {

@@ -34,6 +34,12 @@ from console.dashboard.pages.emails.search import (
     list_query,
     suggest_tags,
 )
+from console.dashboard.pages.emails.subject_exports import (
+    confirm_export,
+    describe_export,
+    download_export,
+    find_export_of_person,
+)
 from console.dashboard.pages.emails.timeline import last_event_number
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.csv_files import download
@@ -43,6 +49,7 @@ from console.dashboard.ui.preview import attachment_response, preview_response, 
 from console.dashboard.ui.refresh import refresh_of
 from console.dashboard.ui.scoping import ScopedAdmin
 from console.dashboard.ui.streams import selected_stream, streams_of
+from console.privacy.exports import request_export
 from console.privacy.services import request_erasure
 from core.lib.ids import InvalidId
 from core.workspaces.key_limits import NO_LIMITS
@@ -83,6 +90,9 @@ class EmailSection(ScopedAdmin):
             self.route("recipient/", "recipient", self.recipient_view),
             self.route("recipient/erase/", "erase", self.erase_view),
             self.route("recipient/erasure/", "erasure", self.erasure_view),
+            self.route("recipient/export-person/", "export_person", self.export_person_view),
+            self.route("recipient/subject-export/", "subject_export", self.subject_export_view),
+            self.route("recipient/subject-export/file/", "subject_export_file", self.subject_export_file_view),
             self.post_route("display/", "display", self.display_view),
             self.post_route("bulk/", "bulk", self.bulk_view),
             self.route("<str:object_id>/", "change", self.detail_view),
@@ -234,6 +244,41 @@ class EmailSection(ScopedAdmin):
             refresh=None if erasure.completed_at else refresh,
             **describe_erasure(erasure),
         )
+
+    def export_person_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask whether to export a person, then request it, for owners only."""
+        address = parse_recipient_address(request.GET.get("address", ""))
+        if not address:
+            return redirect(self.url("recipient"))
+        if not is_owner(request):
+            raise Http404
+        if request.method != "POST":
+            return self.confirm(request, _("Export a person"), confirm_export(address))
+        started = []
+        if try_action(request, lambda: started.append(request_export(current_workspace(request), email=address))):
+            return redirect(f"{self.url('subject_export')}?id={started[0].id}")
+        return redirect(recipient_url(address))
+
+    def subject_export_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the page of an export, for owners only."""
+        if "id" not in request.GET:
+            return redirect(self.url("recipient"))
+        export = find_export_of_person(request)
+        refresh = refresh_of(export.status, export.counts, regions=("receipt",))
+        return refresh.unchanged(request) or self.page(
+            request,
+            "dashboard/emails/subject_export.html",
+            title=_("Export of a person"),
+            refresh=refresh if export.status == "processing" else None,
+            file_url=f"{self.url('subject_export_file')}?id={export.id}",
+            **describe_export(export),
+        )
+
+    def subject_export_file_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the file of an export, for owners only."""
+        if "id" not in request.GET:
+            return redirect(self.url("recipient"))
+        return download_export(request, find_export_of_person(request))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

@@ -11,6 +11,7 @@ from postrider_client.aio.events import AsyncEvents
 from postrider_client.aio.inbound import AsyncInbound
 from postrider_client.aio.numbers import AsyncAnalytics, AsyncQueue
 from postrider_client.aio.streams import AsyncStreams
+from postrider_client.aio.subject_exports import AsyncSubjectExports
 from postrider_client.aio.suppressions import AsyncSuppressions
 from postrider_client.aio.templates import AsyncTemplates
 from postrider_client.aio.transport import AsyncTransport
@@ -48,6 +49,7 @@ class AsyncPostrider:
         self.domains = AsyncDomains(self._transport)
         self.alerts = AsyncAlerts(self._transport)
         self.erasures = AsyncErasures(self._transport)
+        self.subject_exports = AsyncSubjectExports(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
         self.events = AsyncEvents(self._transport)
         self.inbound = AsyncInbound(self._transport)

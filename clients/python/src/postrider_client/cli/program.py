@@ -17,6 +17,7 @@ from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.login import login
 from postrider_client.cli.mcp_server.command import mcp
 from postrider_client.cli.output import note
+from postrider_client.cli.privacy import erase, export_subject
 from postrider_client.cli.send import send
 from postrider_client.cli.streams import streams
 from postrider_client.cli.suppressions import suppressions
@@ -27,8 +28,8 @@ from postrider_client.version import __version__
 
 # In the order of the help.
 COMMANDS = (
-    login, send, emails, bounces, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks, apply,
-    mcp, completion,
+    login, send, emails, bounces, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks, erase,
+    export_subject, apply, mcp, completion,
 )  # fmt: skip
 
 
