@@ -38,12 +38,14 @@ class ErasureScope:
         return {match[0].lower() for match in self._expression.finditer(text)}
 
     def replace_in(self, value: Any) -> Any:
-        """Return a JSON value with ERASED in place of the addresses."""
+        """Return a JSON value with ERASED in place of the addresses, and of texts such as `Ada L <ada@example.com>`."""
         if isinstance(value, dict):
             return {key: self.replace_in(member) for key, member in value.items()}
         if isinstance(value, list):
             return [self.replace_in(member) for member in value]
-        return self._expression.sub(ERASED, value) if isinstance(value, str) else value
+        if not isinstance(value, str) or not self._expression.search(value):
+            return value
+        return ERASED if "<" in value else self._expression.sub(ERASED, value)
 
 
 @dataclass

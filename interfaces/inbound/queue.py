@@ -37,6 +37,10 @@ QUEUES: dict[type[InboundReport], LeaseQueue] = {
 UNUSED: dict[type[InboundReport], UnusedClaims[Claim]] = {
     kind: UnusedClaims(queue.give_back) for kind, queue in QUEUES.items()
 }
+EMPTIED: dict[type[InboundReport], dict[str, Any]] = {
+    MailReport: {"sender": "", "source": b""},
+    ProviderReport: {"event": {}},
+}
 # {table} is the table name of a model, never user input.
 PURGE = """
 WITH expired AS (
@@ -101,10 +105,14 @@ def waiting_time(row: InboundReport) -> timedelta:
 
 
 def settle(kind: type[T], statuses: Mapping[int, InboundReport.ReportStatus]) -> None:
-    """Record the final status of rows, by number, and take them off the queue."""
+    """Record the final status of rows, by number, and take them off the queue.
+
+    A report about a deleted email is emptied: no erasure would find it (docs/decisions/0374).
+    """
     for status in set(statuses.values()):
         numbers = [number for number, final in statuses.items() if final is status]
-        kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now())
+        emptied = EMPTIED[kind] if status is InboundReport.ReportStatus.UNKNOWN_RECIPIENT else {}
+        kind.objects.filter(number__in=numbers).update(verdict=status, processed_at=Now(), **emptied)
 
 
 def forget(kind: type[T], numbers: Collection[int]) -> None:

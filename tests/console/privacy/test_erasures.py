@@ -10,17 +10,21 @@ from django.utils import timezone
 from console.privacy import services
 from console.privacy.models import Erasure
 from console.privacy.tasks import erase
+from core.lib.ids import new_id
 from core.workspaces.audit import AuditAction
 from core.workspaces.models import AuditEntry
-from emails.models import Email
+from emails.models import Acceptance, Email
 from emails.upkeep import erasure as email_steps
 from events.models import Event
+from interfaces.inbound.models import MailReport, ProviderReport
+from interfaces.inbound.processing import process_reports
 from suppressions.models import Suppression
 from tests.conftest import Account, Api, mail, make_key
 from tests.console.dashboard.conftest import signed_in
 from tests.console.privacy.people import ADA, tables_containing, use_everything
 from tests.emails.builders import OK, deliver, deliver_all, send
 from tests.events.feed import publish_committed
+from tests.interfaces.inbound.dsns import dsn
 from tests.rows import each
 from webhooks.models import WebhookDelivery
 from webhooks.services import create_webhook
@@ -102,6 +106,36 @@ def test_the_address_is_found_in_any_case(api: Api):
         send(api, to=to)
     deliver_all()
     assert erase_now(api, "aDa@Example.Com")["deleted"]["emails"] == 2
+
+
+def test_reports_that_arrive_afterwards_are_emptied(api: Api):
+    gone = new_id()
+    MailReport.objects.create(recipient_id=gone, sender=ADA, peer="192.0.2.1", source=dsn(ADA))
+    event = {
+        "provider": "mailgun",
+        "message_id": "gone",
+        "digest": b"1",
+        "event": {"recipient": ADA, "kind": "bounced"},
+    }
+    ProviderReport.objects.create(**event)
+    ProviderReport.objects.update(received_at=timezone.now() - timedelta(days=2))
+    process_reports()
+    assert [row.verdict for row in (MailReport.objects.get(), ProviderReport.objects.get())] == ["not_ours"] * 2
+    assert tables_containing(ADA) == set()
+    assert bytes(MailReport.objects.get().source) == b""
+
+
+def test_the_name_of_the_person_in_a_stored_response_goes_with_the_address(api: Api):
+    template = {"name": "t", "subject": "Hi", "htmlContent": "<p>x</p>", "alias": "hi"}
+    api.post("/templates", template)
+    recipients = [{"to": f"Lovelace <{ADA}>"}, {"to": "Bob <bob@example.com>"}]
+    batch = {"from": "x@alice.example", "templateId": "hi", "recipients": recipients}
+    api.post("/emails/batch", batch, idempotency_key="batch")
+    deliver_all()
+    erase_now(api)
+    assert tables_containing("Lovelace") == set()
+    answer = Acceptance.objects.get().answer
+    assert [one["to"] for one in answer["emails"]] == ["erased@invalid", "Bob <bob@example.com>"]
 
 
 class TestSuppressions:
