@@ -18,6 +18,7 @@ from console.privacy.records import RECORDS
 from console.privacy.steps import LOCK
 from core.erasing.steps import ErasureScope
 from core.lib.sql import run
+from core.lib.worker.failpoints import failpoint
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.errors import PlanLimitReached
 from core.workspaces.models import Workspace
@@ -61,6 +62,7 @@ def open_export(export: SubjectExport) -> bool:
 def make_exports() -> Iterator[None]:
     """Make due exports step by step, and delete expired ones; yield after each transaction."""
     while _make_step():
+        failpoint("privacy.after_export_step")
         yield
     while _expire_step():
         yield
@@ -80,6 +82,7 @@ def _make_step() -> bool:
             export = _next_export()
             if export:
                 _do_step(export)
+                failpoint("privacy.before_export_commit")
     except Exception:
         # Others must not wait for it.
         _postpone()

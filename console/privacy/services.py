@@ -15,6 +15,7 @@ from console.privacy.models import Erasure
 from console.privacy.steps import LOCK, STEPS
 from core.erasing.steps import ErasureScope, StepResult
 from core.lib.sql import run
+from core.lib.worker.failpoints import failpoint
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.errors import PlanLimitReached
 from core.workspaces.models import Workspace
@@ -51,6 +52,7 @@ def request_erasure(workspace: Workspace, *, email: str, keep_suppression: bool 
 def process_erasures() -> Iterator[None]:
     """Process due erasures step by step; yield after each transaction."""
     while _process_step():
+        failpoint("privacy.after_erasure_step")
         yield
 
 
@@ -62,6 +64,7 @@ def _process_step() -> bool:
             group = _next_group()
             if group:
                 _do_step(group)
+                failpoint("privacy.before_erasure_commit")
     except Exception:
         # Others must not wait for it.
         _postpone()

@@ -92,6 +92,8 @@ def exercise_all_points(scenario):
     for tenant in (demo, other, demo):
         scenario.receive(tenant)
     scenario.receive(other, to=f"{FORWARDED}+{next(scenario.numbers)}@{other.domain}")
+    for path in ("/erasures", "/subject-exports"):
+        assert scenario.call(demo, "POST", path, {"email": scenario.address(local="nobody")})[0] == 202
     suppressed = scenario.address()
     scenario.suppress(other, suppressed)
     assert scenario.send(other, suppressed) is None
@@ -155,7 +157,9 @@ def wait_until_recovered(scenario, recoveries):
     while not is_over:
         with suppress(psycopg.OperationalError):
             scenario.stack.query("UPDATE domains_domain SET check_due_at = now() RETURNING 1")
-        scenario.enqueue_tasks("analytics.tasks.fold", "domains.tasks.drain")
+        scenario.enqueue_tasks(
+            "analytics.tasks.fold", "domains.tasks.drain", "privacy.tasks.erase", "privacy.tasks.export"
+        )
         is_over = not wait(recoveries, timeout=1).not_done
     for recovery in recoveries:
         recovery.result()

@@ -59,6 +59,10 @@ POINTS = {
     "receiving.before_forward_commit": ("worker", "an email is forwarded by its route, nothing is committed"),
     "analytics.before_fold": ("worker", "a scheduled task starts; counter deltas are not folded"),
     "analytics.after_fold": ("worker", "the deltas are folded and committed"),
+    "privacy.before_erasure_commit": ("worker", "a step of an erasure is done, nothing is committed"),
+    "privacy.after_erasure_step": ("worker", "a step of an erasure is committed"),
+    "privacy.before_export_commit": ("worker", "a page of an export is written, nothing is committed"),
+    "privacy.after_export_step": ("worker", "a page of an export is committed"),
     "domains.after_claim": ("worker", "due checks are claimed; no query is sent"),
     "domains.before_record_commit": ("worker", "check results are written, nothing is committed"),
 }
