@@ -407,6 +407,8 @@ class QueueEntry(models.Model):
     waits_for = models.CharField(max_length=20, null=True)  # noqa: DJ001
     # The number of the ReceiverPace for which it waits or, once it is ready, for which it was released.
     pair = models.IntegerField(null=True)
+    # With paced_since and without a pair, it has waited for as long as its route permits.
+    paced_since = models.DateTimeField(null=True, help_text="when it began to wait for a pace, until an attempt")
 
     class Meta:
         db_table = "emails_pending"

@@ -14,7 +14,9 @@ The questions before a message leaves, in order, each with the cause for which i
 6. A transport of its route works (`transport`) and has not reached its daily limit (`daily_limit`): `assignments`, and
    again `core.delivery.transports.router`.
 7. The destination is not paused after failures and has a free connection (`destination`):
-   `core.delivery.transports.destinations`. A direct delivery goes to permitted network addresses only:
+   `core.delivery.transports.destinations`. The receiver takes messages from the address (`receiver_pace`):
+   `core.delivery.pacing`. An entry waits for it until it is released (`emails.pacing`), or for as long as its route
+   permits (docs/decisions/0370). A direct delivery goes to permitted network addresses only:
    `core.delivery.transports.smtp.mx`.
 8. The connection has TLS if the domain or the operator requires it, and the host takes a message of this size to such
    an address: `core.delivery.transports.smtp.session`.

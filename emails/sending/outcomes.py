@@ -39,7 +39,7 @@ from suppressions.services import suppress_in_workspaces
 DEFER = f"""
 UPDATE emails_pending p
    SET stage = {Stage.WAITING}, due_at = now() + make_interval(secs => w.seconds), parked = 0,
-       pair = NULL, lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END,
+       pair = NULL, paced_since = NULL, lost = CASE WHEN w.is_outcome THEN 0 ELSE p.lost + 1 END,
        handed_to = CASE WHEN w.is_outcome THEN w.handed_to ELSE {EXPIRED_TRANSPORT} END
   FROM unnest(%s::uuid[], %s::float[], %s::boolean[], %s::text[]) AS w (recipient_id, seconds, is_outcome, handed_to)
  WHERE p.recipient_id = w.recipient_id
@@ -92,13 +92,13 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     if parked:
         counters.add(queue_stats.delayed_changes(park(parked)))
     paced = {
-        result.claim: result.outcome.pair
+        result.claim: (result.outcome.pair, result.outcome.paced_at_most.total_seconds())
         for result in current
         if result.outcome.status is DeliveryStatus.PARKED and result.outcome.pair
     }
     if paced:
         counters.add(queue_stats.delayed_changes(wait_for_pace(paced)))
-        begin_release(paced.values())
+        begin_release(pair for pair, _ in paced.values())
     attempted = [result for result in current if result.outcome.status is not DeliveryStatus.PARKED]
     if not attempted:
         return current

@@ -98,6 +98,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         transport=job.claim.handed_to or job.transport,
         is_pinned=bool(job.claim.handed_to),
         released_for=job.claim.pair or 0,
+        has_waited=job.claim.has_waited,
         stream=f"{job.claim.workspace_id} {job.stream}",
     )
 

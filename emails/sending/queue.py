@@ -37,7 +37,7 @@ QUEUE = SharedLeaseQueue(
     group="workspace_id",
     rank="rank",
     last_rank=LAST_RANK,
-    columns=("workspace_id", "since", "lost", "handed_to", "rank", "pair"),
+    columns=("workspace_id", "since", "lost", "handed_to", "rank", "pair", "paced_since"),
     lost="lost",
     timed=(Stage.WAITING, Stage.LEASED, Stage.SCHEDULED, Stage.PACED),
     claim_changes=f"stage = {Stage.LEASED}, waits_for = NULL, handed_to = coalesce(handed_to, %(unassigned)s), ",
@@ -50,12 +50,21 @@ renew = QUEUE.renew
 # The element at the entry's place in the array; a batch has at most a hundred.
 PARK_SECONDS = "(%(seconds)s::float[])[array_position(%(keys)s::uuid[], claimed.key)]"
 PARK_WAIT = f"CASE WHEN {PARK_SECONDS} > 0 THEN {PARK_SECONDS} ELSE least(2 ^ (parked + 1), 60) END"
-PARK_CHANGES = f""", pair = NULL, parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END,
+PARK_CHANGES = f""", pair = NULL, paced_since = CASE WHEN pair IS NULL THEN paced_since END,
+ parked = CASE WHEN {PARK_SECONDS} > 0 THEN 0 ELSE least(parked + 1, 6) END,
  waits_for = (%(causes)s::text[])[array_position(%(keys)s::uuid[], claimed.key)]"""
 
-# due_at is the time at which an entry is too old to wait.
+# How long an entry may wait for a pace by its route; null for any time.
+PACED_AT_MOST = "make_interval(secs => (%(most)s::float[])[array_position(%(keys)s::uuid[], claimed.key)])"
+# due_at is the time at which an entry is too old to wait, or may go to its next transport: one that could not is looked
+# at again each time that its wait has doubled (docs/decisions/0370).
 PACE_CHANGES = f"""
-stage = {Stage.PACED}, due_at = since + %(max_age)s, attempts = attempts - 1, parked = 0,
+stage = {Stage.PACED}, paced_since = coalesce(paced_since, now()),
+due_at = least(since + %(max_age)s, CASE
+    WHEN {PACED_AT_MOST} IS NULL THEN NULL
+    WHEN pair IS NULL AND paced_since IS NOT NULL THEN now() + (now() - paced_since)
+    ELSE greatest(coalesce(paced_since, now()) + {PACED_AT_MOST}, now()) END),
+attempts = attempts - 1, parked = 0,
 waits_for = '{WaitCause.RECEIVER_PACE}', pair = (%(pairs)s::int[])[array_position(%(keys)s::uuid[], claimed.key)],
 handed_to = CASE WHEN (%(pinned)s::boolean[])[array_position(%(keys)s::uuid[], claimed.key)] THEN handed_to END
 """
@@ -115,6 +124,7 @@ class EmailClaim(Claim):
     handed_to: the transport that may have taken the message at an earlier attempt; empty or None if none has.
     rank: the priority of its stream.
     pair: the number of the ReceiverPace for which it was released, if it waited for one.
+    paced_since: when it began to wait for a pace; None if it did not since its last attempt.
     """
 
     workspace: UUID
@@ -123,6 +133,12 @@ class EmailClaim(Claim):
     handed_to: str | None = None
     rank: int = NORMAL_RANK
     pair: int | None = None
+    paced_since: datetime | None = None
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it waited for a pace until its time was over, and was not released."""
+        return self.paced_since is not None and self.pair is None
 
     @property
     def is_last(self) -> bool:
@@ -219,18 +235,19 @@ def _put_back(waits: Mapping[EmailClaim, tuple[float, str]], *, changes: str) ->
     return QUEUE.put_back(waits.keys(), wait=PARK_WAIT, changes=changes, seconds=seconds, causes=causes)
 
 
-def wait_for_pace(pairs: Mapping[EmailClaim, int]) -> list[str]:
+def wait_for_pace(waits: Mapping[EmailClaim, tuple[int, float]]) -> list[str]:
     """Let entries wait for the pace of a receiver until they are released, or are too old. No attempt is used.
 
-    pairs: the number of a ReceiverPace.
+    waits: the number of a ReceiverPace, and the seconds after which the next transport may get it; 0 without limit.
     Returns the workspace of each entry whose lease this process still had.
     """
     values = {
-        "pairs": list(pairs.values()),
-        "pinned": [bool(claim.handed_to) for claim in pairs],
+        "pairs": [pair for pair, _ in waits.values()],
+        "most": [seconds or None for _, seconds in waits.values()],
+        "pinned": [bool(claim.handed_to) for claim in waits],
         "max_age": max_age(),
     }
-    return [claim.workspace_id for claim in QUEUE.update_leased(pairs.keys(), PACE_CHANGES, **values)]
+    return [claim.workspace_id for claim in QUEUE.update_leased(waits.keys(), PACE_CHANGES, **values)]
 
 
 def give_back(claims: Collection[EmailClaim]) -> None:

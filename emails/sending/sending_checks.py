@@ -6,7 +6,7 @@ of such a stream is neither claimed nor promoted, so a million of them cost noth
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
@@ -26,6 +26,7 @@ from emails.pacing.paces import read_rate
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
+from emails.sending.retries import max_age
 from emails.states import WaitCause
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
@@ -47,6 +48,11 @@ DETAILS = {
     WaitCause.DESTINATION: "emails.waits_for_destination",
     WaitCause.RETRY: "emails.waits_for_retry",
 }
+# The same with a route that has a limit for such waits.
+LIMITED_DETAILS = {
+    "emails.waits_for_rate": "emails.waits_for_rate_at_most",
+    "emails.waits_for_receiver": "emails.waits_for_receiver_at_most",
+}
 # SQL with the time since which entries are not sent, null if they are. The claim of emails.sending.queue asks the first
 # three of all entries, promotion asks for the batch by its due_at, and check_jobs for the stream.
 STOPPED_SINCE = {
@@ -60,7 +66,7 @@ STOPPED_SINCE = {
 STOPS = ", ".join(f"({place}, '{cause}', {since})" for place, (cause, since) in enumerate(STOPPED_SINCE.items()))
 # The first cause of any recipient. An entry waits for nothing before its scheduled time, or while it is being sent.
 WAIT = f"""
-SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at, p.pair
+SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at, p.pair, p.since
   FROM emails_recipient r
        JOIN emails_email e ON e.id = r.email_id
        JOIN emails_pending p ON p.recipient_id = r.id
@@ -154,6 +160,7 @@ class Wait:
     next_at: when the entry is looked at next, unless it is stopped.
     receiver: the key of the receiver whose pace it waits for, if it waits for one.
     per_minute: the messages a minute that leave for this receiver now; None if a connection is waited for.
+    may_go_on: whether the next transport of its route may get it at next_at.
     """
 
     cause: WaitCause
@@ -162,6 +169,7 @@ class Wait:
     next_at: datetime
     receiver: str | None = None
     per_minute: float | None = None
+    may_go_on: bool = False
 
     @property
     def detail(self) -> str:
@@ -172,6 +180,8 @@ class Wait:
         rate = "" if self.per_minute is None else f"{self.per_minute:.0f}"
         name = self.receiver and settings.RECEIVERS.receiver_of_key(self.receiver).name
         code = "emails.waits_for_rate" if rate else DETAILS[self.cause]
+        if self.may_go_on:
+            code = LIMITED_DETAILS[code]
         return CodedText(code, stream=self.stream, at=next_at, receiver=name or "", rate=rate)
 
 
@@ -182,7 +192,10 @@ def find_wait(email: Email) -> Wait | None:
     with its last attempt, whichever was last.
     """
     rows = run(WAIT, [to_uuid(email.id)]) if email.finished_at is None else []
-    return next((_wait(email, *row) for row in rows), None)
+    for *row, first_due_at in rows:
+        wait = _wait(email, *row)
+        return replace(wait, may_go_on=bool(wait.receiver) and wait.next_at < first_due_at + max_age())
+    return None
 
 
 def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:

@@ -75,6 +75,7 @@ class DeliveryOutcome:
     waits_for: what a parked message waits for (WaitCause of emails.states); empty for other outcomes.
     receiver: the key of the recipient's receiver (core.delivery.receivers); empty if it is not known.
     pair: the number of the pair of source and receiver whose pace it waits for; 0 for none.
+    paced_at_most: the wait for this pace after which the next transport may get the message; zero without limit.
     """
 
     status: DeliveryStatus
@@ -93,6 +94,7 @@ class DeliveryOutcome:
     waits_for: str = ""
     receiver: str = ""
     pair: int = 0
+    paced_at_most: timedelta = timedelta(0)
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":

@@ -114,6 +114,7 @@ class OutgoingMessage:
     transport: the name of the one that is assigned to it, if any.
     is_pinned: this transport may have taken the message at an earlier attempt, so that no other may get it.
     released_for: the number of the pair of source and receiver for which it was released; 0 if for none.
+    has_waited: it waited for the pace of a receiver for as long as its route permits.
     stream: its workspace and stream, whose messages keep a source address.
     """
 
@@ -145,6 +146,7 @@ class OutgoingMessage:
     transport: str = ""
     is_pinned: bool = False
     released_for: int = 0
+    has_waited: bool = False
     stream: str = ""
 
     @property

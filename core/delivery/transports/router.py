@@ -220,8 +220,8 @@ class TransportRouter:
             # While the transport was stored, another message may have begun the probe.
             if not self._lets_pass(member, route, message):
                 continue
-            outcome = await self._attempt(member, message, lease)
-            if failover_kind(outcome, member.spec.kind) not in route.failover_on:
+            outcome = _limited(await self._attempt(member, message, lease), route)
+            if not _goes_on(outcome, member.spec, route, message):
                 is_unmade = failed and outcome.status is DeliveryStatus.PARKED
                 return _without_wait(_last_of(failed)) if is_unmade else _last_of([*failed, outcome])
             (skipped if outcome.status is DeliveryStatus.PARKED else failed).append(outcome)
@@ -319,6 +319,22 @@ def failover_kind(outcome: DeliveryOutcome, kind: str) -> FailoverKind | None:
         # Something answered before the last block that is no mail host.
         return FailoverKind.UNREACHABLE
     return KINDS.get(outcome.reason)
+
+
+def _goes_on(outcome: DeliveryOutcome, spec: TransportSpec, route: TransportRoute, message: OutgoingMessage) -> bool:
+    """Return whether the next transport of a route may get the message."""
+    kind = failover_kind(outcome, spec.kind)
+    if not outcome.pair or FailoverKind.PACED not in route.failover_on:
+        return kind in route.failover_on
+    # A wait for a pace because of a block list ends at once if the route says so, one for a rate does not.
+    return message.has_waited or (kind is FailoverKind.BLOCKLISTED and kind in route.failover_on)
+
+
+def _limited(outcome: DeliveryOutcome, route: TransportRoute) -> DeliveryOutcome:
+    """Return an outcome with the longest wait for a pace, if the route has a transport after this one."""
+    if not outcome.pair or not route.paced_after_seconds or outcome.transport == route.use[-1]:
+        return outcome
+    return replace(outcome, paced_at_most=timedelta(seconds=route.paced_after_seconds))
 
 
 def pinned_transport(earlier: str | None, outcome: DeliveryOutcome) -> str | None:

@@ -25,6 +25,7 @@ NAME = re.compile(r"[a-z0-9-]{1,30}")
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+")
 MAX_TRANSPORTS, MAX_ROUTES = 10, 20
 MAX_PER_DAY = 1_000_000_000
+MAX_PACED_SECONDS = 86_400
 MAX_FILE_BYTES = 256 * 1024
 WEBHOOK_PREFIX = "webhook_"
 SHARED_KEYS = frozenset({"kind", "perDay", "spf"})
@@ -40,16 +41,20 @@ class InvalidTransportsFile(Exception):
 
 
 class FailoverKind(StrEnum):
-    """The kinds of certain failures after which a route may try its next transport."""
+    """The kinds of certain failures after which a route may try its next transport.
+
+    PACED: no failure, but a wait for the pace of a receiver (docs/decisions/0370).
+    """
 
     UNREACHABLE = "unreachable"
     LOGIN = "login"
     RATE_LIMITED = "rate_limited"
     BLOCKLISTED = "blocklisted"
     TLS = "tls"
+    PACED = "paced"
 
 
-USUAL_FAILOVER = frozenset(FailoverKind) - {FailoverKind.BLOCKLISTED}
+USUAL_FAILOVER = frozenset(FailoverKind) - {FailoverKind.BLOCKLISTED, FailoverKind.PACED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +94,16 @@ class TransportSpec:
 
 @dataclass(frozen=True)
 class TransportRoute:
-    """use: the names of transports, the preferred one first."""
+    """A list of transports.
+
+    use: their names, the preferred one first.
+    paced_after_seconds: the longest wait for the pace of a receiver, with PACED in failover_on; None without it.
+    """
 
     name: str
     use: tuple[str, ...]
     failover_on: frozenset[FailoverKind] = USUAL_FAILOVER
+    paced_after_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -289,12 +299,25 @@ def _options(entry: Mapping[str, Any], directory: Path, *, place: str) -> dict[s
 def _route(name: str, entry: Any) -> TransportRoute:
     place = f"routes, {name}"
     entry = _mapping(entry, place=place)
-    _refuse_unknown(entry, {"use", "failoverOn"}, place=place)
+    _refuse_unknown(entry, {"use", "failoverOn", "pacedAfterSeconds"}, place=place)
     use = _names(entry.get("use"), place=f"{place}, use")
     kinds = _names(entry.get("failoverOn", sorted(USUAL_FAILOVER)), place=f"{place}, failoverOn", may_be_empty=True)
     if unknown := set(kinds) - set(FailoverKind):
         raise InvalidTransportsFile(f"{place}: {min(unknown)!r} is unknown. Use {', '.join(FailoverKind)}.")
-    return TransportRoute(name, use, frozenset(map(FailoverKind, kinds)))
+    failover_on = frozenset(map(FailoverKind, kinds))
+    return TransportRoute(name, use, failover_on, _paced_after(entry, failover_on, place=place))
+
+
+def _paced_after(entry: Mapping[str, Any], failover_on: frozenset[FailoverKind], *, place: str) -> int | None:
+    value = entry.get("pacedAfterSeconds")
+    if FailoverKind.PACED not in failover_on:
+        if value is None:
+            return None
+        raise InvalidTransportsFile(f"{place}: pacedAfterSeconds needs paced in failoverOn.")
+    if type(value) is int and 0 < value <= MAX_PACED_SECONDS:
+        return value
+    text = f"with paced in failoverOn, pacedAfterSeconds must be a whole number from 1 to {MAX_PACED_SECONDS:,}"
+    raise InvalidTransportsFile(f"{place}: {text}.")
 
 
 def _names(value: Any, *, place: str, may_be_empty: bool = False) -> tuple[str, ...]:

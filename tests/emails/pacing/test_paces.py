@@ -58,14 +58,27 @@ def slow(**fields):
     return report(signals=(PaceSignal(SLOW, began=0.0, reply=REPLY),), **fields)
 
 
-def paced(number):
+def paced(number, *, at_most=0):
     outcome = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "The receiver asked for less email."))
-    return replace(outcome, reason="destination_full", waits_for="receiver_pace", pair=number)
+    outcome = replace(outcome, reason="destination_full", waits_for="receiver_pace", pair=number)
+    return replace(outcome, paced_at_most=timedelta(seconds=at_most))
 
 
-def hold(number):
-    """Let all ready entries wait for a pair."""
-    record_results([SendResult(claim, paced(number)) for claim in claim_entries()])
+def hold(number, *, at_most=0):
+    """Let all ready entries wait for a pair, for at most so many seconds by their route."""
+    record_results([SendResult(claim, paced(number, at_most=at_most)) for claim in claim_entries()])
+
+
+def seconds_left():
+    """Return the seconds until the only entry is due."""
+    return QueueEntry.objects.values_list(F("due_at") - Now(), flat=True).get().total_seconds()
+
+
+def pass_time(seconds):
+    """Let so many seconds of the wait pass."""
+    passed = timedelta(seconds=seconds)
+    QueueEntry.objects.update(due_at=F("due_at") - passed, paced_since=F("paced_since") - passed)
+    promote_due()
 
 
 def ready():
@@ -149,8 +162,7 @@ class TestWaiting:
         accept(workspace)
         number = slow().number
         hold(number)
-        left = QueueEntry.objects.values_list(F("due_at") - Now(), flat=True).get()
-        assert left.total_seconds() == pytest.approx(600, abs=5)
+        assert seconds_left() == pytest.approx(600, abs=5)
         QueueEntry.objects.update(due_at=Now() - timedelta(seconds=1), since=Now() - timedelta(seconds=601))
         promote_due()
         hold(number)
@@ -170,6 +182,85 @@ class TestWaiting:
         QueueEntry.objects.update(handed_to="own")
         hold(report().number)
         assert QueueEntry.objects.get().handed_to == "own"
+
+
+class TestAWaitWithALimit:
+    def test_ends_after_so_many_seconds_for_the_next_transport(self, workspace):
+        accept(workspace)
+        number = slow().number
+        hold(number, at_most=300)
+        assert seconds_left() == pytest.approx(300, abs=5)
+        pass_time(299)
+        assert not claim_entries()
+        pass_time(2)
+        (claim,) = claim_entries()
+        assert (claim.has_waited, claim.attempt) == (True, 1)
+
+    def test_is_looked_at_again_each_time_that_it_has_doubled(self, workspace):
+        accept(workspace)
+        number = slow().number
+        hold(number, at_most=300)
+        for waited in (300, 600, 1200):
+            pass_time(seconds_left() + 1)
+            hold(number, at_most=300)
+            assert seconds_left() == pytest.approx(waited, abs=10)
+
+    def test_includes_the_time_before_a_release_without_a_connection(self, workspace):
+        accept(workspace)
+        number = report().number
+        hold(number, at_most=300)
+        pass_time(200)
+        release_due()
+        hold(number, at_most=300)
+        assert seconds_left() == pytest.approx(100, abs=5)
+        QueueEntry.objects.update(paced_since=F("paced_since") - timedelta(seconds=200))
+        make_release_due()
+        release_due()
+        (claim,) = claim_entries()
+        assert not claim.has_waited
+        record_results([SendResult(claim, paced(number, at_most=300))])
+        assert seconds_left() == pytest.approx(0, abs=5)
+        promote_due()
+        assert claim_entries()[0].has_waited
+
+    def test_never_exceeds_the_age_of_the_recipient(self, workspace, settings):
+        settings.DELIVERY_MAX_AGE = 600
+        accept(workspace)
+        number = slow().number
+        hold(number, at_most=900)
+        assert seconds_left() == pytest.approx(600, abs=5)
+
+    @pytest.mark.parametrize("outcome", [
+        DeliveryOutcome(DeliveryStatus.DEFERRED, Reply(451, "4.7.1 Greylisted"), "greylisted"),
+        DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "No transport works."), "destination_shut"),
+    ])  # fmt: skip
+    def test_begins_anew_after_a_release_that_led_elsewhere(self, workspace, outcome):
+        accept(workspace)
+        number = report().number
+        hold(number, at_most=300)
+        release_due()
+        record_results([SendResult(claim, outcome) for claim in claim_entries()])
+        QueueEntry.objects.update(stage=Stage.READY, due_at=Now())
+        (claim,) = claim_entries()
+        assert not claim.has_waited
+        record_results([SendResult(claim, paced(number, at_most=300))])
+        assert seconds_left() == pytest.approx(300, abs=5)
+
+    def test_stays_over_while_the_next_transport_is_busy(self, workspace):
+        accept(workspace)
+        number = slow().number
+        hold(number, at_most=300)
+        pass_time(301)
+        busy = DeliveryOutcome(DeliveryStatus.PARKED, Reply(0, "All connections are in use."), "destination_full")
+        record_results([SendResult(claim, busy) for claim in claim_entries()])
+        QueueEntry.objects.update(stage=Stage.READY, due_at=Now())
+        assert claim_entries()[0].has_waited
+
+    def test_is_shown(self, api):
+        email_id = send(api)
+        hold(slow().number, at_most=300)
+        wait = api.get(f"/emails/{email_id}").json()["waitingFor"]
+        assert "another way" in wait["detail"]
 
 
 class TestRelease:

@@ -50,6 +50,14 @@ def test_listed_addresses_are_left_if_the_file_says_so(read, text, leaves):
     assert read(own + "routes: {default: {use: [own]}}").transports["own"].leave_when_listed is leaves
 
 
+@each("seconds", [1, 86_400])
+def test_a_route_may_limit_the_wait_for_a_pace(read, seconds):
+    route = f"{{use: [own, relay], failoverOn: [paced], pacedAfterSeconds: {seconds}}}"
+    file = "transports: {own: {kind: direct}, relay: {kind: smtp, url: smtp://a.example}}\n"
+    default = read(file + f"routes: {{default: {route}}}").routes["default"]
+    assert (default.failover_on, default.paced_after_seconds) == ({FailoverKind.PACED}, seconds)
+
+
 def test_a_complete_file_is_read(read):
     transports = read(COMPLETE)
     own, relay, backup = transports.transports.values()
@@ -61,7 +69,7 @@ def test_a_complete_file_is_read(read):
     assert backup.options["webhook_secret"] == "user:hidden-password"
     assert transports.routes["default"].use == ("own", "relay", "backup")
     assert transports.routes["default"].failover_on == {"unreachable", "login", "rate_limited"}
-    assert transports.routes["bulk"].failover_on == {*FailoverKind} - {"blocklisted"}
+    assert transports.routes["bulk"].failover_on == {*FailoverKind} - {"blocklisted", "paced"}
     assert transports.spf == ("ip4:192.0.2.10", "ip6:2001:db8::10", "include:relay.example", "include:spf.mtasv.net")
 
 
@@ -146,6 +154,23 @@ MISTAKES = {
     "a transport twice": (OWN + "routes: {default: {use: [own, own]}}", "'own' is listed twice"),
     "an empty route": (OWN + "routes: {default: {use: []}}", "must be a list of names"),
     "an unknown failover": (OWN + "routes: {default: {use: [own], failoverOn: [spam]}}", "'spam' is unknown"),
+    "a wait without its length": (OWN + "routes: {default: {use: [own], failoverOn: [paced]}}", "from 1 to 86,400"),
+    "a wait of zero": (
+        OWN + "routes: {default: {use: [own], failoverOn: [paced], pacedAfterSeconds: 0}}",
+        "from 1 to 86,400",
+    ),
+    "a wait of more than a day": (
+        OWN + "routes: {default: {use: [own], failoverOn: [paced], pacedAfterSeconds: 86401}}",
+        "from 1 to 86,400",
+    ),
+    "a wait as a truth": (
+        OWN + "routes: {default: {use: [own], failoverOn: [paced], pacedAfterSeconds: true}}",
+        "from 1 to 86,400",
+    ),
+    "a length without the wait": (
+        OWN + "routes: {default: {use: [own], pacedAfterSeconds: 600}}",
+        "pacedAfterSeconds needs paced in failoverOn",
+    ),
     "an unknown route": (OWN + ROUTES + "workspaces: {default: bulk}", "there is no route 'bulk'"),
     "no default route": (OWN + ROUTES + f"workspaces: {{{WORKSPACE}: default}}", "set default to the route"),
     "no workspace": (OWN + ROUTES + "workspaces: {default: default, shop: default}", "must be default, or an id"),
