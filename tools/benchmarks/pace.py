@@ -105,7 +105,8 @@ def _options() -> argparse.Namespace:
 def _measure(stack: Stack, phases: list[Phase], log: Path, *, waiting: int) -> None:
     stack.start("web", WEB_CONCURRENCY="2")
     _fill(stack, waiting)
-    stack.start("worker")
+    # As many processes as WORKER_CONCURRENCY says.
+    stack.start("workers")
     began = time.time()
     end = began + sum(phase.seconds for phase in phases)
     number = 0
@@ -114,7 +115,7 @@ def _measure(stack: Stack, phases: list[Phase], log: Path, *, waiting: int) -> N
         for other in range(len(OTHERS)):
             stack.send(to=f"r{number}@other{other}.example")
         time.sleep(max(began + number - time.time(), 0))
-    stack.kill("worker")
+    stack.kill("workers")
     _report(phases, log, stack)
 
 
