@@ -28,6 +28,9 @@ LEAST_SECONDS = 0.005
 WAIT_SECONDS = 0.25
 RELEASED_WAIT_SECONDS = 3.0
 UNUSED_SECONDS = 30.0
+# Messages that arrive within this time after a signal were released before it, when more might leave: they wait again
+# (docs/decisions/0372). A release is a second apart from the next one.
+SETTLE_SECONDS = 1.0
 # The cause of the wait of a message (WaitCause of emails.states).
 RECEIVER_PACE = "receiver_pace"
 
@@ -64,6 +67,7 @@ class PaceShare:
         self._granted = 0
         self._granted_at = float("-inf")
         self._is_limited = False
+        self._slowed_at = float("-inf")
         self._suspended_until = float("-inf")
         self._waiters = SlotWaiters()
         self._most_wanted = 0
@@ -127,6 +131,7 @@ class PaceShare:
         if signal.kind is not SignalKind.NARROW:
             # Until the next exchange, which knows the rate or the time of a suspension.
             self._is_limited = True
+            self._slowed_at = self._clock()
         self._granted = max(self._granted - 1, 1)
         self._ask()
 
@@ -169,8 +174,11 @@ class PaceShare:
         now = self._clock()
         self.number = grant.number
         self._granted, self._granted_at = grant.connections, now
+        was_limited = self._is_limited
         # Signals that came after the report are answered by the next one.
         self._is_limited = grant.is_limited or any(one.signal.kind is not SignalKind.NARROW for one in self._signals)
+        if self._is_limited and not was_limited:
+            self._slowed_at = now
         self._suspended_until = now + grant.suspended
         self._reason = FailureReason(grant.reason or FailureReason.RATE_LIMITED)
         self._close_idle(self.open - self._granted)
@@ -183,7 +191,8 @@ class PaceShare:
     def _refuse_stopped(self, *, is_released: bool) -> None:
         if self.is_suspended:
             raise self._busy("The receiver takes no email from this address for some time.", self._reason)
-        if self._is_limited and not is_released:
+        is_settled = self._clock() >= self._slowed_at + SETTLE_SECONDS
+        if self._is_limited and not (is_released and is_settled):
             raise self._busy("The receiver asked for less email.", self._reason)
 
     def _busy(self, text: str, reason: FailureReason = FailureReason.DESTINATION_FULL) -> DestinationBusy:

@@ -142,8 +142,26 @@ class TestAReceiverThatAsksForLess:
                 await sender.send(1)
                 refused = await direct.deliver(mail(), lease=LEASE)
                 assert (refused.status, refused.pair, refused.waits_for) == (PARKED, 1, "receiver_pace")
+                clock.now += shares.SETTLE_SECONDS
                 assert (await direct.deliver(mail(released_for=7), lease=LEASE)).status is PARKED
                 assert (await direct.deliver(mail(released_for=1), lease=LEASE)).status is DELIVERED
+
+    @awaited
+    async def test_lets_no_message_pass_that_was_released_before_it(self):
+        async with ScriptedServer({"dot": [SLOW_DOWN, b"250 Ok\r\n"]}) as server:
+            pairs, clock, transport = sender_for(server)
+            async with (
+                transport as direct,
+                transport_for(zones(FIRST), server.port, clock=clock, paces=pairs.shares("two")) as other,
+            ):
+                sender = Sender(direct, pairs, clock)
+                assert (await other.deliver(mail(released_for=1), lease=LEASE)).status is DEFERRED
+                await other._paces._exchange_all()
+                # The other process learns of it with its next exchange.
+                first = [one.status for one in await sender.send(3)]
+                assert first == [PARKED] * 3
+                clock.now += shares.SETTLE_SECONDS
+                assert [one.status for one in await sender.send(1)] == [DELIVERED]
 
 
 # What a reply after ten accepted messages leaves: connections of four, and whether the rest waits.
