@@ -54,6 +54,7 @@ class PairReport:
     accepted, deferred: attempts, see Pace.record.
     began: seconds ago, when the last of the accepted attempts began; None without one.
     limits: of the receiver.
+    known: seconds ago, when the process last got a grant, and so knew of the signals until then.
     """
 
     key: PairKey
@@ -65,6 +66,7 @@ class PairReport:
     deferred: int = 0
     began: float | None = None
     signals: tuple[PaceSignal, ...] = ()
+    known: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,8 @@ def _after(pace: Pace, report: PairReport, now: float, *, is_full: bool) -> Pace
     if report.began is not None and is_full:
         pace = pace.grow(now - report.began, now, limits=report.limits)
     for one in report.signals:
-        began_at = now - one.began
+        # A message that began without the knowledge of a signal was in flight at its time (docs/decisions/0372).
+        began_at = now - max(one.began, report.known)
         match one.signal.kind:
             case SignalKind.SLOW:
                 pace = pace.slow(began_at, now)

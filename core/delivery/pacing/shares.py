@@ -151,6 +151,7 @@ class PaceShare:
             deferred=self._deferred,
             began=began,
             signals=tuple(replace(one, began=now - one.began) for one in self._signals),
+            known=min(now - self._granted_at, LEASE_SECONDS),
         )
         self._most_wanted = self.in_use
         self._accepted = self._deferred = 0

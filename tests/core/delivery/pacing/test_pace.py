@@ -224,6 +224,14 @@ class TestPair:
         pair, second = self.exchange(pair, "two", needed=9)
         assert (first.connections, second.connections) == (2, 2)
 
+    def test_divides_its_connections_equally_among_three(self):
+        pair = Pair(Pace(connections=9))
+        for process in ("one", "two", "three"):
+            pair, grant = self.exchange(pair, process, needed=9, open=0)
+        assert grant.connections == 0
+        pair, grant = self.exchange(pair, "one", needed=9, open=9)
+        assert grant.connections == 3
+
     def test_never_grants_more_than_it_has(self):
         pair = Pair(Pace(connections=3))
         for turn, process in itertools.product(range(5), "abcdefgh"):
@@ -260,6 +268,16 @@ class TestPair:
         # Asked again within the time of a lease, since the staff may end the suspension.
         assert self.exchange(pair, "two", now=120.0)[1].suspended == pytest.approx(10.0)
         assert self.exchange(pair, "two", now=165.0)[1].suspended == pytest.approx(5.0)
+
+    def test_counts_what_other_processes_sent_without_knowing_of_it_once(self):
+        pair, _ = self.exchange(Pair(), accepted=60)
+        pair, _ = self.exchange(pair, signals=(PaceSignal(SLOW, began=1.0),), now=130.0)
+        rate = pair.pace.rate(130.5)
+        later = PaceSignal(SLOW, began=0.1)
+        unknowing, _ = self.exchange(pair, "two", signals=(later,), known=0.9, now=130.5)
+        assert unknowing.pace.rate(130.5) == rate
+        knowing, _ = self.exchange(pair, "two", signals=(later,), known=0.2, now=130.5)
+        assert knowing.pace.rate(130.5) == pytest.approx(rate / 2)
 
     def test_begins_small_after_a_day(self):
         pair, _ = self.exchange(Pair(Pace(connections=8)), signals=(PaceSignal(NARROW, began=0.0),))
