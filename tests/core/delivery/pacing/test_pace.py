@@ -154,6 +154,18 @@ class TestSlow:
         assert few.record(110.0, deferred=20).rate(110.0) is None
 
 
+@each(("rate", "tick"), [(10, 1.0), (45, 1.0), (45, 1.15), (59, 1.0), (130, 1.15), (600, 1.15)])
+def test_all_of_a_rate_leaves_whatever_the_time_between_two_releases(rate, tick):
+    pace, left, most, now = Pace(), 0, 0, 0.0
+    while now < 600:
+        now += tick
+        count = pace.available(now, rate=rate)
+        pace = pace.spend(count, now, rate=rate, is_waiting=True)
+        left, most = left + count, max(most, count)
+    assert left == pytest.approx(rate * 10, abs=2)
+    assert most <= rate / 60 * 1.5 + 1
+
+
 class TestConnections:
     def test_grow_by_one_for_each_message_over_the_newest_one(self):
         pace = Pace().grow(1.0, 1.2, limits=LIMITS)
