@@ -245,10 +245,7 @@ class PaceShares:
         if share is None:
             share = self._shares[key] = PaceShare(key, receiver, ask=self._ask, clock=self._clock)
         share.used_at = self._clock()
-        loop = asyncio.get_running_loop()
-        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
-            self._asked = asyncio.Event()
-            self._task = loop.create_task(self._run())
+        self._start()
         return share
 
     async def close(self) -> None:
@@ -260,7 +257,15 @@ class PaceShares:
             self._task.cancel()
 
     def _ask(self) -> None:
+        # A message that another pair refused asks for this one after all others have ended.
+        self._start()
         self._asked.set()
+
+    def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
+            self._asked = asyncio.Event()
+            self._task = loop.create_task(self._run())
 
     async def _run(self) -> None:
         """Exchange while any share is used."""
