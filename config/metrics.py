@@ -50,6 +50,7 @@ RECEIVER_METRICS: dict[str, tuple[Any, str, str]] = {
     "connections": (GaugeMetricFamily, "connections", "Connections to a receiver that the workers have."),
     "accepted": (CounterMetricFamily, "accepted", "Messages that a receiver has accepted since midnight UTC."),
     "signals": (CounterMetricFamily, "signals", "Replies since midnight UTC by which a receiver asked for less."),
+    "new": (GaugeMetricFamily, "new_pairs", "Pairs of a receiver and an address in its first days there."),
 }
 
 

@@ -16,7 +16,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Lower, Now
 
 from core.delivery.message.compose import Placement
-from core.delivery.pacing.pairs import Pair
+from core.delivery.pacing.pairs import Pair, PairKey
+from core.delivery.pacing.volumes import Volume
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.sources.blocklists import removal_url
 from core.lib.model_fields import IdField, KnownTimeField
@@ -440,7 +441,7 @@ class QueueEntry(models.Model):
 class ReceiverPace(models.Model):
     """The pace of a source at a receiver, shared by all workers (docs/decisions/0362).
 
-    Only emails.pacing.paces and emails.receivers change its fields.
+    Only emails.pacing.paces, emails.receivers and emails.sources.returning change its fields.
     """
 
     id = models.AutoField(primary_key=True)
@@ -458,6 +459,10 @@ class ReceiverPace(models.Model):
     slowed = models.PositiveIntegerField(db_default=0, help_text="signals")
     signal_at = models.DateTimeField(null=True)
     signal = models.CharField(max_length=1100, db_default="", help_text="reply of the last signal, safe to show")
+    accepted_before = models.PositiveIntegerField(db_default=0, help_text="on the day before")
+    began_on = models.DateField(null=True, help_text="first UTC day at the receiver, of an address that is new")
+    reserved = models.JSONField(null=True, help_text="messages of leases; null without any")
+    former_rate = models.FloatField(null=True, help_text="messages a minute before the address was listed; null if not")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["source", "receiver"], name="one_pace_for_a_pair")]
@@ -467,10 +472,22 @@ class ReceiverPace(models.Model):
         return f"{self.receiver} from {self.source or 'any address'}"
 
     @property
+    def key(self) -> PairKey:
+        return PairKey(self.source, self.receiver)
+
+    @property
     def pair(self) -> Pair:
         """Return the stored state."""
-        columns = {"pinned": self.pinned, "is_stopped": self.stopped_at is not None}
-        return Pair.from_json(self.pace, self.leases, updated_at=self.updated_at.timestamp(), **columns)
+        return Pair.from_json(
+            self.pace,
+            self.leases,
+            self.reserved or {},
+            updated_at=self.updated_at.timestamp(),
+            pinned=self.pinned,
+            is_stopped=self.stopped_at is not None,
+            volume=Volume(self.day, self.accepted, self.accepted_before, self.began_on),
+            former_rate=self.former_rate,
+        )
 
 
 class HitCount(models.Model):

@@ -1,6 +1,6 @@
 """Checks of named transports that need the database: states, routes of streams, alignment of domains, block lists."""
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from django.conf import settings
 from django.db.models.functions import Now
@@ -9,11 +9,13 @@ from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, 
 from config.start.routes import alignment_warnings, route_errors
 from core.delivery.sources.answers import ReverseStatus
 from core.delivery.transports.router import TransportState
+from core.delivery.transports.transports_file import Overflow, TransportSpec
 from emails.models import SourceListing, WatchedSource
 from emails.receivers.pair_status import PairStatus, find_pairs, read_pair_statuses
 from emails.receivers.states import PairState
 from emails.sending.transport_status import read_statuses, recent_listings
-from emails.sources.own_addresses import watched_addresses, watched_lists
+from emails.sources.configured import current_specs
+from emails.sources.own_addresses import new_addresses, watched_addresses, watched_lists
 
 NOT_WATCHED = "No public address is in sourceAddresses of a direct transport, or BLOCKLISTS is empty."
 # Lookups are hourly; a list that has not answered for so long cannot be asked.
@@ -101,6 +103,37 @@ def check_receivers(_: DoctorOptions) -> Diagnosis:
         remedy="Find the cause in the reply. Email is sent again after the time; manage.py receivers release RECEIVER "
         "ends a suspension now.",
     )
+
+
+def check_new_addresses(_: DoctorOptions) -> Diagnosis:
+    """Diagnose the first days of new addresses, and the other ways of what exceeds their messages of a day."""
+    if not new_addresses():
+        return ok("No address in sourceAddresses has since.")
+    today, texts = datetime.now(UTC).date(), list[str]()
+    for spec in current_specs().values():
+        days = {address: day for address, day in spec.since.items() if _is_new(day, today)}
+        texts += [f"{address} sends nothing before {day}" for address, day in days.items() if day > today]
+        if days and not _has_other_way(spec):
+            texts.append(f"email waits for the next day once {', '.join(map(str, days))} have sent their messages")
+    if texts:
+        remedy = (
+            "Correct since, add an address without it, or a further transport to the routes, if email must not wait."
+        )
+        return warning(f"New addresses: {'; '.join(texts[:MAX_SHOWN])}.", remedy=remedy)
+    return ok("Email that exceeds the messages of a day of new addresses has another way.")
+
+
+def _is_new(day: date, today: date) -> bool:
+    return (today - day).days < len(settings.RECEIVERS.default.warm_up)
+
+
+def _has_other_way(spec: TransportSpec) -> bool:
+    """Return whether what exceeds the messages of a day leaves by a warm address, or by another transport."""
+    if spec.overflow is Overflow.WAIT:
+        return False
+    routes = (route for route in settings.TRANSPORTS.routes.values() if spec.name in route.use)
+    is_followed = all(route.use[-1] != spec.name for route in routes)
+    return is_followed or any(address not in spec.since for address in spec.source_addresses)
 
 
 def _suspension(one: PairStatus) -> str:

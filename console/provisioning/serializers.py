@@ -410,6 +410,15 @@ class ReceiverPaceSerializer(AttributesSerializer[PairStatus]):
     waiting = CountField(help_text="The number of recipients that wait.")
     acceptedToday = CountField(source="accepted", help_text="The number of messages accepted since midnight UTC.")
     slowedToday = CountField(source="slowed", help_text="The number of replies since then that asked for less.")
+    warmUpDay = CountField(
+        source="day", allow_null=True, help_text="The day of a new address at this receiver, from 1; null for others."
+    )
+    perDay = CountField(
+        source="number", allow_null=True, help_text="The messages of this day, for a new address; null without a limit."
+    )
+    listed = serializers.BooleanField(
+        source="is_listed", help_text="Whether new email leaves the address because a block list has it."
+    )
     reply = serializers.CharField(help_text="The last of these replies; empty without one.")
     repliedAt = UtcDateTimeField(allow_null=True, help_text="The time of this reply.")
 

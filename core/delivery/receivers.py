@@ -26,6 +26,7 @@ class Receiver:
     connections: at a time.
     messages_per_connection: after which a connection is closed.
     per_minute: messages; None for no limit.
+    warm_up: the messages that a new address sends it on each day, from its first one on; afterwards any number.
     tls: opportunistic or required; None as for all others.
     source: the page on which it gives its numbers; empty if it does not.
     reason: where numbers without a source are from.
@@ -39,6 +40,7 @@ class Receiver:
     connections: int = 10
     messages_per_connection: int = 100
     per_minute: int | None = None
+    warm_up: tuple[int, ...] = ()
     tls: str | None = None
     source: str = ""
     reason: str = ""

@@ -35,7 +35,9 @@ LISTS = {
 }
 TEXTS = {"name": 60, "source": 300, "reason": 300}
 TLS = ("opportunistic", "required")
-MEMBERS = ("name", *NUMBERS, "tls", *LISTS, "source", "reason")
+# The messages of each day that a new address sends.
+WARM_UP, MAX_DAYS, MAX_PER_DAY = "warmUp", 100, 1_000_000_000
+MEMBERS = ("name", *NUMBERS, WARM_UP, "tls", *LISTS, "source", "reason")
 # libyaml is several times as fast. A package that was built without it has only the loader in Python.
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The fields of an entry that differ from those of Receiver, by name.
@@ -100,6 +102,8 @@ def _fields(key: str, entry: Any) -> Fields:
     fields: Fields = {field: _number(key, entry, name) for name, (field, _) in NUMBERS.items() if name in entry}
     fields |= {name: _list(key, entry, name) for name in LISTS if name in entry}
     fields |= {name: _text(key, entry, name) for name in TEXTS if name in entry}
+    if WARM_UP in entry:
+        fields["warm_up"] = _days(key, entry[WARM_UP])
     if "tls" in entry:
         if entry["tls"] not in TLS:
             raise InvalidReceiversFile(f"{key}: tls must be one of {', '.join(TLS)}.")
@@ -112,6 +116,14 @@ def _number(key: str, entry: Mapping[str, Any], name: str) -> int | None:
     if (value is None and name == "perMinute") or (type(value) is int and 0 < value <= largest):
         return value
     raise InvalidReceiversFile(f"{key}: {name} must be a whole number from 1 to {largest:,}.")
+
+
+def _days(key: str, values: Any) -> tuple[int, ...]:
+    is_list = isinstance(values, list) and len(values) <= MAX_DAYS
+    if is_list and all(type(value) is int and 0 < value <= MAX_PER_DAY for value in values):
+        return tuple(values)
+    form = f"a list of up to {MAX_DAYS} whole numbers, the messages of each day, such as [50, 100, 250]"
+    raise InvalidReceiversFile(f"{key}: {WARM_UP} must be {form}.")
 
 
 def _list(key: str, entry: Mapping[str, Any], name: str) -> tuple[str, ...]:

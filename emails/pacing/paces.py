@@ -9,7 +9,8 @@ import json
 import os
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -18,8 +19,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from core.counters import counters
-from core.delivery.pacing.pace import PaceLimits
+from core.delivery.pacing.pace import PaceLimits, limits_at
 from core.delivery.pacing.pairs import MOST_AT_ONCE, Pair, PairGrant, PairKey, PairReport
+from core.delivery.pacing.volumes import Volume
 from core.lib.ids import from_uuid
 from core.lib.sql import run, run_replanned
 from core.lib.worker import wakeup
@@ -28,6 +30,7 @@ from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import ReceiverPace
 from emails.pacing.database_thread import run_in_database_thread
+from emails.sources.own_addresses import first_day, other_sources
 
 # While entries wait.
 RELEASE_EVERY_SECONDS = 1.0
@@ -42,11 +45,16 @@ SELECT source, receiver, '{}', '{}' FROM unnest(%s::text[], %s::text[]) AS new (
  ORDER BY source, receiver ON CONFLICT DO NOTHING
 """
 COLUMNS = """id, source, receiver, pace::text, leases::text, pinned, stopped_at IS NOT NULL,
+       day, accepted, accepted_before, began_on, former_rate, reserved::text,
        extract(epoch FROM updated_at)::float, extract(epoch FROM clock_timestamp())::float"""
 # The same order everywhere.
 LOCK = f"""
 SELECT {COLUMNS} FROM emails_receiverpace
  WHERE (source, receiver) IN (SELECT * FROM unnest(%s::text[], %s::text[])) ORDER BY id FOR UPDATE
+"""  # noqa: S608 - constants
+# The pairs of the other addresses of transports, which are read only.
+READ = f"""
+SELECT {COLUMNS} FROM emails_receiverpace WHERE (source, receiver) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
 """  # noqa: S608 - constants
 LOCK_DUE = f"""
 SELECT {COLUMNS} FROM emails_receiverpace WHERE release_at <= now() ORDER BY id LIMIT {MAX_PAIRS}
@@ -54,13 +62,16 @@ SELECT {COLUMNS} FROM emails_receiverpace WHERE release_at <= now() ORDER BY id 
 """  # noqa: S608 - constants
 SAVE = """
 UPDATE emails_receiverpace p
-   SET pace = new.pace::jsonb, leases = new.leases::jsonb, updated_at = clock_timestamp(), day = today.day,
+   SET pace = new.pace::jsonb, leases = new.leases::jsonb, reserved = new.reserved::jsonb,
+       updated_at = clock_timestamp(), day = today.day,
        accepted = CASE WHEN p.day = today.day THEN p.accepted ELSE 0 END + new.accepted,
+       accepted_before = CASE today.day - p.day WHEN 0 THEN p.accepted_before WHEN 1 THEN p.accepted ELSE 0 END,
+       began_on = new.began_on,
        slowed = CASE WHEN p.day = today.day THEN p.slowed ELSE 0 END + new.slowed,
        signal_at = CASE WHEN new.signal <> '' THEN now() ELSE p.signal_at END,
        signal = CASE WHEN new.signal <> '' THEN new.signal ELSE p.signal END
-  FROM unnest(%s::int[], %s::text[], %s::text[], %s::int[], %s::int[], %s::text[])
-       AS new (id, pace, leases, accepted, slowed, signal),
+  FROM unnest(%s::int[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[], %s::text[], %s::date[])
+       AS new (id, pace, leases, reserved, accepted, slowed, signal, began_on),
        (SELECT (now() AT TIME ZONE 'UTC')::date) AS today (day)
  WHERE p.id = new.id
 """
@@ -124,7 +135,7 @@ async def exchange(reports: Sequence[PairReport]) -> list[PairGrant]:
 @transaction.atomic
 def exchange_reports(reports: Sequence[PairReport]) -> list[PairGrant]:
     """Record reports of this process, and return what it may do at each pair until its next report."""
-    keys = [[report.key.source for report in reports], [report.key.receiver for report in reports]]
+    keys = _columns([report.key for report in reports])
     rows = _lock(LOCK, keys)
     if len(rows) < len(reports):
         run(CREATE, keys)
@@ -136,18 +147,36 @@ def exchange_reports(reports: Sequence[PairReport]) -> list[PairGrant]:
         pair, grant = row.pair.exchange(report, process=_process(), number=row.id, now=row.now)
         grants.append(grant)
         last = report.signals[-1].reply if report.signals else ""
-        saved.append((row.id, *_texts(pair), report.accepted, len(report.signals), last))
+        counts = report.accepted, len(report.signals), last, pair.volume.began_on
+        saved.append((row.id, *_texts(pair), *counts))
     run(SAVE, [list(column) for column in zip(*saved, strict=True)])
     return grants
 
 
-def read_rate(number: int) -> tuple[str | None, float | None]:
-    """Return the receiver of a pair, and the messages a minute that leave now; None without a rate, or a pair."""
+@dataclass(frozen=True)
+class PairWait:
+    """What entries wait for that wait for a pair.
+
+    receiver: its key; None without a pair.
+    per_minute: the messages that leave now; None without a rate.
+    number: the messages of the day of a new address, if it has sent them.
+    """
+
+    receiver: str | None = None
+    per_minute: float | None = None
+    number: int | None = None
+
+
+def read_wait(number: int) -> PairWait:
+    """Return what entries wait for that wait for a pair."""
     row = ReceiverPace.objects.annotate(clock=Now()).filter(id=number).first()
     if row is None:
-        return None, None
-    now = row.clock.timestamp()
-    return row.receiver, row.pair.at(now).leaving_rate(now, limits_of(row.receiver))
+        return PairWait()
+    now, limits = row.clock.timestamp(), limits_of(row.key)
+    pair = row.pair.at(now)
+    volume = pair.volume.at(_day(now), limits)
+    used_up = volume.number(limits) if volume.left(limits) == 0 and not pair.is_closed(now) else None
+    return PairWait(row.receiver, pair.leaving_rate(now, limits), used_up)
 
 
 def begin_release(numbers: Iterable[int]) -> None:
@@ -169,11 +198,15 @@ def _release_pairs() -> None:
     released: list[str] = []
     saved = []
     for row in _lock(LOCK_DUE, []):
-        limits, pair = limits_of(row.key.receiver), row.pair.at(row.now)
-        # Without direct delivery, the transport that learnt this pace is gone.
-        count = pair.available(row.now, limits) if is_direct() else MOST_AT_ONCE
+        limits, pair = limits_of(row.key), row.pair.at(row.now)
+        if not is_direct():
+            # The transport that learnt this pace is gone.
+            count, is_own = MOST_AT_ONCE, True
+        else:
+            count, is_own = _available(row, pair, limits)
         workspaces = _release(row.id, count)
-        pair = pair.release(len(workspaces), row.now, limits, is_waiting=len(workspaces) == count)
+        if is_own:
+            pair = pair.release(len(workspaces), row.now, limits, is_waiting=len(workspaces) == count)
         is_waiting = bool(run(HAS_WAITING, [row.id]))
         saved.append((row.id, json.dumps(pair.pace.to_json()), RELEASE_EVERY_SECONDS if is_waiting else None))
         released += workspaces
@@ -182,6 +215,25 @@ def _release_pairs() -> None:
     if released:
         counters.add(queue_stats.due_changes(released))
         transaction.on_commit(lambda: wakeup.notify_soon("emails"))
+
+
+def _available(row: _Row, pair: Pair, limits: PaceLimits) -> tuple[int, bool]:
+    """Return how many entries may leave that wait for a pair, and whether by it: by others if nothing leaves by it."""
+    is_closed = pair.is_closed(row.now)
+    if not is_closed and pair.volume.at(_day(row.now), limits).left(limits) != 0:
+        return pair.available(row.now, limits), True
+    others = [PairKey(source, row.key.receiver) for source in other_sources(row.key.source)]
+    known = _lock(READ, _columns(others)) if others else []
+    # One that has sent nothing to this receiver begins with what it may have at first.
+    count = len(others) - len(known)
+    if not count and all(other.pair.former_rate is not None for other in known):
+        # Email leaves by listed addresses if there is no other one.
+        return replace(pair, former_rate=None).available(row.now, limits), True
+    for other in known:
+        present = other.pair.at(row.now)
+        ask = present.available_to_others if is_closed else present.available
+        count += ask(row.now, limits_of(other.key))
+    return min(count, MOST_AT_ONCE), False
 
 
 def is_direct() -> bool:
@@ -210,21 +262,51 @@ def _lock(sql: str, values: Sequence[Any]) -> list[_Row]:
         _Row(
             id_,
             PairKey(source, receiver),
-            Pair.from_json(json.loads(pace), json.loads(leases), pinned=pinned, is_stopped=stopped, updated_at=updated),
+            Pair.from_json(
+                json.loads(pace),
+                json.loads(leases),
+                json.loads(reserved or "{}"),
+                pinned=pinned,
+                is_stopped=stopped,
+                volume=Volume(*volume),
+                former_rate=former_rate,
+                updated_at=updated,
+            ),
             now,
         )
-        for id_, source, receiver, pace, leases, pinned, stopped, updated, now in run(sql, values)
+        for (
+            id_,
+            source,
+            receiver,
+            pace,
+            leases,
+            pinned,
+            stopped,
+            *volume,
+            former_rate,
+            reserved,
+            updated,
+            now,
+        ) in run(sql, values)
     ]
 
 
-def _texts(pair: Pair) -> tuple[str, str]:
-    return json.dumps(pair.pace.to_json()), json.dumps(pair.leases_json)
+def _day(now: float) -> date:
+    return datetime.fromtimestamp(now, UTC).date()
 
 
-def limits_of(key: str) -> PaceLimits:
-    """Return the limits of a receiver in the table."""
-    receiver = settings.RECEIVERS.receiver_of_key(key)
-    return PaceLimits(receiver.connections, receiver.per_minute)
+def _columns(keys: Sequence[PairKey]) -> list[list[str]]:
+    return [[key.source for key in keys], [key.receiver for key in keys]]
+
+
+def _texts(pair: Pair) -> tuple[str, str, str | None]:
+    reserved = json.dumps(pair.reserved_json) if pair.reserved_json else None
+    return json.dumps(pair.pace.to_json()), json.dumps(pair.leases_json), reserved
+
+
+def limits_of(key: PairKey) -> PaceLimits:
+    """Return the limits of a pair: those of the table of receivers, and the first day of a new address."""
+    return limits_at(settings.RECEIVERS.receiver_of_key(key.receiver), since=first_day(key.source))
 
 
 def _process() -> str:

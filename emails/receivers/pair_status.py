@@ -55,7 +55,8 @@ SELECT CASE WHEN receiver = ANY(%s) THEN receiver ELSE '{OTHER}' END, {STATE}, c
        sum((SELECT sum((lease.value ->> 0)::int) FROM jsonb_each(leases) lease
              WHERE (lease.value ->> 2)::float > extract(epoch FROM now()))),
        sum((SELECT count(*) FROM emails_pending WHERE stage = {Stage.PACED} AND pair = emails_receiverpace.id))
-           FILTER (WHERE release_at IS NOT NULL)
+           FILTER (WHERE release_at IS NOT NULL),
+       count(*) FILTER (WHERE began_on > (now() AT TIME ZONE 'UTC')::date - %s::int)
   FROM emails_receiverpace GROUP BY 1, 2
 """  # noqa: S608 - constants
 
@@ -73,6 +74,8 @@ class PairStatus:
     pinned: the rate that the staff has set.
     waiting: the number of recipients.
     accepted, slowed: messages, and replies that asked for less, since midnight UTC.
+    day, number: the day of a new address at the receiver, from 1, and its messages of this day; None for others.
+    is_listed: whether it takes nothing new because of a block list.
     reply, replied_at: the last of these replies; empty and None without one.
     """
 
@@ -90,6 +93,9 @@ class PairStatus:
     waiting: int
     accepted: int
     slowed: int
+    day: int | None
+    number: int | None
+    is_listed: bool
     reply: str
     replied_at: datetime | None
 
@@ -113,6 +119,7 @@ class ReceiverTotals:
     """The pairs of a receiver in one state together; receiver is OTHER for all that are not in the table.
 
     accepted, signals: since midnight UTC.
+    new: pairs of addresses in their first days, as many as those of most receivers.
     """
 
     receiver: str
@@ -122,6 +129,7 @@ class ReceiverTotals:
     signals: int
     connections: int
     waiting: int
+    new: int
 
 
 def find_pairs(*, receiver: str = "", state: str = "") -> QuerySet[ReceiverPace]:
@@ -154,7 +162,7 @@ def read_slow_receivers(workspace: Workspace, *, limit: int = 20) -> list[SlowRe
 def read_totals() -> list[ReceiverTotals]:
     """Return the sums of all pairs by receiver and state."""
     known = [one.key for one in settings.RECEIVERS.receivers]
-    rows = run(TOTALS, [known, _limited_receivers()])
+    rows = run(TOTALS, [known, _limited_receivers(), len(settings.RECEIVERS.default.warm_up)])
     return [
         ReceiverTotals(receiver, state, pairs, *(count or 0 for count in sums))
         for receiver, state, pairs, *sums in rows
@@ -167,10 +175,14 @@ def _limited_receivers() -> list[str]:
 
 def _status(row: ReceiverPace, waiting: int) -> PairStatus:
     now = row.clock.timestamp()  # type: ignore[attr-defined]
-    state, limits = PairState(row.state), limits_of(row.receiver)  # type: ignore[attr-defined]
+    state, limits = PairState(row.state), limits_of(row.key)  # type: ignore[attr-defined]
     pair = row.pair.at(now)
     pace = pair.pace
-    is_today = row.day == row.clock.astimezone(UTC).date()  # type: ignore[attr-defined]
+    today = row.clock.astimezone(UTC).date()  # type: ignore[attr-defined]
+    volume = pair.volume.at(today, limits)
+    number = volume.number(limits)
+    day = None if number is None or volume.began_on is None else (today - volume.began_on).days + 1
+    is_today = row.day == today
     slowed_at = _time(pace.slowed_at)
     since = {PairState.STOPPED: row.stopped_at, PairState.SUSPENDED: row.signal_at, PairState.LIMITED: slowed_at}
     return PairStatus(
@@ -188,6 +200,9 @@ def _status(row: ReceiverPace, waiting: int) -> PairStatus:
         waiting,
         row.accepted if is_today else 0,
         row.slowed if is_today else 0,
+        day,
+        number,
+        row.former_rate is not None,
         row.signal,
         row.signal_at,
     )

@@ -14,10 +14,10 @@ The questions before a message leaves, in order, each with the cause for which i
 6. A transport of its route works (`transport`) and has not reached its daily limit (`daily_limit`): `assignments`, and
    again `core.delivery.transports.router`.
 7. The destination is not paused after failures and has a free connection (`destination`):
-   `core.delivery.transports.destinations`. The receiver takes messages from the address (`receiver_pace`):
-   `core.delivery.pacing`. An entry waits for it until it is released (`emails.pacing`), or for as long as its route
-   permits (docs/decisions/0370). A direct delivery goes to permitted network addresses only:
-   `core.delivery.transports.smtp.mx`.
+   `core.delivery.transports.destinations`. For a direct delivery, an address has a connection, a rate and messages of
+   the day left at the receiver (`receiver_pace`): `core.delivery.pacing.choice` and `core.delivery.pacing.shares`. An
+   entry waits for it until it is released (`emails.pacing`), or for as long as its route permits
+   (docs/decisions/0370). It goes to permitted network addresses only: `core.delivery.transports.smtp.mx`.
 8. The connection has TLS if the domain or the operator requires it, and the host takes a message of this size to such
    an address: `core.delivery.transports.smtp.session`.
 9. Just before the final dot, the lease is valid, and the address was not suppressed since the claim: the permit of

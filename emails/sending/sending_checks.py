@@ -22,7 +22,7 @@ from core.lib.sql import run, run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
-from emails.pacing.paces import read_rate
+from emails.pacing.paces import read_wait
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
@@ -161,6 +161,7 @@ class Wait:
     receiver: the key of the receiver whose pace it waits for, if it waits for one.
     per_minute: the messages a minute that leave for this receiver now; None if a connection is waited for.
     may_go_on: whether the next transport of its route may get it at next_at.
+    number: the messages of the day of a new address, if it has sent them to this receiver.
     """
 
     cause: WaitCause
@@ -170,6 +171,7 @@ class Wait:
     receiver: str | None = None
     per_minute: float | None = None
     may_go_on: bool = False
+    number: int | None = None
 
     @property
     def detail(self) -> str:
@@ -182,7 +184,10 @@ class Wait:
         code = "emails.waits_for_rate" if rate else DETAILS[self.cause]
         if self.may_go_on:
             code = LIMITED_DETAILS[code]
-        return CodedText(code, stream=self.stream, at=next_at, receiver=name or "", rate=rate)
+        if self.number is not None:
+            code = "emails.waits_for_day" if self.number else "emails.waits_for_first_day"
+        count = str(self.number or "")
+        return CodedText(code, stream=self.stream, at=next_at, receiver=name or "", rate=rate, number=count)
 
 
 def find_wait(email: Email) -> Wait | None:
@@ -243,8 +248,9 @@ def _wait(email: Email, name: str, since: datetime, next_at: datetime, pair: int
     cause = _known(name)
     if cause is not WaitCause.RECEIVER_PACE or pair is None:
         return Wait(cause, since, email.stream, next_at)
-    receiver, rate = read_rate(pair)
-    return Wait(cause, since, email.stream, next_at, receiver, rate)
+    wait = read_wait(pair)
+    rate = wait.per_minute if wait.number is None else 0.0
+    return Wait(cause, since, email.stream, next_at, wait.receiver, rate, wait.number)
 
 
 def _known(cause: str) -> WaitCause:

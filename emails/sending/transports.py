@@ -1,7 +1,7 @@
 """The transports of this process: those of TRANSPORTS_FILE, or the one that DELIVERY_TRANSPORT names."""
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from ipaddress import ip_address
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from core.delivery.transports.router import TransportRouter
 from core.delivery.transports.simulator import SimulatorTransport
 from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.smtp_url import parse_smtp_url
-from core.delivery.transports.source_addresses import ListedAddresses, no_addresses, usable_addresses
+from core.delivery.transports.source_addresses import ListedAddresses, OwnAddresses, no_addresses
 from core.delivery.transports.transports_file import DEFAULT, TransportSpec
 from core.lib.network.address_guard import Address, Guard
 from core.lib.network.resolver import Resolver
@@ -27,6 +27,7 @@ from core.lib.worker.once import once
 from emails.pacing.paces import exchange
 from emails.sending.received_domains import ReceivedDomains
 from emails.sources.listed import listed_addresses
+from emails.sources.own_addresses import CurrentAddresses
 
 
 def configured_transport() -> Transport:
@@ -63,7 +64,9 @@ def _relay() -> Transport:
     return RelayTransport(parse_smtp_url(settings.SMTP_URL), ehlo_name=settings.EHLO_NAME, limits=limits)
 
 
-def _direct(ehlo_name: str = "", sources: Sequence[Address] = (), listed: ListedAddresses = no_addresses) -> Transport:
+def _direct(
+    ehlo_name: str = "", own: Callable[[], OwnAddresses] = OwnAddresses, listed: ListedAddresses = no_addresses
+) -> Transport:
     ehlo_name = ehlo_name or settings.EHLO_NAME
     is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
     guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
@@ -72,7 +75,7 @@ def _direct(ehlo_name: str = "", sources: Sequence[Address] = (), listed: Listed
         mx,
         ehlo_name=ehlo_name,
         port=settings.DIRECT_SMTP_PORT,
-        sources=sources,
+        own=own,
         listed=listed,
         paces=pace_shares(),
         receivers=settings.RECEIVERS,
@@ -107,8 +110,12 @@ TRANSPORTS: dict[str, Callable[[], Transport]] = {
 
 # The breaker of the router decides about named transports, not those of their parts.
 def _named_direct(spec: TransportSpec) -> Transport:
-    listed = listed_addresses().get if spec.leave_when_listed else no_addresses
-    return _direct(spec.ehlo_name, usable_addresses(spec.source_addresses), listed)
+    all_listed, own = listed_addresses(), CurrentAddresses(spec)
+
+    async def listed() -> Collection[Address]:
+        return await all_listed.get() if own.spec.leave_when_listed else ()
+
+    return _direct(spec.ehlo_name, own.read, listed)
 
 
 def _named_relay(spec: TransportSpec) -> Transport:

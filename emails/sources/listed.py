@@ -3,12 +3,12 @@
 from datetime import timedelta
 from ipaddress import ip_address
 
-from django.conf import settings
 from django.db.models.functions import Now
 
 from core.lib.network.address_guard import Address
 from core.lib.worker.refreshed import RefreshedValue
 from emails.models import SourceListing
+from emails.sources.configured import current_specs
 from emails.sources.own_addresses import watched_addresses, watched_lists
 
 # Within a minute of its listing, an address takes no new email.
@@ -19,7 +19,7 @@ OLDEST_ANSWER = timedelta(days=1)
 
 def addresses_to_leave() -> frozenset[Address]:
     """Return the listed addresses of the transports that have leaveWhenListed."""
-    specs = settings.TRANSPORTS.transports
+    specs = current_specs()
     left = [
         str(address)
         for address, names in watched_addresses().items()

@@ -18,7 +18,9 @@ from core.delivery.sources.lookups import find_list_error, look_up_listing, look
 from core.lib.network.address_guard import Address
 from core.lib.network.resolver import Resolver
 from emails.models import SourceListing, WatchedSource
+from emails.sources.configured import current_specs
 from emails.sources.own_addresses import watched_addresses, watched_lists
+from emails.sources.returning import keep_rates, return_at_half
 
 # Sent with the argument `listings`, in the transaction that records them: those that the staff must be told of.
 sources_listed = Signal()
@@ -107,8 +109,26 @@ def record_findings(findings: Mapping[Address, SourceFinding]) -> None:
     SourceListing.objects.bulk_create(created)
     fields = ["listed_at", "checked_at", "codes", "text", "error", "notified_at"]
     SourceListing.objects.bulk_update(updated, fields)
+    _follow_listings(sources)
     if news:
         sources_listed.send(SourceListing, listings=news)
+
+
+def _follow_listings(sources: Collection[WatchedSource]) -> None:
+    """Keep the rates of addresses that new messages leave now, and let those return that they do not leave any more."""
+    specs, watched = current_specs(), watched_addresses()
+    addresses = {source.address for source in sources}
+    leaving = {
+        address
+        for address in addresses
+        if any(specs[name].leave_when_listed for name in watched.get(ip_address(address), ()))
+    }
+    found = SourceListing.objects.of(leaving, lists=watched_lists()).listed()
+    listed = {*found.values_list("source__address", flat=True)} if leaving else set[str]()
+    if listed:
+        keep_rates(listed)
+    if returning := addresses - listed:
+        return_at_half(returning)
 
 
 def _note_answers(

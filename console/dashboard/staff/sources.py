@@ -1,6 +1,7 @@
 """Page of the staff admin about sending addresses: block lists and reverse names (docs/decisions/0349)."""
 
 from dataclasses import dataclass
+from datetime import date
 from ipaddress import ip_address
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from emails.models import SourceListing, WatchedSource
-from emails.sources.own_addresses import watched_addresses, watched_lists
+from emails.sources.own_addresses import new_addresses, watched_addresses, watched_lists
 
 # Rows of each table: those with a listing first.
 MAX_ROWS = 200
@@ -18,10 +19,15 @@ MAX_ROWS = 200
 
 @dataclass(frozen=True)
 class SourceRow:
-    """A sending address. source: None until the first lookup."""
+    """A sending address.
+
+    since: its first day, if it is new.
+    source: None until the first lookup.
+    """
 
     address: str
     transports: str
+    since: date | None
     source: WatchedSource | None
 
 
@@ -44,7 +50,11 @@ def source_rows() -> list[SourceRow]:
     addresses = watched_addresses()
     sources = WatchedSource.objects.filter(address__in=map(str, addresses))
     known = {ip_address(source.address): source for source in sources}
-    return [SourceRow(str(address), ", ".join(names), known.get(address)) for address, names in addresses.items()]
+    days = new_addresses()
+    return [
+        SourceRow(str(address), ", ".join(names), days.get(address), known.get(address))
+        for address, names in addresses.items()
+    ]
 
 
 def listing_rows() -> list[SourceListing]:

@@ -76,6 +76,7 @@ class DeliveryOutcome:
     receiver: the key of the recipient's receiver (core.delivery.receivers); empty if it is not known.
     pair: the number of the pair of source and receiver whose pace it waits for; 0 for none.
     paced_at_most: the wait for this pace after which the next transport may get the message; zero without limit.
+    exceeds_day: it exceeds the messages of the day of a new address, and may leave by the next transport of its route.
     """
 
     status: DeliveryStatus
@@ -95,6 +96,7 @@ class DeliveryOutcome:
     receiver: str = ""
     pair: int = 0
     paced_at_most: timedelta = timedelta(0)
+    exceeds_day: bool = False
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":

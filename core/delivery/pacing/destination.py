@@ -21,10 +21,10 @@ class PacedDestination(Destination):
         self.receiver = share.receiver.key
 
     @asynccontextmanager
-    async def slot(self, *, released_for: int = 0) -> AsyncIterator[None]:
+    async def slot(self, *, released_for: int = 0, is_taken_over: bool = False) -> AsyncIterator[None]:
         """Occupy a connection of the pair. Raises DestinationBusy."""
         self._refuse_broken()
-        await self._share.enter(self, released_for=released_for)
+        await self._share.enter(self, released_for=released_for, is_taken_over=is_taken_over)
         self._refuse_broken()
         self._in_use += 1
         try:

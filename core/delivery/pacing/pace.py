@@ -7,7 +7,10 @@ of a domain. All functions are pure: times are seconds of one clock, given by th
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from typing import Any
+
+from core.delivery.receivers import Receiver
 
 # A new pair, and one that was not used for a day.
 INITIAL_CONNECTIONS = 2
@@ -48,10 +51,22 @@ WARNING_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class PaceLimits:
-    """The limits of a receiver. per_minute: messages, None for any number."""
+    """The limits of a pair.
+
+    per_minute: messages, None for any number.
+    numbers: the messages that a new address sends to the receiver on each of its first days.
+    since: the first day of the address; None for one that is not new.
+    """
 
     connections: int = 10
     per_minute: float | None = None
+    numbers: tuple[int, ...] = ()
+    since: date | None = None
+
+
+def limits_at(receiver: Receiver, *, since: date | None) -> PaceLimits:
+    """Return the limits of a pair. since: the first day of a source that is new."""
+    return PaceLimits(receiver.connections, receiver.per_minute, receiver.warm_up, since)
 
 
 @dataclass(frozen=True)
@@ -231,6 +246,22 @@ class Pace:
             slowed_at=None,
             low_rate=0.0,
             good_rate=0.0,
+        )
+
+    def returned(self, now: float, *, former_rate: float) -> "Pace":
+        """Return the pace of an address that comes back after a listing, at half of its former rate.
+
+        former_rate: messages a minute. The rate grows from there as after a slow signal, with each minute faster.
+        """
+        half = max(former_rate / 2, LOWEST_RATE)
+        return replace(
+            self,
+            low_rate=half,
+            good_rate=half,
+            slowed_at=now - PLATEAU_SECONDS,
+            waited_at=now,
+            tokens=0.0,
+            tokens_at=now,
         )
 
     def _tokens(self, now: float, rate: float) -> float:

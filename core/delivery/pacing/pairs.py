@@ -5,12 +5,14 @@ when its lease ends. All functions are pure, as those of `core.delivery.pacing.p
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Any
 
 from core.delivery.bounces.signals import Signal, SignalKind
 from core.delivery.pacing.pace import FORGET_SECONDS, Pace, PaceLimits
+from core.delivery.pacing.volumes import Volume
 
 LEASE_SECONDS = 10.0
 # Messages that are released by one statement.
@@ -55,6 +57,9 @@ class PairReport:
     began: seconds ago, when the last of the accepted attempts began; None without one.
     limits: of the receiver.
     known: seconds ago, when the process last got a grant, and so knew of the signals until then.
+    in_use: connections of messages that are being sent.
+    further: attempts that it would begin until its next report, as far as it knows.
+    taken_over: those of them that belong to another address, which is listed or suspended.
     """
 
     key: PairKey
@@ -67,6 +72,9 @@ class PairReport:
     began: float | None = None
     signals: tuple[PaceSignal, ...] = ()
     known: float = 0.0
+    in_use: int = 0
+    further: int = 0
+    taken_over: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,9 @@ class PairGrant:
     is_limited: only messages that were released for the pair may leave.
     suspended: seconds in which nothing may begin.
     reason: the FailureReason of the last signal.
+    messages: attempts that it may begin, None for any number.
+    taken_over: those of them for another address.
+    is_used_up, is_taken_over: whether these are none, although it would begin one.
     """
 
     key: PairKey
@@ -86,15 +97,24 @@ class PairGrant:
     is_limited: bool
     suspended: float
     reason: str = ""
+    messages: int | None = None
+    taken_over: int = 0
+    is_used_up: bool = False
+    is_taken_over: bool = False
 
 
 @dataclass(frozen=True)
 class ConnectionLease:
-    """The connections of a process, those that it needs, and the end of the lease."""
+    """The connections of a process, those that it needs, and the end of the lease.
+
+    messages, taken_over: attempts that it makes or may begin; of a pair with a number for the day.
+    """
 
     connections: int
     needed: int
     until: float
+    messages: int = 0
+    taken_over: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,6 +124,8 @@ class Pair:
     leases: by process.
     pinned: messages a minute that an operator has set.
     is_stopped: by an operator.
+    volume: the messages by day.
+    former_rate: messages a minute of the time when the address was listed; None while it is in use.
     """
 
     pace: Pace = field(default_factory=Pace)
@@ -111,14 +133,25 @@ class Pair:
     updated_at: float = 0.0
     pinned: float | None = None
     is_stopped: bool = False
+    volume: Volume = field(default_factory=Volume)
+    former_rate: float | None = None
 
     @classmethod
-    def from_json(cls, pace: dict[str, Any], leases: dict[str, list[Any]], **columns: Any) -> "Pair":
-        return cls(Pace.from_json(pace), {name: ConnectionLease(*row) for name, row in leases.items()}, **columns)
+    def from_json(
+        cls, pace: dict[str, Any], leases: dict[str, list[Any]], reserved: Mapping[str, list[int]], **columns: Any
+    ) -> "Pair":
+        rows = {name: ConnectionLease(*row, *reserved.get(name, ())) for name, row in leases.items()}
+        return cls(Pace.from_json(pace), rows, **columns)
 
     @property
     def leases_json(self) -> dict[str, list[Any]]:
         return {name: [lease.connections, lease.needed, lease.until] for name, lease in self.leases.items()}
+
+    @property
+    def reserved_json(self) -> dict[str, list[int]]:
+        """Return the messages of the leases, apart from what the version before reads."""
+        rows = {name: [lease.messages, lease.taken_over] for name, lease in self.leases.items()}
+        return {name: row for name, row in rows.items() if any(row)}
 
     def is_limited(self, now: float, limits: PaceLimits) -> bool:
         """Return whether messages leave by a rate."""
@@ -130,7 +163,7 @@ class Pair:
 
     def is_closed(self, now: float) -> bool:
         """Return whether nothing leaves."""
-        return self.is_stopped or self.pace.is_suspended(now)
+        return self.is_stopped or self.former_rate is not None or self.pace.is_suspended(now)
 
     def leaving_rate(self, now: float, limits: PaceLimits) -> float | None:
         """Return the messages a minute that leave now: 0 if nothing does, None for any number."""
@@ -144,6 +177,16 @@ class Pair:
         """
         if self.is_closed(now):
             return 0
+        count = self._available(now, limits)
+        left = self.volume.at(_day(now), limits).left(limits)
+        return count if left is None else min(count, max(left - sum(one.messages for one in self.leases.values()), 0))
+
+    def available_to_others(self, now: float, limits: PaceLimits) -> int:
+        """Return how many messages may leave now that wait for another address, which is listed or suspended."""
+        left = self.volume.at(_day(now), limits).left_to_take_over(limits)
+        return min(self.available(now, limits), max(left - sum(one.taken_over for one in self.leases.values()), 0))
+
+    def _available(self, now: float, limits: PaceLimits) -> int:
         if rate := self.rate(now, limits):
             return self.pace.available(now, rate=rate)
         accepted = self.pace.accepted_rate(now) / 60
@@ -168,7 +211,16 @@ class Pair:
         others = {name: lease for name, lease in present.leases.items() if name != process}
         taken = sum(lease.connections for lease in others.values())
         pace = _after(present.pace, report, now, is_full=taken + report.open >= present.pace.connections)
+        volume = present.volume.at(_day(now), report.limits)
+        volume = replace(volume, sent=volume.sent + report.accepted)
+        messages = _messages_left(volume.left(report.limits), (one.messages for one in others.values()), report)
+        left = _messages_left(
+            volume.left_to_take_over(report.limits), (one.taken_over for one in others.values()), report
+        )
+        taken_over = min(report.taken_over, left or 0)
         granted = min(report.wanted, max(pace.connections - taken, 0))
+        if messages is not None:
+            granted = min(granted, report.in_use + messages)
         if any(lease.needed > lease.connections for lease in others.values()):
             users = 1 + sum(bool(lease.needed) for lease in others.values())
             granted = min(granted, report.needed, math.ceil(pace.connections / users))
@@ -176,12 +228,35 @@ class Pair:
         held = max(granted, min(report.open, report.needed))
         leases = others
         if held or report.needed:
-            leases = {**others, process: ConnectionLease(held, report.needed, now + LEASE_SECONDS)}
-        pair = replace(present, pace=pace, leases=leases, updated_at=now)
+            reserved = 0 if messages is None else report.in_use + min(report.further, messages)
+            for_others = report.in_use + taken_over if report.taken_over else 0
+            until = now + LEASE_SECONDS
+            leases = {**others, process: ConnectionLease(held, report.needed, until, reserved, for_others)}
+        pair = replace(present, pace=pace, leases=leases, updated_at=now, volume=volume)
         is_limited = pair.is_limited(now, report.limits)
         # For the time of a lease at most, since the staff may end it.
         suspended = LEASE_SECONDS if self.is_stopped else min(max(pace.suspended_until - now, 0.0), LEASE_SECONDS)
-        return pair, PairGrant(report.key, number, granted, is_limited, suspended, pace.reason)
+        return pair, PairGrant(
+            report.key,
+            number,
+            granted,
+            is_limited,
+            suspended,
+            pace.reason,
+            messages=None if messages is None else min(report.further, messages),
+            taken_over=taken_over,
+            is_used_up=messages == 0 and report.further > 0,
+            is_taken_over=not taken_over and report.taken_over > 0,
+        )
+
+
+def _messages_left(left: int | None, reserved: Iterable[int], report: PairReport) -> int | None:
+    """Return how many attempts a process may begin, None for any number, if the others make all of theirs."""
+    return None if left is None else max(left - sum(reserved) - report.in_use, 0)
+
+
+def _day(now: float) -> date:
+    return datetime.fromtimestamp(now, UTC).date()
 
 
 def _after(pace: Pace, report: PairReport, now: float, *, is_full: bool) -> Pace:

@@ -9,12 +9,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import date
 from typing import Protocol
 
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, parked
 from core.delivery.bounces.signals import Signal, SignalKind
-from core.delivery.pacing.pace import PaceLimits
+from core.delivery.pacing.allowance import TAKEN_OVER, Allowance
+from core.delivery.pacing.pace import limits_at
 from core.delivery.pacing.pairs import LEASE_SECONDS, PaceSignal, PairGrant, PairKey, PairReport
 from core.delivery.receivers import Receiver
 from core.delivery.transports.circuit_breaker import Clock
@@ -37,6 +39,17 @@ RECEIVER_PACE = "receiver_pace"
 Exchange = Callable[[Sequence[PairReport]], Awaitable[Sequence[PairGrant]]]
 
 
+class DayUsedUp(DestinationBusy):
+    """Raised when a source has sent a receiver its messages of the day; another one may take this one.
+
+    is_taken_over: the message belongs to another address, which is listed or suspended.
+    """
+
+    def __init__(self, outcome: DeliveryOutcome, *, is_taken_over: bool) -> None:
+        super().__init__(outcome)
+        self.is_taken_over = is_taken_over
+
+
 class SessionOwner(Protocol):
     """A destination with idle sessions of a pair."""
 
@@ -53,11 +66,15 @@ class PaceShare:
     in_use: connections of messages that are being sent.
     owners: the destinations that may have idle sessions: a receiver may have other hosts for each domain.
     used_at: when it was last asked for.
+    since: the first day of a source that is new.
     """
 
-    def __init__(self, key: PairKey, receiver: Receiver, *, ask: Callable[[], None], clock: Clock) -> None:
+    def __init__(
+        self, key: PairKey, receiver: Receiver, *, since: date | None, ask: Callable[[], None], clock: Clock
+    ) -> None:
         self.key = key
         self.receiver = receiver
+        self.since = since
         self.number = 0
         self.in_use = 0
         self.used_at = 0.0
@@ -76,10 +93,21 @@ class PaceShare:
         # `began` is a time here, and seconds ago in reports.
         self._signals: list[PaceSignal] = []
         self._reason = FailureReason.RATE_LIMITED
+        self._allowance = Allowance()
+
+    @property
+    def is_warming_up(self) -> bool:
+        """Return whether the source is new at this receiver, as far as is known."""
+        return self.since is not None and (self._allowance.is_limited or not self.number)
 
     @property
     def open(self) -> int:
         return self.in_use + sum(owner.idle_sessions for owner in self.owners)
+
+    @property
+    def reason(self) -> FailureReason:
+        """Return the reason of the last signal."""
+        return self._reason
 
     @property
     def is_suspended(self) -> bool:
@@ -100,18 +128,22 @@ class PaceShare:
             self.in_use -= 1
             self._waiters.wake()
 
-    async def enter(self, owner: SessionOwner, *, released_for: int) -> None:
+    async def enter(self, owner: SessionOwner, *, released_for: int, is_taken_over: bool = False) -> None:
         """Wait shortly for a connection; the caller uses it at once. Raises DestinationBusy.
 
         released_for: the number of the pair for which the message was released; 0 if for none.
+        is_taken_over: whether it belongs to another source, which is listed or suspended.
         """
         is_released = bool(released_for) and released_for == self.number
         self._refuse_stopped(is_released=is_released)
-        if not self._has_room(owner):
-            await self._wait_for_room(owner, seconds=RELEASED_WAIT_SECONDS if is_released else WAIT_SECONDS)
+        self._refuse_used_up(is_taken_over=is_taken_over)
+        if not self._has_room(owner, is_taken_over=is_taken_over):
+            seconds = RELEASED_WAIT_SECONDS if is_released else WAIT_SECONDS
+            await self._wait_for_room(owner, seconds=seconds, is_taken_over=is_taken_over)
             # The message that had the connection may have been the one that slowed the pair.
             self._refuse_stopped(is_released=is_released)
         self._most_wanted = max(self._most_wanted, self.in_use + 1)
+        self._allowance.begin(is_taken_over=is_taken_over)
 
     def record_acceptance(self, began_at: float) -> None:
         self._accepted += 1
@@ -146,13 +178,18 @@ class PaceShare:
             open=self.open,
             needed=needed,
             wanted=max(needed, self._most_wanted, self.open),
-            limits=PaceLimits(self.receiver.connections, self.receiver.per_minute),
+            limits=limits_at(self.receiver, since=self.since),
             accepted=self._accepted,
             deferred=self._deferred,
             began=began,
             signals=tuple(replace(one, began=now - one.began) for one in self._signals),
             known=min(now - self._granted_at, LEASE_SECONDS),
+            in_use=self.in_use,
+            # As many as in the last time between two reports, so that few ask for one more at once.
+            further=len(self._waiters) + self._allowance.begun,
+            taken_over=self._allowance.taken_over,
         )
+        self._allowance.reset()
         self._most_wanted = self.in_use
         self._accepted = self._deferred = 0
         self._last_accepted_began = None
@@ -182,12 +219,23 @@ class PaceShare:
             self._slowed_at = now
         self._suspended_until = now + grant.suspended
         self._reason = FailureReason(grant.reason or FailureReason.RATE_LIMITED)
+        self._allowance.accept(grant, now)
         self._close_idle(self.open - self._granted)
-        self._waiters.wake(self._granted - self.in_use)
+        is_refused = grant.is_used_up or grant.is_taken_over
+        self._waiters.wake(len(self._waiters) if is_refused else self._granted - self.in_use)
 
     def close_idle(self) -> None:
         """Close the sessions that are not used."""
         self._close_idle(self.open)
+
+    def wait(self, *, reason: FailureReason) -> DeliveryOutcome:
+        """Return the outcome of a message that waits for this pair, which is listed or suspended."""
+        text = "The address is listed or suspended, and no other one may take over more of its messages today."
+        return self._busy(text, reason).outcome
+
+    def _refuse_used_up(self, *, is_taken_over: bool) -> None:
+        if text := self._allowance.refusal(self._clock(), is_taken_over=is_taken_over):
+            raise DayUsedUp(self._busy(text).outcome, is_taken_over=text == TAKEN_OVER)
 
     def _refuse_stopped(self, *, is_released: bool) -> None:
         if self.is_suspended:
@@ -203,9 +251,9 @@ class PaceShare:
             return DestinationBusy(parked(reason, text))
         return DestinationBusy(replace(parked(reason, text, waits_for=RECEIVER_PACE), pair=self.number))
 
-    def _has_room(self, owner: SessionOwner) -> bool:
-        """Return whether a connection may be used now, and make room for a new one."""
-        if self.in_use >= self._granted:
+    def _has_room(self, owner: SessionOwner, *, is_taken_over: bool) -> bool:
+        """Return whether a message may leave over a connection now, and make room for a new one."""
+        if self.in_use >= self._granted or not self._allowance.has_room(is_taken_over=is_taken_over):
             return False
         if not owner.idle_sessions:
             self._close_idle(self.open + 1 - self._granted)
@@ -217,16 +265,21 @@ class PaceShare:
                 owner.close_idle_session()
                 count -= 1
 
-    async def _wait_for_room(self, owner: SessionOwner, *, seconds: float) -> None:
-        self._ask()
+    async def _wait_for_room(self, owner: SessionOwner, *, seconds: float, is_taken_over: bool) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
+        self._ask()
         while True:
-            await self._waiters.wait(end - loop.time())
-            if self._has_room(owner):
+            with self._allowance.waiting(is_taken_over=is_taken_over):
+                await self._waiters.wait(end - loop.time())
+            self._refuse_used_up(is_taken_over=is_taken_over)
+            if self._has_room(owner, is_taken_over=is_taken_over):
                 return
             if loop.time() >= end:
                 raise self._busy("All connections allowed to the receiver are in use.")
+            if not self._allowance.has_room(is_taken_over=is_taken_over):
+                # Another message took what was granted.
+                self._ask()
 
 
 class PaceShares:
@@ -239,11 +292,16 @@ class PaceShares:
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def get(self, key: PairKey, receiver: Receiver) -> PaceShare:
-        """Return the share of a pair, which the caller enters at once; it is kept while it is used."""
+    def get(self, key: PairKey, receiver: Receiver, *, since: date | None = None) -> PaceShare:
+        """Return the share of a pair, which the caller enters at once; it is kept while it is used.
+
+        since: the first day of a source that is new.
+        """
         share = self._shares.get(key)
         if share is None:
-            share = self._shares[key] = PaceShare(key, receiver, ask=self._ask, clock=self._clock)
+            share = PaceShare(key, receiver, since=since, ask=self._ask, clock=self._clock)
+            self._shares[key] = share
+        share.since = since
         share.used_at = self._clock()
         self._start()
         return share

@@ -1,20 +1,18 @@
 """Direct transport: delivers each message to the mail hosts of its recipient's domain (docs/decisions/0023)."""
 
-import hashlib
 import ssl
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import chain
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
 from core.delivery.message.compose import OutgoingMessage
+from core.delivery.pacing.choice import SourceRanking
 from core.delivery.pacing.destination import PacedDestination
-from core.delivery.pacing.pairs import PairKey
-from core.delivery.pacing.shares import PaceShare, PaceShares
+from core.delivery.pacing.shares import DayUsedUp, PaceShare, PaceShares
 from core.delivery.receivers import Receiver, ReceiverTable
 from core.delivery.transports.circuit_breaker import Clock
 from core.delivery.transports.destinations import DestinationBusy, DestinationLimits, Destinations
@@ -25,7 +23,14 @@ from core.delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
 from core.delivery.transports.smtp.mx import MAX_ADDRESSES, MailLoop, MxHosts, MxLookup, NoMxHost, NoSuchDomain, NullMx
 from core.delivery.transports.smtp.session_factory import SessionFactory
 from core.delivery.transports.smtp.tls import TlsMode
-from core.delivery.transports.source_addresses import ListedAddresses, Source, SourceChoice, no_addresses
+from core.delivery.transports.source_addresses import (
+    ListedAddresses,
+    OwnAddresses,
+    Source,
+    SourceChoice,
+    SourceOption,
+    no_addresses,
+)
 from core.lib.network.address_guard import Address, TargetRefused
 from core.lib.network.resolver import DnsError
 
@@ -54,7 +59,8 @@ class DirectTransport:
     """Delivers to the MX hosts of each domain; their 250 reply means `delivered`.
 
     context: for messages that require TLS, by default that of the system's certificate authorities.
-    sources: the addresses of this machine to connect from, by default those that the system chooses.
+    own: returns the addresses of this machine to connect from, at the time of each message.
+    sources: the same for addresses that never change; by default those that the system chooses.
     listed: returns those of them that new messages leave to others.
     paces: the shares of this process of what receivers take.
     receivers: the table of receivers.
@@ -70,13 +76,15 @@ class DirectTransport:
         timeouts: Timeouts = RFC_5321,
         context: ssl.SSLContext | None = None,
         sources: Sequence[Address] = (),
+        own: Callable[[], OwnAddresses] | None = None,
         listed: ListedAddresses = no_addresses,
         paces: PaceShares,
         receivers: ReceiverTable,
         clock: Clock = time.monotonic,
     ) -> None:
         self._context = context
-        self._sources = sources
+        fixed = OwnAddresses(tuple(sources))
+        self._own = own or (lambda: fixed)
         self._listed = listed
         self._paces = paces
         self._receivers = receivers
@@ -107,12 +115,7 @@ class DirectTransport:
             hosts = await self._mx.find(domain)
             receiver = self._receivers.receiver_of_host(hosts.best)
             tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls or receiver.tls == "required")
-            sources = SourceChoice.among(self._sources, listed=await self._listed())
-            source, share = self._choose_source(sources, message.stream, receiver)
-            destination = self._destination(hosts, tls, share)
-            async with destination.slot(released_for=message.released_for):
-                outcome = await attempt.run(destination, self._mail_hosts(hosts, tls, sources, source))
-                return replace(outcome, receiver=receiver.key)
+            return await self._send(attempt, message, hosts, tls, receiver)
         except NoMxHost as error:
             return _no_mx_host(error, message)
         except DnsError as error:
@@ -126,14 +129,41 @@ class DirectTransport:
         """Close the idle sessions."""
         self._destinations.close()
 
+    async def _send(
+        self, attempt: SmtpAttempt, message: OutgoingMessage, hosts: MxHosts, tls: TlsMode, receiver: Receiver
+    ) -> DeliveryOutcome:
+        """Make the attempt from the first source that may send the message. Raises DestinationBusy."""
+        own, listed = self._own(), await self._listed()
+        sources = SourceChoice.among(own.addresses, listed=listed)
+        options = await self._reaching(own.options(listed), hosts)
+        ranking = SourceRanking(options, self._paces, stream=message.stream, receiver=receiver)
+        used_up: list[DayUsedUp] = []
+        for choice in ranking.choices(released_for=message.released_for, overflows=own.overflows):
+            destination = self._destination(hosts, tls, choice.share)
+            slot = destination.slot(released_for=message.released_for, is_taken_over=choice.is_taken_over)
+            try:
+                async with slot:
+                    mail_hosts = self._mail_hosts(hosts, tls, sources, choice.option.addresses)
+                    return replace(await attempt.run(destination, mail_hosts), receiver=receiver.key)
+            except DayUsedUp as error:
+                used_up.append(error)
+                if not own.overflows and not error.is_taken_over:
+                    break
+        return _used_up(used_up, ranking, overflows=own.overflows)
+
     end_sessions = close
 
-    def _choose_source(self, sources: SourceChoice, stream: str, receiver: Receiver) -> tuple[Source, PaceShare]:
-        """Return the source of a stream's messages to a receiver: the same one while it is not suspended there."""
-        ranked = sorted(sources.sources(), key=lambda source: _digest(stream, receiver.key, source))
-        choices = ((source, self._paces.get(PairKey(_name(source), receiver.key), receiver)) for source in ranked)
-        first = next(choices)
-        return next((one for one in chain([first], choices) if not one[1].is_suspended), first)
+    async def _reaching(self, options: list[SourceOption], hosts: MxHosts) -> list[SourceOption]:
+        """Return the options that can reach the best mail host. Only sources of different families need its address."""
+        families = [{one.version for one in option.addresses} for option in options]
+        if all(one == families[0] for one in families):
+            return options
+        try:
+            reachable = {address.version for address in await self._mx.addresses(hosts.best)}
+        except ERROR_PRIORITY:
+            return options
+        found = [option for option, own in zip(options, families, strict=True) if own & reachable]
+        return found if any(not option.is_listed for option in found) else options
 
     def _destination(self, hosts: MxHosts, tls: TlsMode, share: PaceShare) -> PacedDestination:
         """Return the connections to hosts. Messages that require TLS have others: a host may fail only these."""
@@ -173,12 +203,11 @@ def _of_source(addresses: Sequence[Address], source: Source) -> Sequence[Address
     return [one for one in addresses if one.version in families] if families else addresses
 
 
-def _name(source: Source) -> str:
-    return " ".join(map(str, source))
-
-
-def _digest(stream: str, receiver: str, source: Source) -> bytes:
-    return hashlib.sha256(f"{stream} {receiver} {_name(source)}".encode()).digest()
+def _used_up(errors: Sequence[DayUsedUp], ranking: SourceRanking, *, overflows: bool) -> DeliveryOutcome:
+    """Return the outcome of a message that no source may send today."""
+    exceeds_day = overflows and any(not error.is_taken_over for error in errors)
+    outcome = ranking.wait_for_stopped() or errors[0].outcome
+    return replace(outcome, exceeds_day=exceeds_day)
 
 
 def _higher_priority(known: Exception | None, new: Exception) -> Exception:

@@ -250,6 +250,9 @@ class TransportRouter:
         if limited and not skipped and not any(member.breaker.is_tripped for member in members):
             return replace(_daily_limit(), transport=limited[-1].spec.name)
         if skipped:
+            if skipped[-1].exceeds_day and len(skipped) < len(members):
+                # Another transport takes it as soon as it can.
+                skipped = [*skipped, _wait_for_transport(FailureReason.DESTINATION_SHUT, self._errors(route))]
             # The pace of a receiver ends no wait for another transport.
             chosen = next((one for one in reversed(skipped) if not one.pair), skipped[-1])
             return replace(chosen, retry_after=min(one.retry_after for one in skipped))
@@ -323,6 +326,8 @@ def failover_kind(outcome: DeliveryOutcome, kind: str) -> FailoverKind | None:
 
 def _goes_on(outcome: DeliveryOutcome, spec: TransportSpec, route: TransportRoute, message: OutgoingMessage) -> bool:
     """Return whether the next transport of a route may get the message."""
+    if outcome.exceeds_day:
+        return True
     kind = failover_kind(outcome, spec.kind)
     if not outcome.pair or FailoverKind.PACED not in route.failover_on:
         return kind in route.failover_on

@@ -6,6 +6,7 @@ Read once when a process starts (docs/decisions/0215). Secrets are in files that
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
@@ -30,7 +31,7 @@ MAX_FILE_BYTES = 256 * 1024
 WEBHOOK_PREFIX = "webhook_"
 SHARED_KEYS = frozenset({"kind", "perDay", "spf"})
 KIND_KEYS = {
-    "direct": SHARED_KEYS | {"sourceAddresses", "leaveWhenListed", "ehloName"},
+    "direct": SHARED_KEYS | {"sourceAddresses", "overflow", "leaveWhenListed", "ehloName"},
     "smtp": SHARED_KEYS | {"url", "urlFile", "ehloName"},
     "anymail": SHARED_KEYS | {"backend", "settingsFile"},
 }
@@ -54,6 +55,17 @@ class FailoverKind(StrEnum):
     PACED = "paced"
 
 
+class Overflow(StrEnum):
+    """Where email goes that exceeds the messages of a day of a new address (docs/decisions/0366).
+
+    NEXT: to the other addresses of the transport, then to the next transport of the route.
+    WAIT: it waits for the next day.
+    """
+
+    NEXT = "next"
+    WAIT = "wait"
+
+
 USUAL_FAILOVER = frozenset(FailoverKind) - {FailoverKind.BLOCKLISTED, FailoverKind.PACED}
 
 
@@ -64,6 +76,8 @@ class TransportSpec:
     per_day: messages in a UTC day, None for no limit.
     spf: the mechanisms of its servers.
     source_addresses, ehlo_name: for direct and smtp; empty for those of the system and of EHLO_NAME.
+    since: the first day of each new source address, which warms up.
+    overflow: of new source addresses.
     leave_when_listed: whether new messages avoid source addresses that a block list has.
     relay: for smtp.
     backend, options: for anymail.
@@ -75,6 +89,8 @@ class TransportSpec:
     spf: str = ""
     ehlo_name: str = ""
     source_addresses: tuple[Address, ...] = ()
+    since: Mapping[Address, date] = field(default_factory=dict)
+    overflow: Overflow = Overflow.NEXT
     leave_when_listed: bool = False
     relay: RelayUrl | None = field(default=None, repr=False)
     backend: str = ""
@@ -157,6 +173,7 @@ def read_transports(path: Path) -> Transports:
     routes = _section(document, "routes", MAX_ROUTES, _route)
     for route in routes.values():
         _check_route(route, transports, routes)
+    _check_days(transports)
     return Transports(transports, routes, _workspaces(document.get("workspaces", {DEFAULT: DEFAULT}), routes))
 
 
@@ -204,7 +221,7 @@ def _transport(name: str, entry: Any, directory: Path) -> TransportSpec:
     if kind not in KIND_KEYS:
         raise InvalidTransportsFile(f"{place}: kind must be one of {', '.join(KIND_KEYS)}.")
     _refuse_unknown(entry, KIND_KEYS[kind], place=f"{place} ({kind})")
-    sources = _addresses(entry.get("sourceAddresses", []), place=place)
+    sources, since = _addresses(entry.get("sourceAddresses", []), place=place)
     spf = _text(entry, "spf", place=place) or " ".join(f"ip{one.version}:{one}" for one in sources)
     ehlo_name = _text(entry, "ehloName", place=place)
     if ehlo_name and not HOST_NAME.fullmatch(ehlo_name):
@@ -216,6 +233,8 @@ def _transport(name: str, entry: Any, directory: Path) -> TransportSpec:
         spf=spf,
         ehlo_name=ehlo_name,
         source_addresses=sources,
+        since=since,
+        overflow=_overflow(entry, place=place),
         leave_when_listed=_leave_when_listed(entry, sources, place=place),
         relay=_relay(entry, directory, place=place) if kind == "smtp" else None,
         backend=_backend(entry, place=place) if kind == "anymail" else "",
@@ -236,14 +255,52 @@ def _per_day(value: Any, *, place: str) -> int | None:
     raise InvalidTransportsFile(f"{place}: perDay must be a whole number from 1 to {MAX_PER_DAY:,}.")
 
 
-def _addresses(values: Any, *, place: str) -> tuple[Address, ...]:
+def _addresses(values: Any, *, place: str) -> tuple[tuple[Address, ...], dict[Address, date]]:
+    """Return the addresses in their order, and the first day of those that have one."""
+    text = 'sourceAddresses must be a list such as ["192.0.2.10", {address: "192.0.2.11", since: 2026-12-01}]'
+    if not isinstance(values, list):
+        raise InvalidTransportsFile(f"{place}: {text}.")
+    since: dict[Address, date] = {}
+    addresses = []
+    for value in values:
+        entry = _mapping(value, place=f"{place}, sourceAddresses") if isinstance(value, dict) else {"address": value}
+        _refuse_unknown(entry, {"address", "since"}, place=f"{place}, sourceAddresses")
+        try:
+            address = ip_address(entry["address"] if isinstance(entry["address"], str) else "")
+        except (KeyError, ValueError) as error:
+            raise InvalidTransportsFile(f"{place}: {text}.") from error
+        addresses.append(address)
+        if "since" in entry:
+            since[address] = _day(entry["since"], place=f"{place}, {address}")
+    return tuple(addresses), since
+
+
+def _day(value: Any, *, place: str) -> date:
+    """Return a day, which YAML reads as a date and JSON as a text."""
     try:
-        if not isinstance(values, list):
-            raise TypeError
-        return tuple(ip_address(value if isinstance(value, str) else "") for value in values)
-    except (TypeError, ValueError) as error:
-        text = 'sourceAddresses must be a list such as ["192.0.2.10", "2001:db8::10"]'
-        raise InvalidTransportsFile(f"{place}: {text}.") from error
+        # A datetime is a date, too.
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(day, date) and not isinstance(day, datetime):
+            return day
+    except ValueError:
+        pass
+    raise InvalidTransportsFile(f"{place}: since must be a day such as 2026-12-01.")
+
+
+def _overflow(entry: Mapping[str, Any], *, place: str) -> Overflow:
+    value = entry.get("overflow", Overflow.NEXT)
+    if value not in [*Overflow]:
+        raise InvalidTransportsFile(f"{place}: overflow must be one of {', '.join(Overflow)}.")
+    return Overflow(value)
+
+
+def _check_days(transports: Mapping[str, TransportSpec]) -> None:
+    """Refuse an address that is new in one transport and not in another: receivers see one address."""
+    known: dict[Address, date | None] = {}
+    for name, spec in transports.items():
+        for address in spec.source_addresses:
+            if known.setdefault(address, spec.since.get(address)) != spec.since.get(address):
+                raise InvalidTransportsFile(f"transports, {name}: {address} has another since elsewhere.")
 
 
 def _leave_when_listed(entry: Mapping[str, Any], sources: Sequence[Address], *, place: str) -> bool:

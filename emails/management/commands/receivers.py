@@ -16,7 +16,8 @@ from emails.receivers.states import PairState
 
 TABLE_HEADING = ("key", "name", "connections", "messages each", "a minute", "tls", "mail hosts")
 PAIRS_HEADING = (
-    "receiver", "source", "state", "since", "connections", "a minute", "waiting", "accepted", "slowed", "last reply",
+    "receiver", "source", "state", "since", "connections", "a minute", "waiting", "accepted", "slowed", "warm-up",
+    "last reply",
 )  # fmt: skip
 # Pairs of a list; filters find the others.
 MAX_PAIRS = 200
@@ -95,7 +96,9 @@ def _pair_row(one: PairStatus) -> tuple[str, ...]:
     numbers = map(str, (one.waiting, one.accepted, one.slowed))
     connections = f"{one.connections} of {one.allowed}"
     rate = f"{rate} (pinned)" if one.pinned else rate
-    return (one.receiver, one.source or "any", one.state, since, connections, rate, *numbers, one.reply or "-")
+    warm_up = "-" if one.number is None else f"day {one.day}, {one.number} messages"
+    state = f"{one.state} (listed)" if one.is_listed else one.state
+    return (one.receiver, one.source or "any", state, since, connections, rate, *numbers, warm_up, one.reply or "-")
 
 
 def _line(row: Iterable[str], widths: Sequence[int]) -> str:

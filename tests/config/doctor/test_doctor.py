@@ -10,7 +10,7 @@ import ssl
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from http.server import ThreadingHTTPServer
 from io import StringIO
 from ipaddress import ip_address, ip_network
@@ -383,6 +383,23 @@ def refuse_queries(installation):
     note_listing(installation, error="the list refuses queries of public resolvers")
 
 
+def add_new_address(installation, *, day=date(2026, 1, 1), **fields):
+    """Let the only transport have a new address and no other one."""
+    address = ip_address("9.9.9.9")
+    fields = {"source_addresses": (address,), "since": {address: day}, "spf": "ip4:127.0.0.1", **fields}
+    name_transports(installation, own=fields)
+
+
+def add_new_address_without_other_ways(installation):
+    add_new_address(installation, day=datetime.now(UTC).date())
+
+
+def add_address_of_next_year(installation):
+    day = datetime.now(UTC).date() + timedelta(days=365)
+    warm = (ip_address("9.9.9.9"), ip_address("9.9.9.8"))
+    add_new_address(installation, day=day, source_addresses=warm)
+
+
 # Fault, check, and texts of its message and its remedy.
 FAULTS = [
     (forget_route_of_stream, "transports", "no route 'bulk'", "Correct TRANSPORTS_FILE"),
@@ -488,6 +505,8 @@ WARNINGS = [
     (note_listing, "block_lists", "9.9.9.9 is on zen.spamhaus.org since", "check.spamhaus.org/results/?query=9.9.9.9"),
     (refuse_queries, "block_lists", "zen.spamhaus.org: the list refuses queries of public resolvers", "DNS_SERVERS"),
     (note_listing, "source_names", "9.9.9.9 resolves to no name", "Set the reverse DNS (PTR)"),
+    (add_new_address_without_other_ways, "new_addresses", "waits for the next day once 9.9.9.9", "add an address"),
+    (add_address_of_next_year, "new_addresses", "9.9.9.9 sends nothing before 2", "Correct since"),
     (misalign_domain, "alignment", "domain_not_aligned: the SPF records of shop.example lack ip4:192.0.2.1", ""),
 ]
 ROWS = [(*row, Verdict.FAILED) for row in FAULTS] + [(*row, Verdict.WARNING) for row in WARNINGS]

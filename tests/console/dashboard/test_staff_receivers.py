@@ -1,6 +1,7 @@
 """Receivers page of the staff admin (docs/decisions/0363)."""
 
 import re
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -12,7 +13,7 @@ from tests.conftest import make_domain
 from tests.console.dashboard.conftest import shown_text, signed_in
 from tests.emails.builders import accept
 from tests.emails.pacing.test_paces import hold
-from tests.emails.receivers.builders import REPLY, make_limited, make_pair, make_suspended
+from tests.emails.receivers.builders import REPLY, make_limited, make_pair, make_suspended, name_new_address
 
 RECEIVERS = "/admin/receivers/"
 HOSTILE = "421 4.7.0 <script>alert(1)</script>"
@@ -26,6 +27,12 @@ def pairs(db):
         "learning": make_pair("mx.example", source=""),
         "stopped": make_pair("apple"),
     }
+
+
+@pytest.fixture
+def new_address(settings):
+    name_new_address(settings, days=2)
+    return partial(name_new_address, settings)
 
 
 def row(response, name):
@@ -57,6 +64,16 @@ class TestPage:
         assert "Learning" in learning
         assert "no limit 0 0 / 0" in learning
         assert "Release" not in learning
+
+    def test_shows_the_day_of_a_new_address_and_a_listing(self, staff, pairs, new_address):
+        google = row(staff.get(RECEIVERS), "Google")
+        assert "Limited" in google
+        assert "New address, day 3: 1,207 of 100 messages" in google
+        assert "New address" not in row(staff.get(RECEIVERS), "mx.example")
+        ReceiverPace.objects.filter(receiver="google").update(former_rate=60)
+        assert " listed New address, day 3" in row(staff.get(RECEIVERS), "Google")
+        new_address(days=-1)
+        assert "New address, before its first day" in row(staff.get(RECEIVERS), "Apple")
 
     def test_filters_by_receiver_and_state(self, staff, pairs):
         def shown(**query):

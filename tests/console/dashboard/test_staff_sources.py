@@ -1,6 +1,7 @@
 """Page of the staff admin about sending addresses (docs/decisions/0349)."""
 
 import re
+from datetime import date
 from ipaddress import ip_address
 
 import pytest
@@ -52,6 +53,15 @@ def test_it_shows_each_address_and_the_answer_of_each_list(staff, listed):
     assert 'href="https://check.spamhaus.org/results/?query=9.9.9.9"' in content
     # Listings come first.
     assert text.index("zen.spamhaus.org listed") < text.index("2620:fe::9 bl.example.net not listed")
+
+
+def test_it_shows_the_first_day_of_a_new_address(staff, settings):
+    own = TransportSpec(name="own", kind="direct", source_addresses=(FIRST, SECOND), since={FIRST: date(2026, 12, 1)})
+    routes = {"default": TransportRoute("default", ("own",))}
+    settings.TRANSPORTS = Transports({"own": own}, routes, {"default": ("default",)})
+    text = shown_text(staff.get(SOURCES))
+    assert "9.9.9.9 new since 2026-12-01 own" in text
+    assert "2620:fe::9 own" in text
 
 
 def test_cells_are_labelled_for_phones_in_german(staff, listed):

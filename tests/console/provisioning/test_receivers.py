@@ -2,9 +2,10 @@
 
 import pytest
 
+from emails.models import ReceiverPace
 from emails.receivers.changes import pin_rate, suspend_pair
 from tests.conftest import Api
-from tests.emails.receivers.builders import REPLY, make_limited, make_pair, make_suspended
+from tests.emails.receivers.builders import REPLY, make_limited, make_pair, make_suspended, name_new_address
 
 pytestmark = pytest.mark.django_db
 PATH = "/admin/receivers"
@@ -33,11 +34,23 @@ def test_each_pair_has_its_state_and_its_numbers(platform: Api):
         "waiting": 0,
         "acceptedToday": 7,
         "slowedToday": 1,
+        "warmUpDay": None,
+        "perDay": None,
+        "listed": False,
         "reply": REPLY,
         "repliedAt": google.signal_at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{google.signal_at.microsecond // 1000:03}Z",
     }
     assert (by_key["apple"]["state"], by_key["apple"]["perMinute"]) == ("stopped", 0)
     assert (by_key["mx.example"]["pinnedPerMinute"], by_key["mx.example"]["perMinute"]) == (30, 30)
+
+
+def test_a_new_address_has_its_day_and_its_messages(platform: Api, settings):
+    name_new_address(settings, days=4)
+    make_pair("google", accepted=7)
+    ReceiverPace.objects.update(former_rate=60)
+    (google,) = platform.get(PATH).json()["data"]
+    fields = ("warmUpDay", "perDay", "acceptedToday", "listed", "perMinute")
+    assert [google[name] for name in fields] == [5, 250, 7, True, 0]
 
 
 def test_filters_and_pages(platform: Api):

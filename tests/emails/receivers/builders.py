@@ -1,8 +1,12 @@
 """Pairs of a source and a receiver in each state."""
 
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
 from core.delivery.bounces.signals import SLOW, Signal, SignalKind
 from core.delivery.pacing.pace import PaceLimits
 from core.delivery.pacing.pairs import PaceSignal, PairKey, PairReport
+from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from emails.models import ReceiverPace
 from emails.pacing.paces import exchange_reports
 
@@ -15,6 +19,15 @@ def make_pair(receiver: str, *, source: str = SOURCE, **fields) -> ReceiverPace:
     values = {"open": 1, "needed": 1, "wanted": 1, "limits": PaceLimits(), **fields}
     exchange_reports([PairReport(PairKey(source, receiver), **values)])
     return ReceiverPace.objects.get(source=source, receiver=receiver)
+
+
+def name_new_address(settings, *, days: int) -> None:
+    """Let the source have been added so many days ago, as the only address of the only transport."""
+    address, day = ip_address(SOURCE), datetime.now(UTC).date() - timedelta(days=days)
+    own = TransportSpec(name="own", kind="direct", source_addresses=(address,), since={address: day})
+    settings.TRANSPORTS = Transports(
+        {"own": own}, {"default": TransportRoute("default", ("own",))}, {"default": ("default",)}
+    )
 
 
 def make_limited(receiver: str, **fields) -> ReceiverPace:

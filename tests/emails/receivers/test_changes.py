@@ -8,11 +8,11 @@ from django.core.management import CommandError, call_command
 from core.delivery.pacing.pairs import LEASE_SECONDS
 from core.workspaces.models import AuditEntry
 from emails.models import ReceiverPace
-from emails.pacing.paces import read_rate, release_due
+from emails.pacing.paces import PairWait, read_wait, release_due
 from emails.receivers.changes import pin_rate, release_pair, suspend_pair, unpin_rate
 from tests.emails.builders import accept
 from tests.emails.pacing.test_paces import KEY, hold, make_release_due, ready, report, slow
-from tests.emails.receivers.builders import make_limited, make_pair, make_suspended
+from tests.emails.receivers.builders import make_limited, make_pair, make_suspended, name_new_address
 
 pytestmark = pytest.mark.django_db
 
@@ -70,12 +70,12 @@ class TestRate:
     def test_is_pinned_in_place_of_the_learnt_one(self):
         pair = make_limited(KEY.receiver)
         pin_rate(pair, per_minute=600)
-        assert read_rate(pair.id) == ("google", 600)
+        assert read_wait(pair.id) == PairWait("google", 600)
         release_pair(pair)
-        assert read_rate(pair.id) == ("google", 600)
+        assert read_wait(pair.id) == PairWait("google", 600)
         unpin_rate(pair)
         unpin_rate(pair)
-        assert read_rate(pair.id) == ("google", None)
+        assert read_wait(pair.id) == PairWait("google")
         assert acts()[0] == ("receiver_pinned", "google from 192.0.2.1: 600 a minute")
         assert [act for act, _ in acts()] == ["receiver_pinned", "receiver_released", "receiver_unpinned"]
 
@@ -103,6 +103,14 @@ class TestCommand:
         assert other.split()[:3] == ["mx.example", "any", "learning"]
         assert len(self.run("list", "--state", "limited").splitlines()) == 2
         assert len(self.run("list", "--receiver", "mx.").splitlines()) == 2
+
+    def test_lists_the_day_of_a_new_address(self, settings):
+        name_new_address(settings, days=2)
+        make_pair("mx.example", accepted=7)
+        ReceiverPace.objects.update(former_rate=60)
+        (_, pair) = self.run("list").splitlines()
+        assert "learning (listed)" in pair
+        assert "day 3, 100 messages" in pair
 
     def test_changes_all_sources_of_a_receiver_or_one(self):
         for source in ("192.0.2.1", "192.0.2.2"):

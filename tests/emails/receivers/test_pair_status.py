@@ -1,7 +1,7 @@
 """The state of the pace of each receiver, as the staff sees it (docs/decisions/0363)."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import settings
@@ -146,3 +146,9 @@ class TestWaiting:
         assert (other.state, other.pairs, other.accepted, other.waiting, other.connections) == ("learning", 2, 9, 2, 2)
         assert (google.state, google.signals, google.waiting) == ("limited", 1, 3)
         assert len(totals) <= len(settings.RECEIVERS.receivers) + 1
+
+    def test_count_pairs_in_their_first_days(self, pairs):
+        today = datetime.now(UTC).date()
+        ReceiverPace.objects.filter(receiver="google").update(began_on=today - timedelta(days=29))
+        ReceiverPace.objects.filter(receiver="yahoo").update(began_on=today - timedelta(days=30))
+        assert {one.receiver: one.new for one in read_totals() if one.new} == {"google": 1}

@@ -52,6 +52,19 @@ def test_keeps_those_that_entries_wait_for_and_those_of_the_staff(workspace):
     assert left() == {"pinned.example", "stopped.example", "waiting.example", "releasing.example"}
 
 
+def test_keeps_those_of_new_and_of_listed_addresses_for_a_month():
+    for name in ("new", "listed", "unused"):
+        make_pair(f"{name}.example")
+    ReceiverPace.objects.filter(receiver="new.example").update(began_on="2026-12-01")
+    ReceiverPace.objects.filter(receiver="listed.example").update(former_rate=12)
+    age(days=29)
+    list(delete_unused_pairs())
+    assert left() == {"new.example", "listed.example"}
+    age(days=1, minutes=1)
+    list(delete_unused_pairs())
+    assert left() == set()
+
+
 def test_deletes_in_batches(monkeypatch):
     monkeypatch.setattr(unused_pairs, "BATCH_SIZE", 2)
     monkeypatch.setattr(unused_pairs, "DELETE", unused_pairs.DELETE.replace("LIMIT 1000", "LIMIT 2"))

@@ -305,7 +305,7 @@ class TestPair:
 
     def test_survives_storage(self):
         pair, _ = self.exchange(Pair(), signals=(PaceSignal(SLOW, began=0.0),), accepted=3)
-        stored = json.loads(json.dumps([pair.pace.to_json(), pair.leases_json]))
-        assert Pair.from_json(*stored, updated_at=pair.updated_at) == pair
+        stored = json.loads(json.dumps([pair.pace.to_json(), pair.leases_json, pair.reserved_json]))
+        assert Pair.from_json(*stored, updated_at=pair.updated_at, volume=pair.volume) == pair
         # A later version may have stored more.
         assert Pace.from_json({"unknown": 1}) == Pace()

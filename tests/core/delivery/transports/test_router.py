@@ -485,6 +485,33 @@ async def test_a_message_that_every_transport_parks_is_parked_and_pauses_nothing
     assert states == ["open", "open"]
 
 
+def exceeding():
+    outcome = parked(FailureReason.DESTINATION_FULL, "New address.", waits_for="receiver_pace")
+    return replace(outcome, pair=7, exceeds_day=True)
+
+
+@awaited
+async def test_a_message_that_exceeds_the_day_of_a_new_address_takes_the_next_transport():
+    sent = DeliveryOutcome(DeliveryStatus.SENT, Reply(250, "Ok"))
+    permit, route = Permit(), TransportRoute("default", ("own", "relay"), frozenset())
+    router = TransportRouter(transports(route=route), {"own": Answers(exceeding()), "relay": Answers(sent)})
+    outcome = await router.deliver(MESSAGE, lease=permit)
+    assert (outcome.status, outcome.transport, outcome.failovers) == (DeliveryStatus.SENT, "relay", ())
+    assert permit.assigned == ["own", "relay"]
+
+
+@awaited
+async def test_a_message_that_exceeds_the_day_waits_for_the_pair_only_without_another_transport():
+    alone = TransportRouter(transports(route=TransportRoute("default", ("own",))), {"own": Answers(exceeding())})
+    outcome = await alone.deliver(MESSAGE, lease=Permit())
+    assert (outcome.pair, outcome.waits_for) == (7, "receiver_pace")
+    drained = TransportRouter(transports(), {"own": Answers(exceeding()), "relay": Answers()})
+    drained.set_draining(["relay"])
+    outcome = await drained.deliver(MESSAGE, lease=Permit())
+    # It comes back soon, since the other transport may work again before midnight.
+    assert (outcome.status, outcome.pair, outcome.waits_for) == (DeliveryStatus.PARKED, 0, "transport")
+
+
 @awaited
 async def test_one_of_many_messages_probes_a_paused_transport():
     class SlowPermit(Permit):

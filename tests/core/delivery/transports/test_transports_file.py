@@ -1,5 +1,6 @@
 """The file of named transports: what it may contain, and a sentence for each mistake."""
 
+from datetime import date
 from ipaddress import ip_address
 
 import pytest
@@ -56,6 +57,30 @@ def test_a_route_may_limit_the_wait_for_a_pace(read, seconds):
     file = "transports: {own: {kind: direct}, relay: {kind: smtp, url: smtp://a.example}}\n"
     default = read(file + f"routes: {{default: {route}}}").routes["default"]
     assert (default.failover_on, default.paced_after_seconds) == ({FailoverKind.PACED}, seconds)
+
+
+NEW = """
+transports:
+  own:
+    kind: direct
+    sourceAddresses: ["192.0.2.10", {address: "192.0.2.11", since: 2026-12-01}, {address: "2001:db8::1"}]
+    overflow: wait
+routes: {default: {use: [own]}}
+"""
+
+
+@each("text", [NEW, NEW.replace("2026-12-01", '"2026-12-01"')])
+def test_new_addresses_have_their_first_day(read, text):
+    own = read(text).transports["own"]
+    assert own.source_addresses == tuple(map(ip_address, ("192.0.2.10", "192.0.2.11", "2001:db8::1")))
+    assert own.since == {ip_address("192.0.2.11"): date(2026, 12, 1)}
+    assert own.overflow == "wait"
+    assert own.spf == "ip4:192.0.2.10 ip4:192.0.2.11 ip6:2001:db8::1"
+
+
+def test_plain_addresses_are_not_new(read):
+    own = read(COMPLETE).transports["own"]
+    assert (own.since, own.overflow) == ({}, "next")
 
 
 def test_a_complete_file_is_read(read):
@@ -133,6 +158,36 @@ MISTAKES = {
     "a number as address": (
         "transports: {own: {kind: direct, sourceAddresses: [1]}}\n" + ROUTES,
         "must be a list such",
+    ),
+    "an address without a value": (
+        "transports: {own: {kind: direct, sourceAddresses: [{since: 2026-12-01}]}}\n" + ROUTES,
+        "must be a list such",
+    ),
+    "an unknown key of an address": (
+        "transports: {own: {kind: direct, sourceAddresses: [{address: 192.0.2.1, from: 2026-12-01}]}}\n" + ROUTES,
+        "sourceAddresses: 'from' is unknown. Use address, since",
+    ),
+    "a month as first day": (
+        "transports: {own: {kind: direct, sourceAddresses: [{address: 192.0.2.1, since: 2026-12}]}}\n" + ROUTES,
+        "own, 192.0.2.1: since must be a day such as 2026-12-01",
+    ),
+    "a time as first day": (
+        "transports: {own: {kind: direct, sourceAddresses: [{address: 192.0.2.1, since: 2026-12-01 10:00:00}]}}\n"
+        + ROUTES,
+        "since must be a day",
+    ),
+    "no first day": (
+        "transports: {own: {kind: direct, sourceAddresses: [{address: 192.0.2.1, since: null}]}}\n" + ROUTES,
+        "since must be a day",
+    ),
+    "two first days": (
+        "transports: {own: {kind: direct, sourceAddresses: [{address: 192.0.2.1, since: 2026-12-01}]},"
+        " b: {kind: direct, sourceAddresses: [192.0.2.1]}}\n" + ROUTES,
+        "transports, b: 192.0.2.1 has another since elsewhere",
+    ),
+    "an unknown overflow": (
+        "transports: {own: {kind: direct, sourceAddresses: [192.0.2.1], overflow: [next]}}\n" + ROUTES,
+        "overflow must be one of next, wait",
     ),
     "leaving without addresses": (
         "transports: {own: {kind: direct, leaveWhenListed: true}}\n" + ROUTES,
