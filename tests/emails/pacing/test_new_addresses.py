@@ -1,4 +1,4 @@
-"""New addresses in the database: their numbers, and what waits for them (docs/decisions/0366)."""
+"""New addresses in the database: their numbers, and what waits for them (docs/decisions/0366, 0368)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +11,9 @@ from core.lib.worker.stages import Stage
 from emails.models import QueueEntry, ReceiverPace
 from emails.pacing import paces
 from emails.pacing.paces import exchange_reports, limits_of, release_due
+from emails.sources import configured
+from emails.sources.configured import current_specs
+from emails.sources.own_addresses import CurrentAddresses, first_day, new_addresses, other_sources
 from tests.emails.builders import accept, send
 from tests.emails.pacing.test_paces import hold, make_release_due
 
@@ -20,7 +23,7 @@ NEW, WARM = PairKey("127.0.0.12", "google"), PairKey("127.0.0.11", "google")
 
 @pytest.fixture
 def write(settings, tmp_path):
-    """Return a function that writes the file and reads it, as at the start."""
+    """Return a function that writes the file; the first one is read at the start."""
     path = tmp_path / "transports.yaml"
 
     def write_file(*addresses, more=""):
@@ -28,7 +31,9 @@ def write(settings, tmp_path):
             f"transports: {{own: {{kind: direct, sourceAddresses: [{', '.join(addresses)}]{more}}}}}\n"
             "routes: {default: {use: [own]}}\n"
         )
-        settings.TRANSPORTS, settings.DELIVERY_TRANSPORT = read_transports(path), "named"
+        if str(path) != settings.TRANSPORTS_FILE:
+            settings.TRANSPORTS, settings.TRANSPORTS_FILE = read_transports(path), str(path)
+            settings.DELIVERY_TRANSPORT = "named"
 
     return write_file
 
@@ -138,3 +143,48 @@ class TestWaiting:
         hold(ReceiverPace.objects.get().id)
         detail = api.get(f"/emails/{email_id}").json()["waitingFor"]["detail"]
         assert detail.startswith("The address that sends to Google sends nothing before its first day")
+
+
+class TestTheFile:
+    @pytest.fixture(autouse=True)
+    def _at_once(self, monkeypatch):
+        monkeypatch.setattr(configured, "CHECK_SECONDS", 0.0)
+
+    def test_takes_effect_without_a_restart(self, write, today):
+        write(WARM.source)
+        own = CurrentAddresses(current_specs()["own"])
+        assert [str(one) for one in own.read().addresses] == [WARM.source]
+        write(WARM.source, new(today), more=", overflow: wait")
+        assert first_day(NEW.source) == today
+        assert {str(one): day for one, day in new_addresses().items()} == {NEW.source: today}
+        assert other_sources(WARM.source) == []
+        addresses = own.read()
+        assert ([str(one) for one in addresses.addresses], addresses.overflows) == ([WARM.source, NEW.source], False)
+        write(WARM.source, NEW.source)
+        assert (first_day(NEW.source), other_sources(WARM.source)) == (None, [NEW.source])
+
+    def test_with_a_mistake_changes_nothing(self, write, today, caplog):
+        write(WARM.source, new(today))
+        current_specs()
+        write(WARM.source, new("soon"))
+        assert first_day(NEW.source) == today
+        assert first_day(NEW.source) == today
+        assert [record.getMessage() for record in caplog.records] == ["TRANSPORTS_FILE was not read again"]
+
+    def test_is_not_read_while_it_does_not_change(self, write, today, monkeypatch):
+        write(WARM.source, new(today))
+        current_specs()
+        monkeypatch.setattr(configured, "read_transports", lambda _: pytest.fail("read again"))
+        assert first_day(NEW.source) == today
+
+    def test_keeps_the_addresses_if_this_machine_has_none_of_the_new_ones(self, write):
+        write(WARM.source)
+        own = CurrentAddresses(current_specs()["own"])
+        write("192.0.2.1")
+        assert [str(one) for one in own.read().addresses] == [WARM.source]
+
+    def test_changes_nothing_but_addresses(self, write, settings):
+        write(WARM.source)
+        current_specs()
+        write(WARM.source, more=", perDay: 5")
+        assert current_specs()["own"].per_day is None
