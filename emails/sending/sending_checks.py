@@ -250,7 +250,7 @@ def _wait(email: Email, name: str, since: datetime, next_at: datetime, pair: int
         return Wait(cause, since, email.stream, next_at)
     wait = read_wait(pair)
     rate = wait.per_minute if wait.number is None else 0.0
-    return Wait(cause, since, email.stream, next_at, wait.receiver, rate, wait.number)
+    return Wait(cause, since, email.stream, next_at, wait.receiver, rate, number=wait.number)
 
 
 def _known(cause: str) -> WaitCause:
