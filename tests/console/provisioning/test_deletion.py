@@ -258,7 +258,7 @@ class TestErasure:
         add_former_event(bob)
         for account in (alice, bob):
             request_erasure(account.workspace, email="gone@example.com")
-            request_export(account.workspace, email="here@example.com")
+            request_export(account.workspace, email="ada@example.com")
         export()
         assert request_recorder.flush()
         return rows_of(bob)
