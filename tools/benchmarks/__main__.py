@@ -52,6 +52,7 @@ TIME_LIMITS_MINUTES = {
     "lists": 40,
     "analytics": 40,
     "retention": 60,
+    "erasures": 30,
     "growth": 120,
     "dashboard": 40,
     "pages": 10,
