@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
+from core.delivery.pacing import shares
 from core.delivery.transports.transports_file import read_transports
 from core.lib.worker.stages import Stage
 from emails.models import QueueEntry, Recipient
@@ -21,7 +22,7 @@ TOO_FAST = "421 4.7.28 Gmail has detected an unusual rate of mail originating fr
 
 
 @pytest.fixture
-def route(settings, named, hosts, tmp_path):  # noqa: F811
+def route(settings, named, hosts, tmp_path, monkeypatch):  # noqa: F811
     """Let a direct transport be the first of the route, and a relay the second one; the receiver slows at once."""
     hosts["own"].replies["mail"] = TOO_FAST
     path = tmp_path / "transports.yaml"
@@ -29,6 +30,8 @@ def route(settings, named, hosts, tmp_path):  # noqa: F811
     use = "{use: [own, relay], failoverOn: [paced], pacedAfterSeconds: 300}"
     path.write_text(f"transports: {{own: {{kind: direct}}, relay: {relay}}}\nroutes: {{default: {use}}}")
     settings.DIRECT_SMTP_PORT, settings.DELIVERY_ALLOW_PRIVATE_NETWORKS = hosts["own"].port, True
+    # A busy machine may be slow to grant the first connection.
+    monkeypatch.setattr(shares, "WAIT_SECONDS", 30.0)
     pace_shares.cache_clear()
     with NameServer(ZONES) as server:
         settings.DNS_SERVERS = [server.address]

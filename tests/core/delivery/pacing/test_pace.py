@@ -237,12 +237,12 @@ class TestPair:
         assert (first.connections, second.connections) == (2, 2)
 
     def test_divides_its_connections_equally_among_three(self):
-        pair = Pair(Pace(connections=9))
+        pair = Pair(Pace(connections=12))
         for process in ("one", "two", "three"):
-            pair, grant = self.exchange(pair, process, needed=9, open=0)
+            pair, grant = self.exchange(pair, process, needed=12, open=0)
         assert grant.connections == 0
-        pair, grant = self.exchange(pair, "one", needed=9, open=9)
-        assert grant.connections == 3
+        pair, grant = self.exchange(pair, "one", needed=12, open=12)
+        assert grant.connections == 4
 
     def test_never_grants_more_than_it_has(self):
         pair = Pair(Pace(connections=3))
