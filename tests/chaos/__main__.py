@@ -31,6 +31,7 @@ def main() -> int:
     parser.add_argument(
         "--short-of-connections", action="store_true", help="with --receiving: half of the faults are such shortages"
     )
+    parser.add_argument("--pace", action="store_true", help="send to receivers that slow, suspend and recover")
     parser.add_argument("--upgrade-from", metavar="COMMIT", help="instead of faults: upgrade from this commit")
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the database before the upgrade")
     options = parser.parse_args()
@@ -42,7 +43,7 @@ def main() -> int:
     # Each stack has a separate Redis; the settings require a URL for the commands before it starts.
     os.environ.update(generate_secrets(), MODE="embedded", REDIS_URL="redis://127.0.0.1")
     # Needs the packages of .venv.
-    from tests.chaos.run import run, run_receiving
+    from tests.chaos.run import run, run_pace, run_receiving
     from tests.chaos.upgrade import run_upgrade
 
     # On SIGTERM, still stop the started processes and unmount the disk.
@@ -60,6 +61,8 @@ def main() -> int:
             seconds=options.minutes * 60,
             is_short_of_connections=options.short_of_connections,
         )
+    elif options.pace:
+        report = run_pace(logs, seed=options.seed, seconds=options.minutes * 60)
     else:
         report = run(
             logs,

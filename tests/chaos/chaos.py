@@ -77,6 +77,9 @@ class FaultInjector:
         faults += [self.break_transport] * 6 if self.scenario.relays else []
         return faults + ([self.shift_clock] if clocks.faketime_library() else [])
 
+    def recover_all(self) -> None:
+        """End the faults that last, before the queues are emptied."""
+
     @property
     def unavailable(self) -> list[str]:
         """The faults that this machine does not support."""

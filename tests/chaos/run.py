@@ -18,11 +18,14 @@ from typing import Any
 
 import psycopg
 
+from tests.audit.ledger import Ledger
 from tests.chaos.callers import Caller
 from tests.chaos.chaos import SETTINGS, FaultInjector
 from tests.chaos.disk import Disk
 from tests.chaos.feed_reader import FeedReader
+from tests.chaos.limiting_receivers import running_receivers
 from tests.chaos.mail_hosts import MailHost
+from tests.chaos.pace_faults import PaceFaultInjector, make_receivers
 from tests.chaos.received_view import find_violations_of_views
 from tests.chaos.receiving_faults import INBOUND_SERVERS, ReceivingFaultInjector
 from tests.chaos.receiving_routes import create_routes, record_forwards
@@ -97,6 +100,29 @@ def run_receiving(logs: Path, *, seed: int, seconds: float, is_short_of_connecti
         return replace(report, sizes=sizes, violations=[*report.violations, *find_violations_of_views(scenario)])
 
 
+def run_pace(logs: Path, *, seed: int, seconds: float) -> ChaosReport:
+    """Deliver to receivers that slow, suspend and recover while faults are injected into the workers."""
+    ledger = Ledger()
+    receivers = make_receivers(ledger)
+    with (
+        running_receivers(receivers, logs) as settings,
+        _running_injector(logs, seed, ledger=ledger, **settings) as started,
+    ):
+        scenario = started.scenario
+        scenario.domains = tuple(receiver.domain for receiver in receivers)
+        injector = PaceFaultInjector(scenario, started.random, started.database, started.disk, receivers=receivers)
+        callers = [Caller(scenario, random.Random(seed * 1000 + number)) for number in range(CALLERS)]
+        try:
+            report = _run_until_idle(injector, callers, seed=seed, seconds=seconds)
+        finally:
+            # It may have been started again.
+            started.database = injector.database
+        sizes = {f"{kind} at {one.domain}": count for one in receivers for kind, count in one.counts.items()}
+        sizes |= {f"most connections of {one.domain}": one.most_open for one in receivers}
+        violations = [*report.violations, *injector.find_violations()]
+        return replace(report, sizes={**report.sizes, **_second_copies(ledger), **sizes}, violations=violations)
+
+
 @contextmanager
 def _running_injector(logs: Path, seed: int, **options: Any) -> Iterator[FaultInjector]:
     """Yield the injector of a scenario with a separate PostgreSQL, two workers and two beats."""
@@ -154,6 +180,7 @@ def _run_threads(injector: FaultInjector, callers: Sequence[Caller | FeedReader]
 def _finish(scenario: Scenario, injector: FaultInjector, callers: Sequence[Caller], seed: int) -> ChaosReport:
     violations = [party.error for party in (injector, *callers) if party.error]
     scenario.receiver.statuses = [200]
+    injector.recover_all()
     recipients = sum(len(email.addresses) for email in scenario.ledger.accepted)
     try:
         scenario.wait_until_idle(seconds=SETTLE_SECONDS)
@@ -179,8 +206,12 @@ def _count_copies(scenario: Scenario) -> dict[str, int]:
         return {}
     messages = scenario.ledger.messages
     by_transport = Counter(f"messages by {message.transport}" for message in messages)
-    copies = Counter((message.recipient, message.compressed) for message in messages)
-    return {**by_transport, "second copies": sum(count - 1 for count in copies.values())}
+    return {**by_transport, **_second_copies(scenario.ledger)}
+
+
+def _second_copies(ledger: Ledger) -> dict[str, int]:
+    copies = Counter((message.recipient, message.compressed) for message in ledger.messages)
+    return {"second copies": sum(count - 1 for count in copies.values())}
 
 
 def _count_reasons(scenario: Scenario) -> dict[str, int]:

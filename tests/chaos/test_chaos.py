@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from tests.chaos.run import run, run_receiving
+from tests.chaos.run import run, run_pace, run_receiving
 
 pytestmark = [pytest.mark.stack, pytest.mark.alone]
 
@@ -19,4 +19,10 @@ def test_every_guarantee_holds_in_a_chaos_run(tmp_path, seconds):
 @pytest.mark.long
 def test_every_guarantee_of_receiving_holds_in_a_chaos_run(tmp_path):
     report = run_receiving(tmp_path, seed=secrets.randbelow(10**6), seconds=300, is_short_of_connections=True)
+    assert report.violations == [], str(report)
+
+
+@pytest.mark.long
+def test_every_guarantee_holds_while_receivers_slow_suspend_and_recover(tmp_path):
+    report = run_pace(tmp_path, seed=secrets.randbelow(10**6), seconds=180)
     assert report.violations == [], str(report)

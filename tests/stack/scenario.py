@@ -93,6 +93,8 @@ class Scenario:
     relays: list[UnreliableRelay] = field(default_factory=list)
     # Recipients of emails that may have been accepted without an answer, with their workspaces.
     unanswered: dict[str, Tenant] = field(default_factory=dict)
+    # The domains of recipients, in turn.
+    domains: tuple[str, ...] = ("example.com",)
 
     def run(self, name: str, plan: str = "") -> None:
         """Start a process with this failpoint plan, again if it has visited its points; keep one without a plan."""
@@ -138,8 +140,9 @@ class Scenario:
             with error:
                 return error.code, json.loads(error.read() or b"{}")
 
-    def address(self, domain: str = "example.com", local: str = "r") -> str:
-        return f"{local}+{next(self.numbers)}@{domain}"
+    def address(self, domain: str = "", local: str = "r") -> str:
+        number = next(self.numbers)
+        return f"{local}+{number}@{domain or self.domains[number % len(self.domains)]}"
 
     def send(self, tenant: Tenant, *addresses: str, seconds: float | None = None) -> AcceptedEmail | None:
         """Send or schedule an email; return None if it was refused."""
@@ -308,13 +311,20 @@ def message_id_of(message: ReceivedMessage) -> str:
 
 @contextmanager
 def running_scenario(
-    logs: Path, *, repository: Path = REPOSITORY, has_two_transports: bool = False, pooler: str = "", **variables: str
+    logs: Path,
+    *,
+    repository: Path = REPOSITORY,
+    has_two_transports: bool = False,
+    pooler: str = "",
+    ledger: Ledger | None = None,
+    **variables: str,
 ) -> Iterator[Scenario]:
     """Yield a scenario with web, worker and the inbound server of reports, and two workspaces with an endpoint each.
 
     has_two_transports: own and relay, each behind a proxy that breaks connections. pooler: as for `running_stack`.
+    ledger: by default a new one.
     """
-    ledger = Ledger()
+    ledger = ledger or Ledger()
     with ExitStack() as stack:
         relays: list[UnreliableRelay] = []
         if has_two_transports:

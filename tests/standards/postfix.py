@@ -84,6 +84,11 @@ class Postfix:
     def stop(self) -> None:
         self._run(self._postfix, "stop")
 
+    def set(self, name: str, value: Any) -> None:
+        """Change a setting of main.cf, for new processes."""
+        self._run("postconf", f"{name}={value}")
+        self._run(self._postfix, "reload")
+
     def queue(self) -> list[dict[str, Any]]:
         """Return the queue in the form of postqueue(1): queue_id, queue_name, sender, recipients with delay_reason."""
         listed = self._run("postqueue", "-j").stdout
