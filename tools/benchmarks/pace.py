@@ -3,7 +3,8 @@
     .venv/bin/python -m tools.benchmarks.pace [--phases 60x600,600x600,60x600] [--waiting 10000] [--workers 4]
 
 The receiver closes further connections with 421, and answers further messages with `421 4.7.28` after the dot. A token
-bucket counts them. Meanwhile each second an email goes to each of the other receivers. A phase is a rate and seconds.
+bucket counts them. Meanwhile each second an email goes to each of the other receivers, as in the minute before. A phase
+is a rate and seconds.
 Requires DATABASE_URL of a server on which databases may be created.
 """
 
@@ -34,11 +35,15 @@ CONNECTIONS = 5
 # The time from the dot to the reply.
 LATENCY_SECONDS = 0.2
 BURST_SECONDS = 5.0
+# The other receivers without the first one.
+ALONE_SECONDS = size(60, smoke=3)
 # A phase without its first minutes, and its last ones.
 SETTLED_SECONDS = size(180, smoke=5)
 MEASURED_SECONDS = size(120, smoke=10)
 LEAST_ACCEPTED = size(0.85, smoke=0)
 MOST_REFUSED = size(0.02, smoke=10)
+# The p99 of the other receivers, to that without the first one.
+MOST_DELAY = size(1.2, smoke=1000)
 TOO_FAST = b"421 4.7.28 Gmail has detected an unusual rate of unsolicited mail originating from your IP address\r\n"
 TOO_MANY = b"421 4.7.0 Too many concurrent connections from this address\r\n"
 
@@ -104,22 +109,40 @@ def _options() -> argparse.Namespace:
 
 def _measure(stack: Stack, phases: list[Phase], log: Path, *, waiting: int) -> None:
     stack.start("web", WEB_CONCURRENCY="2")
-    _fill(stack, waiting)
     # As many processes as WORKER_CONCURRENCY says.
     stack.start("workers")
+    alone = time.time()
+    _send_to_others(stack, ALONE_SECONDS)
+    stack.kill("workers")
+    _fill(stack, waiting)
+    stack.start("workers")
     began = time.time()
-    end = began + sum(phase.seconds for phase in phases)
+    _send_to_others(stack, sum(phase.seconds for phase in phases))
+    stack.kill("workers")
+    _report(phases, log)
+    settled = began + min(SETTLED_SECONDS, phases[0].seconds / 2)
+    times = {
+        "alone": (alone, alone + ALONE_SECONDS),
+        "while the first ones begin to wait": (began, settled),
+        "beside those that wait": (settled, time.time()),
+    }
+    p99 = {name: _report_delays(stack, name, span) for name, span in times.items()}
+    ratio = p99["beside those that wait"] / p99["alone"]
+    record_figure("the other receivers: p99 to that alone", ratio, "", at_most=MOST_DELAY)
+
+
+def _send_to_others(stack: Stack, seconds: float) -> None:
+    """Send an email to each of the other receivers once a second."""
+    began = time.time()
     number = 0
-    while time.time() < end:
+    while time.time() < began + seconds:
         number += 1
         for other in range(len(OTHERS)):
             stack.send(to=f"r{number}@other{other}.example")
         time.sleep(max(began + number - time.time(), 0))
-    stack.kill("workers")
-    _report(phases, log, stack)
 
 
-def _report(phases: list[Phase], log: Path, stack: Stack) -> None:
+def _report(phases: list[Phase], log: Path) -> None:
     events = [ReceivedEvent(**json.loads(line)) for line in log.read_text().splitlines()]
     start = min(event.at for event in events)
     for phase in phases:
@@ -133,11 +156,15 @@ def _report(phases: list[Phase], log: Path, stack: Stack) -> None:
         start += phase.seconds
     most = max(event.open for event in events)
     record_figure(f"open connections, of {CONNECTIONS} that the receiver takes", most, "", at_most=CONNECTIONS + 1)
-    delays = [float(delay) * 1000 for (delay,) in stack.query(OTHER_DELAYS)]
-    record_figure("the other receivers: from acceptance to delivery, p50", statistics.median(delays), "ms")
-    record_figure(
-        "the other receivers: from acceptance to delivery, p99", statistics.quantiles(delays, n=100)[98], "ms"
-    )
+
+
+def _report_delays(stack: Stack, name: str, span: tuple[float, float]) -> float:
+    """Record the delays of the emails to the other receivers that were accepted in a time; return the p99 in ms."""
+    delays = [float(delay) * 1000 for (delay,) in stack.query(OTHER_DELAYS, *span)]
+    p99 = statistics.quantiles(delays, n=100)[98]
+    record_figure(f"the other receivers, {name}: accepted to sent, p50", statistics.median(delays), "ms")
+    record_figure(f"the other receivers, {name}: accepted to sent, p99", p99, "ms")
+    return p99
 
 
 def _part(events: list[ReceivedEvent], begin: float, end: float) -> Counts:
@@ -150,6 +177,7 @@ OTHER_DELAYS = """
 SELECT extract(epoch FROM r.sent_at - e.created_at)::float
   FROM emails_email e JOIN emails_recipient r ON r.email_id = e.id
  WHERE r.address LIKE '%%@other%%' AND r.sent_at IS NOT NULL
+   AND e.created_at BETWEEN to_timestamp(%s) AND to_timestamp(%s)
 """
 
 
