@@ -6,7 +6,7 @@ import { Events } from "./resources/events.js";
 import { Inbound } from "./resources/inbound.js";
 import { AnalyticsResource, Queue } from "./resources/numbers.js";
 import { Streams } from "./resources/streams.js";
-import { SubjectExports } from "./resources/subject-exports.js";
+import { SubjectExports } from "./resources/subject_exports.js";
 import { Suppressions } from "./resources/suppressions.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";

@@ -13,6 +13,7 @@ from django.db import connection
 from markdown_it import MarkdownIt
 
 from console.documentation.pages import directory
+from core.delivery.receivers_file import read_receivers
 from core.delivery.transports.transports_file import read_transports
 from templates_app.language.rendering import RenderMode, render
 from templates_app.language.syntax import compile_template
@@ -116,9 +117,17 @@ def test_the_transports_of_a_page_are_a_valid_file(tmp_path):
     (tmp_path / "relay-url.secret").write_text("smtp://user:password@relay.example:587")
     (tmp_path / "postmark.secret").write_text("server_token: secret")
     for page in ("transports", "guides/warm-up"):
-        (text,) = [text for language, text in fences(page) if language == "yaml"]
+        text = next(text for language, text in fences(page) if language == "yaml")
         (tmp_path / "transports.yaml").write_text(text)
-        assert read_transports(tmp_path / "transports.yaml").transports["own"].per_day, page
+        own = read_transports(tmp_path / "transports.yaml").transports["own"]
+        assert own.per_day or own.since, page
+
+
+def test_the_numbers_of_a_new_address_are_a_valid_file(tmp_path):
+    (_, text) = [text for language, text in fences("guides/warm-up") if language == "yaml"]
+    (tmp_path / "receivers.yaml").write_text(text)
+    outlook = read_receivers(tmp_path / "receivers.yaml").receiver_of_key("outlook")
+    assert outlook.warm_up == (20, 40, 80, 160, 320, 640, 1280)
 
 
 @pytest.mark.full

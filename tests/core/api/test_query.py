@@ -20,6 +20,7 @@ SINGLE = {
     "/v1/admin/workspaces/{id}/usage",
     "/v1/inbound",
     "/v1/inbound/emails/{id}/raw",
+    "/v1/subject-exports/{id}/download",
 }
 READS: dict[str, Any] = {
     path.removeprefix("/v1"): operations["get"]

@@ -92,8 +92,9 @@ class TestAReceiverThatAsksForLess:
                 server.script = {stage: then_disconnect(SLOW_DOWN)}
                 direct.close()
                 await sender.run(180)
-                # Each second halves the rate.
-                assert sender.minutes[0] <= 0.15 * before
+                # Each second halves the rate, but the refusals before the process knew of the first one are one signal
+                # with it (docs/decisions/0372).
+                assert sender.minutes[0] <= 0.16 * before
                 assert sender.minutes[2] <= 4
                 server.script = {}
                 delivered = sender.delivered
