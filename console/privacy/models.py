@@ -87,7 +87,8 @@ class SubjectExport(models.Model):
     counts = models.JSONField(default=dict)
     size = models.BigIntegerField(default=0)
     left_out = models.PositiveIntegerField(
-        default=0, help_text="The number of messages that are not in the file, because it would exceed 512 MiB."
+        default=0,
+        help_text="The number of messages that are not in the file, which would be too large.",
     )
     step = models.PositiveSmallIntegerField(default=0)
     place = models.JSONField(null=True)

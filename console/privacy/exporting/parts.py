@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import Q, Sum
 
 from console.privacy.models import SubjectExport, SubjectExportPart
 
@@ -16,6 +17,8 @@ PIECE_BYTES = 64 * 1024
 BATCH_BYTES = 1024 * 1024
 # The total of an export. Messages that do not fit are left out, and counted.
 MAX_BYTES = 512 * 1024 * 1024
+# The total of the exports of a workspace that are kept.
+MAX_KEPT_BYTES = 4 * 1024 * 1024 * 1024
 
 
 class PartWriter:
@@ -32,6 +35,9 @@ class PartWriter:
         self._text_bytes: Counter[str] = Counter()
         self._about: set[UUID] = set()
         self._waiting: list[SubjectExportPart] = []
+        others = SubjectExport.objects.filter(~Q(email=""), workspace=export.workspace_id).exclude(id=export.id)
+        kept = others.aggregate(size=Sum("size"))["size"] or 0
+        self._most_bytes = min(MAX_BYTES, MAX_KEPT_BYTES - kept)
 
     def add(self, kind: str, record: Mapping[str, Any], *, about: UUID | None = None) -> None:
         """Add a record. about: the email or received email that it belongs to."""
@@ -46,8 +52,8 @@ class PartWriter:
             self._write_texts(kind)
 
     def add_file(self, name: str, pieces: Iterable[bytes], *, size: int) -> bool:
-        """Add a file of `size` bytes; return False if the export has no place for it."""
-        if self.export.size + size > MAX_BYTES:
+        """Add a file of `size` bytes; return False if the export, or the workspace, has no place for it."""
+        if self.export.size + size > self._most_bytes:
             self.export.left_out += 1
             return False
         for piece in pieces:

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                     "left_out",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="The number of messages that are not in the file, because it would exceed 512 MiB.",
+                        help_text="The number of messages that are not in the file, which would be too large.",
                     ),
                 ),
                 ("step", models.PositiveSmallIntegerField(default=0)),

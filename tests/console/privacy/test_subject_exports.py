@@ -270,6 +270,18 @@ class TestMaking:
         assert body["messagesLeftOut"] == 5 - len(messages) > 0
         assert json.loads(files["person.json"])["messagesLeftOut"] == body["messagesLeftOut"]
 
+    def test_all_exports_of_a_workspace_have_a_limit(self, api: Api, bobs_api: Api, monkeypatch):
+        for who, sender in ((api, "x@alice.example"), (bobs_api, "x@bob.example")):
+            for to in (ADA, "bob@example.com"):
+                send(who, to=to, **{"from": sender})
+        deliver_all()
+        request(api)
+        export()
+        monkeypatch.setattr(parts, "MAX_KEPT_BYTES", SubjectExport.objects.get().size + 100)
+        found = [(who, request(who, "bob@example.com")) for who in (api, bobs_api)]
+        export()
+        assert [state(who, export_id)["messagesLeftOut"] for who, export_id in found] == [1, 0]
+
     def test_the_same_request_returns_the_same_export_until_it_is_completed(self, api: Api):
         first = request(api)
         assert request(api, "ADA@example.com") == first
