@@ -44,7 +44,9 @@ async def end_tasks() -> None:
     loop = asyncio.get_running_loop()
     tasks = asyncio.all_tasks(loop) - {asyncio.current_task()}
     for task in tasks:
-        task.cancel()
+        # A second cancellation would end what a cancelled task still does.
+        if not task.cancelling():
+            task.cancel()
     for transport in list(loop._transports.values()):  # type: ignore[attr-defined]
         transport.abort()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -78,12 +78,24 @@ for name, expression in WORST.items():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 def test_the_worst_accepted_bodies_take_half_a_second_and_150_mb():
+    # The speed of the machine may change between the reference and a body: each has to be quick in one of three runs.
+    least = dict.fromkeys(WORST, float("inf"))
+    for _ in range(3):
+        costs, reference = measure_costs()
+        assert max(mib for _, mib in costs.values()) < 150 / 1.024**2, costs
+        least = {name: min(least[name], seconds / reference) for name, (seconds, _) in costs.items()}
+        if max(least.values()) < 0.5 / 0.3:
+            break
+    assert max(least.values()) < 0.5 / 0.3, least
+
+
+def measure_costs() -> tuple[dict[str, tuple[float, float]], float]:
+    """Return the seconds and MiB of each body, and the seconds of the reference."""
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     costs = {name: (seconds, mib) for name, seconds, mib in map(json.loads, result.stdout.splitlines())}
     reference, _ = costs.pop("reference")
     assert costs.keys() == WORST.keys(), result.stderr
-    assert max(seconds for seconds, _ in costs.values()) < 0.5 * reference / 0.3, (reference, costs)
-    assert max(mib for _, mib in costs.values()) < 150 / 1.024**2, costs
+    return costs, reference
 
 
 @pytest.mark.parametrize(
