@@ -12,7 +12,8 @@ from console.privacy.models import Erasure
 from core.lib.ids import is_id
 from core.workspaces.models import Workspace
 
-KINDS: dict[str, str | Promise] = {
+# Labels that erasures and exports share.
+RECORDS: dict[str, str | Promise] = {
     "emails": gettext_lazy("Sent emails"),
     "receivedEmails": gettext_lazy("Received emails"),
     "events": gettext_lazy("Events"),
@@ -21,6 +22,9 @@ KINDS: dict[str, str | Promise] = {
     "idempotencyKeys": gettext_lazy("Idempotency keys"),
     "reports": gettext_lazy("Reports of mail servers and providers"),
     "caughtMessages": gettext_lazy("Messages in the inbox"),
+}
+KINDS: dict[str, str | Promise] = {
+    **RECORDS,
     "auditEntries": gettext_lazy("Audit entries, blanked"),
     "subjectExports": gettext_lazy("Exports of the person"),
     "suppressions": gettext_lazy("Suppressions, hashed"),

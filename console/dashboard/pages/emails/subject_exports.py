@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dashboard.auth.current_workspace import current_workspace, is_owner
+from console.dashboard.pages.emails.erasures import RECORDS
 from console.dashboard.pages.emails.recipient_history import recipient_url
 from console.dashboard.ui.confirm import Confirmation
 from console.privacy.downloads import export_response
@@ -19,14 +20,7 @@ from core.api.errors import RateLimitExceeded
 from core.lib.ids import is_id
 
 KINDS: dict[str, str | Promise] = {
-    "emails": gettext_lazy("Sent emails"),
-    "receivedEmails": gettext_lazy("Received emails"),
-    "events": gettext_lazy("Events"),
-    "webhookDeliveries": gettext_lazy("Webhook deliveries"),
-    "apiRequests": gettext_lazy("API requests"),
-    "idempotencyKeys": gettext_lazy("Idempotency keys"),
-    "reports": gettext_lazy("Reports of mail servers and providers"),
-    "caughtMessages": gettext_lazy("Messages in the inbox"),
+    **RECORDS,
     "auditEntries": gettext_lazy("Audit entries"),
     "suppressions": gettext_lazy("Suppressions"),
     "privacyRequests": gettext_lazy("Other exports and erasures"),
