@@ -31,9 +31,10 @@ START_SECONDS = 60
 
 @dataclass(frozen=True)
 class PgBouncer:
-    """A running PgBouncer. url: of any database behind it."""
+    """A running PgBouncer. url: of any database behind it. log: its output."""
 
     url: str
+    log: Path
 
     def run(self, command: LiteralString) -> list[dict[str, Any]]:
         """Run a command of the console; return its rows."""
@@ -73,7 +74,9 @@ def running_pgbouncer(server: str, *, pool_size: int) -> Iterator[PgBouncer]:
     log_file = directory / "pgbouncer.log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-    pooler = PgBouncer(upstream._replace(netloc=f"{upstream.username}:{upstream.password}@127.0.0.1:{port}").geturl())
+    pooler = PgBouncer(
+        upstream._replace(netloc=f"{upstream.username}:{upstream.password}@127.0.0.1:{port}").geturl(), log_file
+    )
     try:
         wait_for(
             lambda: _answers(pooler.url),

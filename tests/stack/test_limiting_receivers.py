@@ -132,8 +132,8 @@ def test_its_limits_are_found_and_nothing_is_lost_or_sent_twice(tmp_path, progra
         assert found["deferred"] <= 0.15 * found["delivered"], found
         receiver.lift()
         stack.manage("receivers", "release", DOMAIN)
-        wait_for(lambda: not stack.query("SELECT 1 FROM emails_pending LIMIT 1"), seconds=60, what="all deliveries")
-        wait_for(lambda: len(ledger.messages) >= WAITING, seconds=60, what="all messages at the last host")
+        wait_for(lambda: not stack.query("SELECT 1 FROM emails_pending LIMIT 1"), seconds=240, what="all deliveries")
+        wait_for(lambda: len(ledger.messages) >= WAITING, seconds=240, what="all messages at the last host")
     assert Counter(message.recipient for message in ledger.messages) == dict.fromkeys(addresses, 1)
 
 

@@ -107,5 +107,8 @@ def test_periodic_tasks_leave_no_lock_in_the_connections_of_others(pooled):
 def test_no_process_has_logged_an_error(pooled):
     lines = [line for name in PROCESSES for line in pooled.scenario.log(name).splitlines()]
     # A busy machine may keep a request waiting for a connection for too long, which is 503.
-    waited = ("query_wait_timeout", "Service Unavailable")
+    waited = ["query_wait_timeout", "Service Unavailable"]
+    if "query_wait_timeout" in pooled.pooler.log.read_text(errors="replace"):
+        # PgBouncer closes the connection then, which the next statement may find.
+        waited.append("the connection is closed")
     assert [line for line in lines if '"level": "error"' in line and not any(text in line for text in waited)] == []

@@ -80,6 +80,8 @@ class SampleRunner:
             env=self.environment(home),
             capture_output=True,
             text=True,
+            # A downloaded file.
+            errors="replace",
             timeout=SECONDS,
             check=False,
         )

@@ -16,7 +16,7 @@ from postrider_client.aio.suppressions import AsyncSuppressions
 from postrider_client.aio.templates import AsyncTemplates
 from postrider_client.aio.transport import AsyncTransport
 from postrider_client.aio.webhooks import AsyncWebhooks
-from postrider_client.aio.workspaces import AsyncTransports, AsyncWorkspaces
+from postrider_client.aio.workspaces import AsyncReceivers, AsyncTransports, AsyncWorkspaces
 from postrider_client.answers import Me
 from postrider_client.transport import Call
 from postrider_client.wire import read
@@ -26,7 +26,7 @@ class AsyncPostrider:
     """Client for the API of one workspace. All tasks of one event loop may share it.
 
     api_key, base_url: default to the environment variables POSTRIDER_API_KEY and POSTRIDER_URL. A management key is for
-    `workspaces` and `transports` only.
+    `workspaces`, `transports` and `receivers` only.
     timeout_seconds: maximum time without data from the server.
     max_retries: attempts after the first; 0 disables retries.
     """
@@ -57,6 +57,7 @@ class AsyncPostrider:
         self.queue = AsyncQueue(self._transport)
         self.workspaces = AsyncWorkspaces(self._transport)
         self.transports = AsyncTransports(self._transport)
+        self.receivers = AsyncReceivers(self._transport)
 
     async def me(self) -> Me:
         """Return the workspace, the API key in use and the remaining quota."""
