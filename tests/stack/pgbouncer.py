@@ -31,7 +31,11 @@ START_SECONDS = 60
 
 @dataclass(frozen=True)
 class PgBouncer:
-    """A running PgBouncer. url: of any database behind it. log: its output."""
+    """A running PgBouncer.
+
+    url: of any database behind it.
+    log: its output.
+    """
 
     url: str
     log: Path

@@ -103,6 +103,7 @@ enabled=true
         server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [limiting_postfix, limiting_haraka])
 def test_its_limits_are_found_and_nothing_is_lost_or_sent_twice(tmp_path, program):
     ledger = Ledger()
