@@ -1,8 +1,8 @@
-"""The paces of receivers in the database: what the workers report, and what they may do (docs/decisions/0362).
+"""Paces of receivers in the database: the reports of workers, and their grants (docs/decisions/0362).
 
-Each process reports about once a second what it did at the pairs of source and receiver that it uses, and reads what
-it may do until then. Entries that wait for a pace are in a stage of their own, which costs nothing until `release_due`
-makes some of them ready: the workspaces in turn, each by priority and age.
+Each process reports its attempts at the pairs of source and receiver that it uses, about once a second, and reads its
+grants until the next report. Entries that wait for a pace are in a separate stage, which costs nothing until
+`release_due` makes some of them ready: the workspaces in turn, each by priority and age.
 """
 
 import json
@@ -10,7 +10,6 @@ import os
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +20,7 @@ from django.db.models.functions import Now
 from core.counters import counters
 from core.delivery.pacing.pace import PaceLimits, limits_at
 from core.delivery.pacing.pairs import MOST_AT_ONCE, Pair, PairGrant, PairKey, PairReport
-from core.delivery.pacing.volumes import Volume
+from core.delivery.pacing.volumes import day_of
 from core.lib.ids import from_uuid
 from core.lib.sql import run, run_replanned
 from core.lib.worker import wakeup
@@ -44,9 +43,7 @@ INSERT INTO emails_receiverpace (source, receiver, pace, leases)
 SELECT source, receiver, '{}', '{}' FROM unnest(%s::text[], %s::text[]) AS new (source, receiver)
  ORDER BY source, receiver ON CONFLICT DO NOTHING
 """
-COLUMNS = """id, source, receiver, pace::text, leases::text, pinned, stopped_at IS NOT NULL,
-       day, accepted, accepted_before, began_on, former_rate, reserved::text,
-       extract(epoch FROM updated_at)::float, extract(epoch FROM clock_timestamp())::float"""
+COLUMNS = "*, extract(epoch FROM clock_timestamp())::float AS now"
 # The same order everywhere.
 LOCK = f"""
 SELECT {COLUMNS} FROM emails_receiverpace
@@ -174,7 +171,7 @@ def read_wait(number: int) -> PairWait:
         return PairWait()
     now, limits = row.clock.timestamp(), limits_of(row.key)
     pair = row.pair.at(now)
-    volume = pair.volume.at(_day(now), limits)
+    volume = pair.volume.at(day_of(now), limits)
     used_up = volume.number(limits) if volume.left(limits) == 0 and not pair.is_closed(now) else None
     return PairWait(row.receiver, pair.leaving_rate(now, limits), used_up)
 
@@ -220,7 +217,7 @@ def _release_pairs() -> None:
 def _available(row: _Row, pair: Pair, limits: PaceLimits) -> tuple[int, bool]:
     """Return how many entries may leave that wait for a pair, and whether by it: by others if nothing leaves by it."""
     is_closed = pair.is_closed(row.now)
-    if not is_closed and pair.volume.at(_day(row.now), limits).left(limits) != 0:
+    if not is_closed and pair.volume.at(day_of(row.now), limits).left(limits) != 0:
         return pair.available(row.now, limits), True
     others = [PairKey(source, row.key.receiver) for source in other_sources(row.key.source)]
     known = _lock(READ, _columns(others)) if others else []
@@ -258,41 +255,8 @@ def _release(number: int, count: int) -> list[str]:
 
 
 def _lock(sql: str, values: Sequence[Any]) -> list[_Row]:
-    return [
-        _Row(
-            id_,
-            PairKey(source, receiver),
-            Pair.from_json(
-                json.loads(pace),
-                json.loads(leases),
-                json.loads(reserved or "{}"),
-                pinned=pinned,
-                is_stopped=stopped,
-                volume=Volume(*volume),
-                former_rate=former_rate,
-                updated_at=updated,
-            ),
-            now,
-        )
-        for (
-            id_,
-            source,
-            receiver,
-            pace,
-            leases,
-            pinned,
-            stopped,
-            *volume,
-            former_rate,
-            reserved,
-            updated,
-            now,
-        ) in run(sql, values)
-    ]
-
-
-def _day(now: float) -> date:
-    return datetime.fromtimestamp(now, UTC).date()
+    rows = ReceiverPace.objects.raw(sql, values)
+    return [_Row(row.id, row.key, row.pair, row.now) for row in rows]  # type: ignore[attr-defined]
 
 
 def _columns(keys: Sequence[PairKey]) -> list[list[str]]:

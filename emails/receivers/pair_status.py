@@ -10,6 +10,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from core.delivery.pacing.pace import FORGET_SECONDS, PLATEAU_SECONDS, UNUSED_SECONDS
+from core.delivery.pacing.volumes import day_of
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.lib.worker.stages import Stage
@@ -178,7 +179,7 @@ def _status(row: ReceiverPace, waiting: int) -> PairStatus:
     state, limits = PairState(row.state), limits_of(row.key)  # type: ignore[attr-defined]
     pair = row.pair.at(now)
     pace = pair.pace
-    today = row.clock.astimezone(UTC).date()  # type: ignore[attr-defined]
+    today = day_of(now)
     volume = pair.volume.at(today, limits)
     number = volume.number(limits)
     day = None if number is None or volume.began_on is None else (today - volume.began_on).days + 1

@@ -7,12 +7,11 @@ when its lease ends. All functions are pure, as those of `core.delivery.pacing.p
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
 from typing import Any
 
 from core.delivery.bounces.signals import Signal, SignalKind
 from core.delivery.pacing.pace import FORGET_SECONDS, Pace, PaceLimits
-from core.delivery.pacing.volumes import Volume
+from core.delivery.pacing.volumes import Volume, day_of
 
 LEASE_SECONDS = 10.0
 # Messages that are released by one statement.
@@ -178,12 +177,12 @@ class Pair:
         if self.is_closed(now):
             return 0
         count = self._available(now, limits)
-        left = self.volume.at(_day(now), limits).left(limits)
+        left = self.volume.at(day_of(now), limits).left(limits)
         return count if left is None else min(count, max(left - sum(one.messages for one in self.leases.values()), 0))
 
     def available_to_others(self, now: float, limits: PaceLimits) -> int:
         """Return how many messages may leave now that wait for another address, which is listed or suspended."""
-        left = self.volume.at(_day(now), limits).left_to_take_over(limits)
+        left = self.volume.at(day_of(now), limits).left_to_take_over(limits)
         return min(self.available(now, limits), max(left - sum(one.taken_over for one in self.leases.values()), 0))
 
     def _available(self, now: float, limits: PaceLimits) -> int:
@@ -211,7 +210,7 @@ class Pair:
         others = {name: lease for name, lease in present.leases.items() if name != process}
         taken = sum(lease.connections for lease in others.values())
         pace = _after(present.pace, report, now, is_full=taken + report.open >= present.pace.connections)
-        volume = present.volume.at(_day(now), report.limits)
+        volume = present.volume.at(day_of(now), report.limits)
         volume = replace(volume, sent=volume.sent + report.accepted)
         messages = _messages_left(volume.left(report.limits), (one.messages for one in others.values()), report)
         left = _messages_left(
@@ -253,10 +252,6 @@ class Pair:
 def _messages_left(left: int | None, reserved: Iterable[int], report: PairReport) -> int | None:
     """Return how many attempts a process may begin, None for any number, if the others make all of theirs."""
     return None if left is None else max(left - sum(reserved) - report.in_use, 0)
-
-
-def _day(now: float) -> date:
-    return datetime.fromtimestamp(now, UTC).date()
 
 
 def _after(pace: Pace, report: PairReport, now: float, *, is_full: bool) -> Pace:

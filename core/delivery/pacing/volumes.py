@@ -4,14 +4,19 @@ All functions are pure: the day is given by the caller.
 """
 
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from core.delivery.pacing.pace import PaceLimits
 
 # What a source may take over at a receiver that it has sent nothing to, if the table has no number for it.
 LEAST_TAKEN_OVER = 50
-# What it takes over at most, by what it sent on the day before.
+# The most that it takes over, as a multiple of its messages of the day before.
 TAKEN_OVER = 2
+
+
+def day_of(now: float) -> date:
+    """Return the UTC day of a time. now: seconds since 1970."""
+    return datetime.fromtimestamp(now, UTC).date()
 
 
 @dataclass(frozen=True)
