@@ -1,16 +1,20 @@
 """Erasures: the confirmation and the receipt of each (docs/decisions/0353)."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
+from django.http import Http404, HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.dashboard.auth.current_workspace import current_workspace, is_owner
 from console.dashboard.pages.emails.recipient_history import recipient_url
 from console.dashboard.ui.confirm import Confirmation
-from console.privacy.models import Erasure
+from console.privacy.models import Erasure, SubjectExport
 from core.lib.ids import is_id
-from core.workspaces.models import Workspace
+
+P = TypeVar("P", Erasure, SubjectExport)
 
 # Labels that erasures and exports share.
 RECORDS: dict[str, str | Promise] = {
@@ -50,12 +54,21 @@ def confirm_erasure(address: str) -> Confirmation:
     return Confirmation(lead, _("Erase"), recipient_url(address), about=address, is_danger=True)
 
 
-def find_erasure(workspace: Workspace, erasure_id: str) -> Erasure | None:
-    rows = Erasure.objects.filter(workspace=workspace)
-    return rows.filter(id=erasure_id).first() if is_id(erasure_id, prefix="era_") else None
+def find_request(request: HttpRequest, model: type[P], *, prefix: str) -> P:
+    """Return the erasure or export in the query. Raises Http404 for others, and for members who own nothing."""
+    if not is_owner(request) or not is_id(request.GET["id"], prefix=prefix):
+        raise Http404
+    found = model.objects.filter(workspace=current_workspace(request), id=request.GET["id"]).first()
+    if found is None:
+        raise Http404
+    return found
 
 
 def describe_erasure(erasure: Erasure) -> dict[str, Any]:
     """Return the context of the page of a receipt."""
-    counts = [(label, erasure.counts.get(kind, 0)) for kind, label in KINDS.items()]
-    return {"erasure": erasure, "counts": [count for count in counts if count[1]], "kept": KEPT.values()}
+    return {"erasure": erasure, "counts": labelled_counts(erasure, KINDS), "kept": KEPT.values()}
+
+
+def labelled_counts(request: Erasure | SubjectExport, kinds: Mapping[str, str | Promise]) -> list[tuple[Any, int]]:
+    """Return the label and the number of each kind of record that there is."""
+    return [(label, count) for kind, label in kinds.items() if (count := request.counts.get(kind, 0))]

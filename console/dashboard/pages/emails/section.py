@@ -1,6 +1,7 @@
 """Emails: list, search and export, details with timeline, resend, reschedule, cancel."""
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +16,7 @@ from console.dashboard.auth.current_workspace import current_workspace, is_owner
 from console.dashboard.pages.emails.bulk import ACTIONS, MAX_SELECTED, cancel_once, describe_selection
 from console.dashboard.pages.emails.details import describe_email, summarize_email
 from console.dashboard.pages.emails.display import COLUMNS, ROWS, read_display, save_display
-from console.dashboard.pages.emails.erasures import confirm_erasure, describe_erasure, find_erasure
+from console.dashboard.pages.emails.erasures import confirm_erasure, describe_erasure, find_request
 from console.dashboard.pages.emails.message import describe_message, find_attachment, find_recipient
 from console.dashboard.pages.emails.recipient_history import (
     describe_recipient,
@@ -38,7 +39,6 @@ from console.dashboard.pages.emails.subject_exports import (
     confirm_export,
     describe_export,
     download_export,
-    find_export_of_person,
 )
 from console.dashboard.pages.emails.timeline import last_event_number
 from console.dashboard.ui.confirm import Confirmation, try_action
@@ -50,6 +50,7 @@ from console.dashboard.ui.refresh import refresh_of
 from console.dashboard.ui.scoping import ScopedAdmin
 from console.dashboard.ui.streams import selected_stream, streams_of
 from console.privacy.exports import request_export
+from console.privacy.models import Erasure, SubjectExport
 from console.privacy.services import request_erasure
 from core.lib.ids import InvalidId
 from core.workspaces.key_limits import NO_LIMITS
@@ -214,28 +215,39 @@ class EmailSection(ScopedAdmin):
 
     def erase_view(self, request: HttpRequest) -> HttpResponse:
         """Ask whether to erase a person, then request it, for owners only."""
+        return self.request_of_person(request, _("Erase a person"), confirm_erasure, request_erasure, page="erasure")
+
+    def request_of_person(
+        self,
+        request: HttpRequest,
+        title: str,
+        confirmation: Callable[[str], Confirmation],
+        act: Callable[..., Erasure | SubjectExport],
+        *,
+        page: str,
+    ) -> HttpResponse:
+        """Ask whether to do something with the data of a person, then request it, for owners only.
+
+        act: requests it for a workspace and an `email`.
+        page: the name of the page of a request.
+        """
         address = parse_recipient_address(request.GET.get("address", ""))
         if not address:
             return redirect(self.url("recipient"))
         if not is_owner(request):
             raise Http404
         if request.method != "POST":
-            return self.confirm(request, _("Erase a person"), confirm_erasure(address))
-        return self.start_erasure(request, address)
-
-    def start_erasure(self, request: HttpRequest, address: str) -> HttpResponse:
-        started = []
-        if try_action(request, lambda: started.append(request_erasure(current_workspace(request), email=address))):
-            return redirect(f"{self.url('erasure')}?id={started[0].id}")
+            return self.confirm(request, title, confirmation(address))
+        started = list[Erasure | SubjectExport]()
+        if try_action(request, lambda: started.append(act(current_workspace(request), email=address))):
+            return redirect(f"{self.url(page)}?id={started[0].id}")
         return redirect(recipient_url(address))
 
     def erasure_view(self, request: HttpRequest) -> HttpResponse:
         """Return the receipt of an erasure, for owners only."""
         if "id" not in request.GET:
             return redirect(self.url("recipient"))
-        erasure = find_erasure(current_workspace(request), request.GET["id"]) if is_owner(request) else None
-        if erasure is None:
-            raise Http404
+        erasure = find_request(request, Erasure, prefix="era_")
         refresh = refresh_of(erasure.status, erasure.counts, erasure.waiting, regions=("receipt",))
         return refresh.unchanged(request) or self.page(
             request,
@@ -247,23 +259,14 @@ class EmailSection(ScopedAdmin):
 
     def export_person_view(self, request: HttpRequest) -> HttpResponse:
         """Ask whether to export a person, then request it, for owners only."""
-        address = parse_recipient_address(request.GET.get("address", ""))
-        if not address:
-            return redirect(self.url("recipient"))
-        if not is_owner(request):
-            raise Http404
-        if request.method != "POST":
-            return self.confirm(request, _("Export a person"), confirm_export(address))
-        started = []
-        if try_action(request, lambda: started.append(request_export(current_workspace(request), email=address))):
-            return redirect(f"{self.url('subject_export')}?id={started[0].id}")
-        return redirect(recipient_url(address))
+        title = _("Export a person")
+        return self.request_of_person(request, title, confirm_export, request_export, page="subject_export")
 
     def subject_export_view(self, request: HttpRequest) -> HttpResponse:
         """Return the page of an export, for owners only."""
         if "id" not in request.GET:
             return redirect(self.url("recipient"))
-        export = find_export_of_person(request)
+        export = find_request(request, SubjectExport, prefix="sxp_")
         refresh = refresh_of(export.status, export.counts, regions=("receipt",))
         return refresh.unchanged(request) or self.page(
             request,
@@ -278,7 +281,7 @@ class EmailSection(ScopedAdmin):
         """Return the file of an export, for owners only."""
         if "id" not in request.GET:
             return redirect(self.url("recipient"))
-        return download_export(request, find_export_of_person(request))
+        return download_export(request, find_request(request, SubjectExport, prefix="sxp_"))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

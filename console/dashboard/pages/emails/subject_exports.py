@@ -9,15 +9,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.dashboard.auth.current_workspace import current_workspace, is_owner
-from console.dashboard.pages.emails.erasures import RECORDS
+from console.dashboard.pages.emails.erasures import RECORDS, labelled_counts
 from console.dashboard.pages.emails.recipient_history import recipient_url
 from console.dashboard.ui.confirm import Confirmation
 from console.privacy.downloads import export_response
 from console.privacy.exports import open_export
 from console.privacy.models import SubjectExport
 from core.api.errors import RateLimitExceeded
-from core.lib.ids import is_id
 
 KINDS: dict[str, str | Promise] = {
     **RECORDS,
@@ -37,21 +35,9 @@ def confirm_export(address: str) -> Confirmation:
     return Confirmation(lead, _("Export"), recipient_url(address), about=address)
 
 
-def find_export_of_person(request: HttpRequest) -> SubjectExport:
-    """Return the export in the query. Raises Http404 for those of others, and for members who own nothing."""
-    export_id = request.GET["id"]
-    if not is_owner(request) or not is_id(export_id, prefix="sxp_"):
-        raise Http404
-    export = SubjectExport.objects.filter(workspace=current_workspace(request), id=export_id).first()
-    if export is None:
-        raise Http404
-    return export
-
-
 def describe_export(export: SubjectExport) -> dict[str, Any]:
     """Return the context of the page of an export."""
-    counts = [(label, export.counts.get(kind, 0)) for kind, label in KINDS.items()]
-    return {"export": export, "counts": [count for count in counts if count[1]]}
+    return {"export": export, "counts": labelled_counts(export, KINDS)}
 
 
 def download_export(request: HttpRequest, export: SubjectExport) -> HttpResponseBase:
