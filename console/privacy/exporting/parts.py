@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -35,9 +36,13 @@ class PartWriter:
         self._text_bytes: Counter[str] = Counter()
         self._about: set[UUID] = set()
         self._waiting: list[SubjectExportPart] = []
-        others = SubjectExport.objects.filter(~Q(email=""), workspace=export.workspace_id).exclude(id=export.id)
-        kept = others.aggregate(size=Sum("size"))["size"] or 0
-        self._most_bytes = min(MAX_BYTES, MAX_KEPT_BYTES - kept)
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        """The size up to which files fit into the export. Few kinds of records have files."""
+        others = SubjectExport.objects.filter(~Q(email=""), workspace=self.export.workspace_id)
+        kept = others.exclude(id=self.export.id).aggregate(size=Sum("size"))["size"] or 0
+        return min(MAX_BYTES, MAX_KEPT_BYTES - kept)
 
     def add(self, kind: str, record: Mapping[str, Any], *, about: UUID | None = None) -> None:
         """Add a record. about: the email or received email that it belongs to."""
