@@ -1,6 +1,6 @@
-"""Kinds of records of people: what a receipt counts and what stays (docs/decisions/0353), and what an export has."""
+"""Kinds of records of people: those that a receipt counts or keeps (docs/decisions/0353), and those of an export."""
 
-# What a receipt counts.
+# The counts of a receipt.
 KINDS = {
     "emails": "sent emails, to the person or naming it, with their content",
     "receivedEmails": "received emails to, from and about the person",

@@ -1,4 +1,4 @@
-"""Markers of a person in every feature of a running service: what an erasure, and a sensitive email, leave behind.
+"""Markers of a person in every feature of a running service: none after an erasure, or in sensitive emails.
 
 See docs/guides/privacy.md, which lists what stays.
 """

@@ -1,4 +1,4 @@
-"""Erasures by API: what goes, what stays, receipts, interruptions, and the suppressions that stay as a hash."""
+"""Erasures by API: deleted and remaining records, receipts, interruptions, and hashed suppressions."""
 
 from datetime import timedelta
 from typing import Any

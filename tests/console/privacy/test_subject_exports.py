@@ -1,4 +1,4 @@
-"""Exports of people: what a file has, interruptions, erasures, the end of its time, and who may have it."""
+"""Exports of people: the content of the file, interruptions, erasures, expiry and access."""
 
 import io
 import json

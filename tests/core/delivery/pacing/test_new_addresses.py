@@ -128,7 +128,7 @@ async def test_thirty_days_exceed_no_number_by_more_than_a_lease_and_nothing_wai
         offered = min(3 * number, MOST_A_DAY)
         sent, lost = await installation.run_day(offered, kills=kills and day % 5 == 1)
         assert sent <= number + lost, day
-        # What is left of the number goes to the new address, whatever the stream.
+        # The rest of the number goes to the new address, for any stream.
         assert sent >= 0.9 * min(number, offered - len(STREAMS) * HOURS), day
         assert installation.sent(WARM) > 0
     assert sum(worker.waiting for worker in (*installation.workers, *installation.killed)) == 0
