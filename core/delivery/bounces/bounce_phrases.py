@@ -47,7 +47,10 @@ OWN_HOST = "your host|your hostname|your host name|your server|client host|clien
 # the sender.
 PROVIDER_PHRASES = PhraseTable(
     # Google, at support.google.com/a/answer/3726730. The 5xx and the 421 begin alike; only the 5xx is a block.
-    (FailureReason.BLOCKLISTED, ("mail sent from your ip address has been blocked",)),
+    (FailureReason.BLOCKLISTED, (
+        "mail sent from your ip address has been blocked", "not authorized to send email directly to our servers",
+    )),
+    (FailureReason.POLICY, ("messages with the same message-id",)),
     (FailureReason.RATE_LIMITED, (
         "receiving mail at a rate that", "receiving mail too quickly", "unusual rate of mail", "daily user sending",
         "daily sending quota", "daily smtp relay", "outgoing message limit",
@@ -85,7 +88,8 @@ PROVIDER_PHRASES = PhraseTable(
     # Exchange Online: mail over IPv6 from a sender without SPF or DKIM. Mimecast: the account of the sender.
     (FailureReason.AUTHENTICATION, ("does not accept email over ipv6", "not accept mail over ipv6")),
     (FailureReason.POLICY, ("account outbounds disabled",)),
-    # Mimecast: its table of SMTP error codes (451).
+    # Mimecast: its table of SMTP error codes (451). The account has too many connections.
+    (FailureReason.RATE_LIMITED, ("account service is temporarily unavailable",)),
     (FailureReason.GREYLISTED, (
         "internal resource temporarily unavailable", "internal resource is temporarily unavailable",
         "internal resources are temporarily unavailable",
@@ -116,7 +120,18 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.BLOCKLISTED, (
         " dnsbl rbl 521 ", "too many spams from your ip", "csi.cloudmark.com/reset-request",
     )),
+    # Orange and La Poste: 101 and 102 are lists of addresses, whatever the digits before.
+    (FailureReason.BLOCKLISTED, ("lpn~_101", "lpn~_102", "ofr~_102")),
+    # Titan, at smtp.codes/titan: quotas of the recipient or its domain, with codes for expiry and loops.
+    (FailureReason.RATE_LIMITED, (
+        "recipients domain~hourly quota|daily quota", "mailbox does not exist domains~quota",
+        "address rejected recipient quota exceeded",
+    )),
+    # GoDaddy: IB110 to IB113 (smtp.codes/godaddy), and MXroute's ranges of addresses (smtp.codes/mxroute).
+    (FailureReason.BLOCKLISTED, (" ib110 ", " ib111 ", " ib112 ", " ib113 ")),
+    (FailureReason.REPUTATION, ("mail not allowed from this range",)),
     # Apple, at support.apple.com/en-us/102322; the volume in Sisimai's lib/sisimai/rhost/apple.
+    (FailureReason.BLOCKLISTED, ("rejected due to listing in",)),
     (FailureReason.RATE_LIMITED, ("deferred due to excessive volume",)),
     (FailureReason.POLICY, (" cs01 ", " hm07 ", " hm08 ", " hme1 ")),
     # Rackspace: the throttling in its article "Common email bounce messages", the amount of email as users quote it;
@@ -134,6 +149,7 @@ PROVIDER_PHRASES = PhraseTable(
     (FailureReason.UNKNOWN_USER, ("recent history of bouncing as an invalid address",)),
     # Tencent, at service.mail.qq.com: the mailbox receives too much for now. Its hosts misspell the last word.
     (FailureReason.RATE_LIMITED, ("mailbox unavailable or access denied", "mailbox unavailable or access denined")),
+    (FailureReason.REPUTATION, ("suspected spam ip",)),
     # NetEase: help.163.com, "DT:SPM" and similar, without the colon.
     (FailureReason.SPAM, (" dt spm ", " mi spf ", " mi spb ", " dt sum ", " hl its ")),
     (FailureReason.BLOCKLISTED, (" hl ipb ", " dt rbl ", " rp cel ", " hl itc ")),
@@ -192,6 +208,9 @@ HOST_PHRASES = PhraseTable(
     (FailureReason.POLICY, (
         "character set", "user does not accept", "user doesnt accept", "recipient does not accept",
     )),
+    # Before the words about an address, which are those of lists otherwise.
+    (FailureReason.RATE_LIMITED, ("sending excessive", "generating excessive", "is flooding")),
+    (FailureReason.REPUTATION, ("insufficient reputation",)),
     (FailureReason.BLOCKLISTED, (
         "aup#", "spamhaus", "spamcop", "sorbs", "barracudacentral", "blacklist", "black list", "black-list",
         "blocklist", "block list", "block-list", "blocked list", "denylist", " rbl", "dnsbl", "dnsrbl", "uribl",
@@ -209,7 +228,8 @@ HOST_PHRASES = PhraseTable(
         "ip address sending", "your host*in dns", "your hostname*in dns", "client host*in dns",
     )),
     (FailureReason.REPUTATION, (
-        "reputation", "user complaints", "poor sender", "sender score", "senderscore", "senderbase",
+        "reputation", "user complaints", "poor sender", "sender score", "senderscore", "senderbase", "bad behavior",
+        "bad behaviour", "spam rate ", "complaint rate ",
     )),
     (FailureReason.RATE_LIMITED, (
         "rate limit", "rate-limit", "ratelimit", "rate exceeded", "throttl", "too many connections",
@@ -217,10 +237,10 @@ HOST_PHRASES = PhraseTable(
         "too many emails", "too frequent", "frequency limit", "slow down", "sending too fast", "too fast",
         "exceeded the rate", "maximum rate", "connection limit", "connections exceeded", "message limit*exceeded",
         "hourly limit", "hourly quota", "per hour", "this hour", "sending limit", "send limit", "quota*per day",
-        "mail flood", "exceeded*messages per", "too many errors", "too many invalid", "too many unknown",
-        "too many bad", "limit on the number of messages", "max number of*messages", "max emails per",
-        "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour", "relay quota",
-        "daily quota", "sending quota", "daily relay",
+        "mail flood", "exceeded*messages per", "message threshold", "too many errors", "too many invalid",
+        "too many unknown", "too many bad", "limit on the number of messages", "max number of*messages",
+        "max emails per", "number of messages*exceed", "exceeded the maximum number of messages", "emails per hour",
+        "relay quota", "daily quota", "sending quota", "daily relay",
         # Exchange's 421 4.3.2, and GoDaddy's IB007.
         "maximum number of concurrent", "max concurrent connections", "max connections",
     )),

@@ -162,7 +162,7 @@ def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.RE
     text = normalized_text(reply.text)
     if stage in HOST_STAGES:
         reason = _host_reason(reply, text, stage)
-        return Classification(DeliveryStatus.DEFERRED, reason, listed_by=_listed_by(reason, text))
+        return Classification(DeliveryStatus.DEFERRED, reason, listed_by=_listed_by(reason, text, stage))
     digit, detail = _enhanced_code(reply)
     is_permanent = (reply.code // 100 or digit) != TEMPORARY
     answered = QUOTED_STAGES.find(text) or quoted if stage is SmtpStage.REPORT else stage
@@ -171,7 +171,7 @@ def classify(reply: Reply, *, stage: SmtpStage, quoted: SmtpStage = SmtpStage.RE
     if (reply.code == DEMAND_CODE or is_revoked) and reason not in RECIPIENT_FAULTS:
         return Classification(_temporary_status(stage), _demand(answered, text))
     # A report ends the delivery; in the dialogue, the recipient is not to blame for the list, and waits.
-    listed_by = "" if stage is SmtpStage.REPORT else _listed_by(reason, text)
+    listed_by = "" if stage is SmtpStage.REPORT else _listed_by(reason, text, stage)
     is_final = is_permanent and not listed_by
     status = _permanent_status(reply, reason, stage) if is_final else _temporary_status(stage)
     is_recipient_fault = status is DeliveryStatus.BOUNCED and reason in RECIPIENT_FAULTS
@@ -228,8 +228,10 @@ def _host_reason(reply: Reply, text: str, stage: SmtpStage) -> FailureReason:
     return FailureReason.HOST_TROUBLE if is_host_problem else HOST_STAGES[stage]
 
 
-def _listed_by(reason: FailureReason, text: str) -> str:
-    return find_listing(text) if reason is FailureReason.BLOCKLISTED else ""
+def _listed_by(reason: FailureReason, text: str, stage: SmtpStage) -> str:
+    if reason is not FailureReason.BLOCKLISTED:
+        return ""
+    return find_listing(text, is_greeting=stage is SmtpStage.BANNER)
 
 
 def _enhanced_code(reply: Reply) -> tuple[int, str]:

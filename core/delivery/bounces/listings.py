@@ -22,7 +22,9 @@ MARKED = PhraseTable(
     ("Spamhaus", (" bl21 ", " bl22 ", " bl23 ")),
     ("Yahoo", (" rly b1 ", " rly b2 ", " con b1 ", " rtr bb ", " rtr bg ")),
     # The 550 5.7.1 of support.google.com/a/answer/3726730.
-    ("Google", ("mail sent from your ip address has been blocked",)),
+    ("Google", (
+        "mail sent from your ip address has been blocked", "not authorized to send email directly to our servers",
+    )),
     # Proofpoint and Cloudmark, which has the same owner: replies of Rackspace, Libero and GoDaddy.
     ("Proofpoint", ("ipcheck.proofpoint", "csi.cloudmark.com/reset-request", "cloudmark sender intelligence")),
     ("Comcast", (" bl0000", "#bl0000")),  # postmaster.comcast.net/smtp-error-codes.php
@@ -31,6 +33,8 @@ MARKED = PhraseTable(
     ("T-Online", ("a problem occurred ask your postmaster",)),
     ("NetEase", (" hl ipb ", " dt rbl ")),
     ("Free", ("too many spams from your ip",)),  # postmaster.free.fr
+    ("La Poste", ("lpn~_101", "lpn~_102")),
+    ("GoDaddy", (" ib110 ", " ib111 ", " ib112 ", " ib113 ")),
 )  # fmt: skip
 # Spamhaus answers each query of a public resolver alike: the host that asks is configured wrongly, nothing is listed.
 NO_ANSWER = PhraseTable((True, ("error open resolver", "returnc/pub", "excessive number of queries")))
@@ -67,10 +71,11 @@ OTHER_SUBJECTS = PhraseTable(
 )  # fmt: skip
 
 
-def find_listing(text: str) -> str:
+def find_listing(text: str, *, is_greeting: bool = False) -> str:
     """Return the name of the list that has the sending address, or an empty text.
 
     text: normalized, of a refusal whose reason is BLOCKLISTED. The names come from the tables, so there are few.
+    is_greeting: the host refuses before EHLO, and knows nothing but the address.
     """
     if name := MARKED.find(text):
         return name
@@ -78,6 +83,6 @@ def find_listing(text: str) -> str:
         return OWN_LIST
     # Links are ignored: the pages of a list have one address for all its parts.
     words = f" {' '.join(word for word in text.split() if '/' not in word)} "
-    if OTHER_SUBJECTS.find(words) or not ADDRESS.find(words):
+    if OTHER_SUBJECTS.find(words) or not (is_greeting or ADDRESS.find(words)):
         return ""
     return NAMED.find(text) or ""

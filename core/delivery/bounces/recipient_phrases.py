@@ -119,7 +119,7 @@ CERTAIN_PHRASES = PhraseTable(
         "mail receiving disabled", "not active anymore", "email account*is disabled", "email account*is inactive",
         "user or domain is disabled", "administratively disabled", "no recipient activity", "nieaktywne",
         "deaktiviert", "inattiv", "disabilitat", "expirado por falta de uso", "estado inactivo", "per inutilizzo",
-        "disattivata", "desactivee",
+        "disattivata", "desactivee", "incoming suspended",
     )),
     (FailureReason.UNKNOWN_USER, (
         f"{ADDRESSEES}~{UNKNOWN}", f"no such|no valid~{ADDRESSEES}", f"unknown|nonexistent|non-existent~{ADDRESSEES}",
