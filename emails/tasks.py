@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from core.workspaces.retention import run_batches, sweep
+from core.workspaces.retention import run_alone, run_batches, sweep
 from emails.sending.emails_work import emails_processor
 from emails.sources.watch import watch_sources
 from emails.upkeep.content_removal import apply_changed_retention, remove_due_contents
@@ -19,8 +19,8 @@ def process_queue() -> None:
 @shared_task(name="emails.tasks.remove_contents", ignore_result=True)
 def remove_contents() -> None:
     """Remove the contents that are kept for less time than their emails."""
-    run_batches(apply_changed_retention())
-    run_batches(remove_due_contents())
+    run_alone("changed content retention", apply_changed_retention())
+    run_alone("contents", remove_due_contents())
 
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from core.workspaces.retention import run_batches, sweep
+from core.workspaces.retention import run_alone, sweep
 from receiving.deletion import delete_delivered_emails, delete_expired_emails
 from receiving.received_work import received_processor
 
@@ -22,4 +22,4 @@ def expire() -> None:
 @shared_task(name="receiving.tasks.forget", ignore_result=True)
 def forget() -> None:
     """Delete the emails of routes that keep nothing, once they are delivered."""
-    run_batches(delete_delivered_emails())
+    run_alone("delivered", delete_delivered_emails())

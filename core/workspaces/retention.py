@@ -22,6 +22,8 @@ Batches = Callable[[str, timedelta], Iterator[None]]
 
 # Pause after each batch, relative to its duration: three quarters of the time are left for sending.
 REST_RATIO = 3.0
+# No batch was left.
+END = object()
 
 
 def sweep(kind: str, batches: Batches, *, workspaces: QuerySet[Workspace] | None = None) -> None:
@@ -29,11 +31,23 @@ def sweep(kind: str, batches: Batches, *, workspaces: QuerySet[Workspace] | None
 
     workspaces: all by default. Does nothing if a sweep of this kind is already running in any process.
     """
-    with _advisory_lock(kind) as is_locked:
+    with only_one(kind) as is_locked:
         chosen = Workspace.objects.all() if workspaces is None else workspaces
         for workspace in chosen.only("id", "plan", "own_limits").order_by("id") if is_locked else ():
             if not run_batches(batches(workspace.id, workspace.limits.retention)):
                 return
+
+
+def run_alone(kind: str, batches: Iterator[None]) -> None:
+    """Run all batches with their pauses; from the second on, only if no other process runs those of this kind.
+
+    For tasks that are due again before a long run ends: they would work in its pauses, and occupy the threads of
+    workers. A run of at most one batch needs no lock.
+    """
+    if next(batches, END) is not END:
+        with only_one(kind) as is_locked:
+            if is_locked:
+                run_batches(batches)
 
 
 def run_batches(batches: Iterator[None]) -> bool:
@@ -47,7 +61,7 @@ def run_batches(batches: Iterator[None]) -> bool:
 
 
 @contextmanager
-def _advisory_lock(kind: str) -> Iterator[bool]:
+def only_one(kind: str) -> Iterator[bool]:
     """Yield whether the lock was acquired. PostgreSQL releases it when the connection ends.
 
     A transaction of another connection has the lock: locks of a session mean nothing behind PgBouncer, which may give

@@ -13,6 +13,7 @@ from console.privacy.tasks import erase
 from core.lib.ids import new_id
 from core.workspaces.audit import AuditAction
 from core.workspaces.models import AuditEntry
+from core.workspaces.retention import only_one
 from emails.models import Acceptance, Email
 from emails.upkeep import erasure as email_steps
 from events.models import Event
@@ -51,6 +52,17 @@ def request(api: Api, email: str = ADA, **fields: Any) -> str:
 
 def receipt(api: Api, erasure_id: str) -> Any:
     return api.get(f"/erasures/{erasure_id}").json()
+
+
+def test_one_process_erases_at_a_time(api):
+    erasure_id = request(api)
+    with only_one("erasures") as is_first:
+        assert is_first
+        erase()
+        # A run of one batch needs no lock.
+        assert Erasure.objects.get().step == 1
+    erase()
+    assert receipt(api, erasure_id)["status"] == "completed"
 
 
 def erase_now(api: Api, email: str = ADA, **fields: Any) -> Any:

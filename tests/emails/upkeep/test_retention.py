@@ -1,6 +1,7 @@
 """Retention by plan: expired emails are deleted, nothing else is, and the counters stay."""
 
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
@@ -13,7 +14,7 @@ from django.utils import timezone
 from core.api.errors import NotFound
 from core.workspaces.key_limits import NO_LIMITS
 from core.workspaces.models import Workspace
-from core.workspaces.retention import sweep
+from core.workspaces.retention import run_alone, sweep
 from emails.models import Attachment, Content, Email, QueueEntry, Recipient
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.scheduling import cancel_email
@@ -302,6 +303,21 @@ class TestConcurrency:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             assert count_queue_scans(cursor) == before
         assert not Email.objects.exists()
+
+    def test_further_batches_run_in_one_process_at_a_time(self, committed_workspace):
+        done: list[str] = []
+
+        def batches(name):
+            for _ in range(3):
+                done.append(name)
+                if name == "first":
+                    run_in_thread(lambda: run_alone("test", batches("second")))
+                    run_in_thread(lambda: run_alone("other", batches("other")))
+                yield
+
+        run_alone("test", batches("first"))
+        # Before the first batch ends, nobody has the lock.
+        assert Counter(done) == {"first": 3, "second": 3 + 1 + 1, "other": 9}
 
     def test_only_one_sweep_of_a_kind_runs(self, committed_workspace):
         inner = []
