@@ -13,7 +13,7 @@ import io
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ SOURCE_LANGUAGE = "en"
 LANGUAGES = sorted(path.name for path in LOCALE.iterdir())
 # Not part of the service, or English for everybody.
 EXCLUDED = ("bin/", "tools/benchmarks/", "clients/", "tests/", "console/documentation/")
+# The pages behind links in emails. Languages without a dashboard have only their texts.
+RECIPIENT_PAGES = ("interfaces/tracking/templates/", "receiving/templates/")
 # django-unfold has no catalogues. Most of its texts are in those of Django.
 UNFOLD_TEMPLATES = Path(unfold.__file__).parent / "templates"
 DJANGO_CATALOGS = [
@@ -75,7 +77,11 @@ def update(language: str, texts: Catalog, *, is_check: bool) -> list[str]:
 
 def texts_of(language: str) -> Catalog:
     """Return a catalogue with the texts that a language needs."""
-    return read_po(io.BytesIO(read(po_path(language)))) if language == SOURCE_LANGUAGE else extract_texts()
+    from django.conf import settings  # noqa: PLC0415 - main sets Django up
+
+    if language == SOURCE_LANGUAGE:
+        return read_po(io.BytesIO(read(po_path(language))))
+    return extract_texts() if language in dict(settings.LANGUAGES) else texts_of_recipient_pages()
 
 
 def extract_texts() -> Catalog:
@@ -83,11 +89,26 @@ def extract_texts() -> Catalog:
     catalog = Catalog()
     for text in (*coded_texts(), *model_labels()):
         catalog.add(text)
-    for path in [*source_files(), *UNFOLD_TEMPLATES.rglob("*.html")]:
-        for _, message, _, context in extract("python", source(path), keywords=KEYWORDS):
-            if not path.is_relative_to(UNFOLD_TEMPLATES) or not is_in_django(message):
-                catalog.add(message, context=context)
+    for path in source_files():
+        add_texts(catalog, path)
+    for path in UNFOLD_TEMPLATES.rglob("*.html"):
+        add_texts(catalog, path, skip=is_in_django)
     return catalog
+
+
+def texts_of_recipient_pages() -> Catalog:
+    catalog = Catalog()
+    for path in source_files():
+        if path.relative_to(REPOSITORY).as_posix().startswith(RECIPIENT_PAGES):
+            add_texts(catalog, path)
+    return catalog
+
+
+def add_texts(catalog: Catalog, path: Path, *, skip: Callable[[str], bool] = lambda _: False) -> None:
+    """Add the texts of a file. skip: says which are left out."""
+    for _, message, _, context in extract("python", source(path), keywords=KEYWORDS):
+        if not skip(message):
+            catalog.add(message, context=context)
 
 
 def coded_texts() -> dict[str, str]:

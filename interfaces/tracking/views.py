@@ -15,6 +15,7 @@ from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
+from core.lib.reader_languages import known_language
 from emails.links import UnsubscribeLink, preferences_url, read_click, read_unsubscribe
 from interfaces.tracking import services
 from interfaces.tracking.suspensions import suspended_workspaces
@@ -126,5 +127,4 @@ def _language_of(locale: str | None) -> AbstractContextManager[Any]:
     """
     if not locale:
         return nullcontext()
-    language = locale.partition("-")[0]
-    return override(language if language in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE)
+    return override(known_language(locale) or settings.LANGUAGE_CODE)

@@ -10,13 +10,13 @@ from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
-from django.utils.translation import get_language_from_request
 
 from console.dashboard.auth.preferences import language_of, time_zone_of
 from console.dashboard.auth.session_policy import SessionPolicyMiddleware
 from core.api.admission import API_PREFIXES
 from core.api.exception_handler import method_not_allowed, too_large
 from core.api.transfers import TransferredResponse
+from core.lib.reader_languages import reader_language
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
 # The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028). The preference page reads
@@ -93,7 +93,7 @@ class PagePreferencesMiddleware(_Middleware):
         if not request.path_info.startswith(TRANSLATED_PREFIXES):
             return self.get_response(request)
         is_site = request.path_info.startswith(SITE_PREFIXES)
-        request.LANGUAGE_CODE = language_of(request) if is_site else get_language_from_request(request)
+        request.LANGUAGE_CODE = language_of(request) if is_site else reader_language(request)
         with translation.override(request.LANGUAGE_CODE), timezone.override(time_zone_of(request) if is_site else None):
             response = self.get_response(request)
         patch_vary_headers(response, ["Accept-Language"])

@@ -27,6 +27,21 @@ TEXTS = {
         "Möchten Sie „{stream}“ nicht mehr erhalten?",
         "Abmelden",
     ),
+    "es": FooterTexts("¿Ya no quiere recibir estos correos?", "¿Ya no quiere recibir «{stream}»?", "Darse de baja"),
+    "fr": FooterTexts(
+        "Vous ne souhaitez plus recevoir ces e-mails ?",
+        "Vous ne souhaitez plus recevoir « {stream} » ?",
+        "Se désabonner",
+    ),
+    "it": FooterTexts(
+        "Non vuole più ricevere queste e-mail?", "Non vuole più ricevere «{stream}»?", "Annulla l'iscrizione"
+    ),
+    "nl": FooterTexts("Wilt u deze e-mails niet meer ontvangen?", "Wilt u “{stream}” niet meer ontvangen?", "Afmelden"),
+    "pl": FooterTexts(
+        "Nie chcą Państwo otrzymywać tych wiadomości?",
+        "Nie chcą Państwo otrzymywać „{stream}”?",
+        "Zrezygnuj z subskrypcji",
+    ),
 }
 # Mid grey is readable on white (4.6:1) and on black (4.5:1): the dark mode of a mail program inverts the background
 # only, or background and text. A table, because Outlook on Windows supports padding only in tables.

@@ -6,6 +6,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from django.utils.html import strip_tags
 
 from emails.links import UnsubscribeLink, preferences_url, unsubscribe_url
 from emails.models import Email
@@ -231,12 +232,39 @@ def test_the_page_speaks_german(reader: Reader, visitor: Client):
 
 @each(
     ("locale", "browser", "language"),
-    [("de-AT", "en", "de"), ("en", "de", "en"), ("fr", "de", "en"), (None, "de", "de"), (None, "fr", "en")],
+    [
+        ("de-AT", "en", "de"),
+        ("en", "de", "en"),
+        ("fr-CA", "de", "fr"),
+        ("pt-BR", "de", "en"),
+        (None, "pl", "pl"),
+        (None, "pt, nl;q=0.8, es;q=0.9", "es"),
+        (None, "pt", "en"),
+        (None, "", "en"),
+    ],
 )
 def test_the_pages_have_the_language_of_the_email(reader: Reader, visitor: Client, locale, browser, language):
     Email.objects.update(locale_used=locale)
     for url in (path(reader), path(reader, of=unsubscribe_url)):
         assert f'<html lang="{language}">' in visitor.get(url, headers={"accept-language": browser}).text
+
+
+@each(
+    ("locale", "text"),
+    [
+        ("es", "¿Darse de baja?"),
+        ("fr", "Se désabonner"),
+        ("it", "Annullare"),
+        ("nl", "Afmelden?"),
+        ("pl", "Zrezygnować z subskrypcji?"),
+    ],
+)
+def test_no_text_of_the_pages_is_english_in_another_language(reader: Reader, visitor: Client, locale, text):
+    Email.objects.update(locale_used=locale)
+    first = visitor.get(path(reader, of=unsubscribe_url)).text
+    assert text in first
+    pages = first + visitor.get(path(reader)).text + visitor.post(path(reader, of=unsubscribe_url)).text
+    assert not re.search(r"\b(the|you|this|emails|your|Save|undo)\b", strip_tags(pages))
 
 
 def test_trying_again_without_a_database_posts_no_empty_form(reader: Reader, visitor: Client, monkeypatch):

@@ -1,6 +1,6 @@
 """Footer with the unsubscribe link, as text and as HTML."""
 
-from core.delivery.message.footer import html_footer, text_footer
+from core.delivery.message.footer import TEXTS, html_footer, text_footer
 from core.delivery.message.text import html_to_text
 
 URL = "https://mail.example/u/abc?x=1&y=<2>\"'"
@@ -23,10 +23,16 @@ def test_the_fragment_loads_nothing_and_sets_no_background():
         assert harmful not in fragment.replace('width="100%"', "")
 
 
+def test_the_footer_has_the_languages_of_the_pages(settings):
+    assert set(TEXTS) == set(settings.RECIPIENT_LANGUAGES)
+
+
 def test_the_footer_is_in_the_language_of_the_email_or_in_english():
     for locale, language, link in (
         ("de-AT", "de", "Abmelden"),
-        ("fr", "en", "Unsubscribe"),
+        ("fr-CA", "fr", "Se désabonner"),
+        ("pl", "pl", "Zrezygnuj z subskrypcji"),
+        ("pt", "en", "Unsubscribe"),
         (None, "en", "Unsubscribe"),
     ):
         assert f'lang="{language}"' in html_footer(URL, locale=locale), locale
