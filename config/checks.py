@@ -1,6 +1,9 @@
 """System checks: Postrider refuses to start with a missing or unsafe setting and explains how to fix it."""
 
 import base64
+import difflib
+import logging
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -17,6 +20,7 @@ from core.delivery.transports.source_addresses import usable_addresses
 from core.lib.email_addresses import InvalidAddress, parse_address
 from core.lib.mail.receiving_memory import memory_for
 from core.lib.mail.smtp_limits import SessionLimits
+from core.lib.network.tls_certificate import certificate_error
 from core.lib.redis_client import SENTINEL, SentinelUrl
 from core.lib.worker import failpoints
 from core.workspaces.access_rules import InvalidRolesFile, read_rules
@@ -26,15 +30,26 @@ from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
 
 MAX_SYSTEM_NAME = 60
 HTTPS_URL = re.compile(r"https://[a-z0-9.-]+(:[0-9]{1,5})?/[^\s\"'<>]*", re.IGNORECASE | re.ASCII)
+# A name such as PORT or MODE is nearly that of variables of many other programs.
+SHORTEST_NAME = 8
+LEAST_SIMILARITY = 0.88
 LOOPBACKS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+log = logging.getLogger("postrider.settings")
 
 
 def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
-    return [checks.Error(message, id="postrider.E001") for message in setting_errors()]
+    errors = [checks.Error(message, id="postrider.E001") for message in setting_errors()]
+    return [*errors, *(checks.Warning(message, id="postrider.W003") for message in setting_warnings())]
 
 
 def refuse_unsafe_start() -> None:
-    """Exit with the messages of all invalid settings; for gunicorn and Celery, which run no system checks."""
+    """Exit with the messages of all invalid settings; for gunicorn and Celery, which run no system checks.
+
+    Misspelled names are logged.
+    """
+    for message in misspelled_settings():
+        log.warning(message)
     refuse_start(setting_errors())
 
 
@@ -58,6 +73,28 @@ def setting_errors() -> Iterator[str]:
     yield from _failpoints()
     if not settings.EMBEDDED:
         yield from _production_settings()
+
+
+def setting_warnings() -> Iterator[str]:
+    """Yield one message per setting that has no effect, or that a server of this machine cannot use."""
+    yield from misspelled_settings()
+    for server in ("INBOUND", "SUBMISSION"):
+        certificate, key = (getattr(settings, f"{server}_TLS_{name}") for name in ("CERT", "KEY"))
+        if certificate and key and (error := certificate_error(certificate, key)):
+            yield f"{server}_TLS_CERT and {server}_TLS_KEY cannot be used on this machine: {error}"
+
+
+def misspelled_settings() -> Iterator[str]:
+    """Yield a message for each variable of the environment that is no setting and whose name is nearly that of one.
+
+    An environment has variables of other programs, so a name without resemblance says nothing.
+    """
+    for name in sorted(os.environ):
+        plain = name.removesuffix(env.FILE_SUFFIX)
+        if plain in env.declared or env.is_secret(plain) or len(plain) < SHORTEST_NAME:
+            continue
+        if similar := difflib.get_close_matches(plain, env.declared, n=1, cutoff=LEAST_SIMILARITY):
+            yield f"{name} is not a setting, and has no effect. Did you mean {similar[0]}?"
 
 
 def _missing_settings() -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,47 @@ def test_values_are_read():
     assert [(row[0], values) for row, (_, values) in zip(rows, found, strict=True)] == [
         (changes, expected) for changes, _, expected in rows
     ]
+
+
+class TestNamesThatAreNoSettings:
+    NAMES: Mapping[str, str | None] = {
+        "PUBLIC_URLS": "https://a.example",
+        "SYSTEM_FORM": "a",
+        "SMTP_PASSWORD": "b",
+        "PORTS": "1",
+    }
+
+    def test_a_check_names_those_that_are_nearly_settings(self):
+        run = start(**self.NAMES)
+        assert run.returncode == 0, run.stderr
+        assert "PUBLIC_URLS is not a setting, and has no effect. Did you mean PUBLIC_URL?" in run.stderr
+        assert "SYSTEM_FORM is not a setting, and has no effect. Did you mean SYSTEM_FROM?" in run.stderr
+        assert run.stderr.count("is not a setting") == 2
+
+    def test_web_logs_them(self):
+        run = start("-c", "import config.wsgi", MAX_EMAIL_BYTE="1", WORKER_CONCURENCY="2")
+        assert "WORKER_CONCURENCY is not a setting" in run.stderr + run.stdout
+
+    def test_the_file_of_a_secret_is_a_setting(self, tmp_path):
+        path = secret_file(tmp_path, "SECRET_KEY")
+        path.write_text(VALID["SECRET_KEY"])
+        run = start(SECRET_KEY=None, SECRET_KEY_FILE=str(path), SECRET_KEYS_FILE="x")
+        assert "SECRET_KEYS_FILE is not a setting, and has no effect. Did you mean SECRET_KEY?" in run.stderr
+        assert run.stderr.count("is not a setting") == 1
+
+
+def test_a_check_reads_certificates(tmp_path):
+    path = tmp_path / "certificate.pem"
+    path.write_text("no certificate")
+    run = start(
+        INBOUND_TLS_CERT=str(path), INBOUND_TLS_KEY=str(path), SUBMISSION_TLS_CERT="/no", SUBMISSION_TLS_KEY="/no"
+    )
+    assert run.returncode == 0
+    assert "INBOUND_TLS_CERT and INBOUND_TLS_KEY cannot be used on this machine: [SSL]" in run.stderr
+    assert (
+        "SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY cannot be used on this machine: [Errno 2] No such file"
+        in run.stderr
+    )
 
 
 PERCENTAGES = ("COMPLAINT_WARN_PERCENT", "COMPLAINT_PAUSE_PERCENT", "BOUNCE_WARN_PERCENT", "BOUNCE_PAUSE_PERCENT")

@@ -33,6 +33,15 @@ class Certificate:
         return [(stat.st_mtime_ns, stat.st_ino) for stat in (Path(name).stat() for name in self._files)]
 
 
+def certificate_error(certificate: str, key: str) -> str:
+    """Return why PEM files cannot be used as a certificate and its key; empty if they can."""
+    try:
+        Certificate(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        return str(error)
+    return ""
+
+
 def _load(context: ssl.SSLContext, files: tuple[str, str]) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(*files)
