@@ -19,7 +19,9 @@ def test_ids_are_whole_on_a_narrow_terminal(cli, client):
     subject = f"A long subject that needs more than one line {uuid4()}"
     email_id = send_email(client, subject=subject)
     with cli.terminal("emails", "list", "--search", subject[-36:], columns=80) as terminal:
-        assert email_id in terminal.finish()
+        screen = terminal.finish()
+        assert email_id in screen
+        assert "A long subject that needs more than one line" in " ".join(screen.split())
     stream = f"a-very-long-id-{uuid4().hex[:20]}"
     client.streams.create(id=stream, name="A name that needs more than one line of the terminal")
     with cli.terminal("streams", "list", columns=80) as terminal:

@@ -17,8 +17,8 @@ EMAIL_COLUMNS = (
     Column("Id", attrgetter("id"), is_whole=True),
     Column("Status", attrgetter("status")),
     Column("Created", attrgetter("created_at")),
-    Column("To", attrgetter("to")),
-    Column("Subject", attrgetter("subject")),
+    Column("To", attrgetter("to"), is_text=True),
+    Column("Subject", attrgetter("subject"), is_text=True),
 )
 RECIPIENT_COLUMNS = (
     Column("Recipient", attrgetter("email")),

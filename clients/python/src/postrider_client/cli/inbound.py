@@ -32,13 +32,13 @@ def sender_of(email: ReceivedItem) -> str:
 
 
 RECEIVED_COLUMNS = (
-    Column("Id", attrgetter("id")),
+    Column("Id", attrgetter("id"), is_whole=True),
     Column("Status", attrgetter("status")),
     Column("Received", attrgetter("received_at")),
-    Column("Recipient", attrgetter("recipient")),
-    Column("From", sender_of),
+    Column("Recipient", attrgetter("recipient"), is_text=True),
+    Column("From", sender_of, is_text=True),
     Column("Origin", origin_of),
-    Column("Subject", attrgetter("subject")),
+    Column("Subject", attrgetter("subject"), is_text=True),
 )
 FILE_COLUMNS = (
     Column("Attachment", attrgetter("id")),

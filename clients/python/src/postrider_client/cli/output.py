@@ -12,6 +12,7 @@ from typing import Any, Optional
 import click
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -27,17 +28,23 @@ STYLES = {
 }
 
 
+# Characters of a subject or an address that a column must have room for.
+LEAST_WIDTH = 24
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
 
     value: the cell of an item.
     is_whole: a cell is never divided, such as an id to copy.
+    is_text: a cell may be long, such as a subject. On a terminal that is too narrow, it is below the others.
     """
 
     title: str
     value: Callable[[Any], Any]
     is_whole: bool = False
+    is_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,36 @@ class Output:
         if not self.is_table:
             write_json([raw(item) for item in items])
             return
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         rows = [[cell(column.value(item)) for column in columns] for item in items]
-        for number, column in enumerate(columns):
-            widths = [row[number].cell_len for row in rows] if column.is_whole else []
-            table.add_column(column.title, overflow="fold", min_width=max(widths, default=None))
-        for row in rows:
-            table.add_row(*row)
-        self.console.print(table if items else Text("Nothing found.", "dim"))
+        widths = [max((row[number].cell_len for row in rows), default=0) for number in range(len(columns))]
+        if not items:
+            self.console.print(Text("Nothing found.", "dim"))
+        elif self._is_narrow(columns, widths):
+            self._show_in_two_lines(rows, columns, widths)
+        else:
+            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+            for column, width in zip(columns, widths):
+                table.add_column(column.title, overflow="fold", min_width=width if column.is_whole else None)
+            for row in rows:
+                table.add_row(*row)
+            self.console.print(table)
+
+    def _is_narrow(self, columns: list[Column], widths: list[int]) -> bool:
+        """Return whether the texts would have less than LEAST_WIDTH beside the other columns."""
+        texts = [width for column, width in zip(columns, widths) if column.is_text]
+        room = self.console.width - sum(widths) + sum(texts) - 3 * len(columns)
+        return bool(texts) and sum(texts) > room < LEAST_WIDTH * len(texts)
+
+    def _show_in_two_lines(self, rows: Iterable[list[Text]], columns: list[Column], widths: list[int]) -> None:
+        """Print the texts of each row below its other cells: beside them, they would have a few letters a line."""
+        shown = [number for number, column in enumerate(columns) if not column.is_text]
+        texts = [number for number, column in enumerate(columns) if column.is_text]
+        for row in [[Text(column.title, "bold") for column in columns], *rows]:
+            for number in shown:
+                row[number].align("left", max(widths[number], len(columns[number].title)))
+            self.console.print(Text("  ").join(row[number] for number in shown))
+            below = Text(" \N{MIDDLE DOT} ", "dim").join(row[number] for number in texts if row[number])
+            self.console.print(Padding(below, (0, 0, 0, 2)))
 
     def show_fields(self, fields: Mapping[str, Any], *, raw: Any) -> None:
         """Print one item as titles and values, without empty ones, or as a JSON object."""
