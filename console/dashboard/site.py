@@ -79,6 +79,7 @@ class DashboardSite(TwoFactorSite):
             "is_signup_open": settings.SIGNUP == "open" and settings.PASSWORDS == "on",
             "guide": guide_url(request),
             "shortcuts": shortcuts(request),
+            "workspace_id": workspace.id if workspace else "",
             "is_unconfirmed": workspace is not None and not workspace.is_proven,
             "deleted_workspace": workspace if workspace and workspace.is_deleted else None,
         }
@@ -100,7 +101,7 @@ class DashboardSite(TwoFactorSite):
 
     def palette(self, request: HttpRequest) -> HttpResponse:
         """Return the entries of the command palette as a fragment."""
-        return render(request, "dashboard/parts/palette_entries.html", find_entries(request))
+        return render(request, "dashboard/parts/palette_entries.html", find_entries(request, self._registry.values()))
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Return no results: unfold caches them per user and term, regardless of the workspace.

@@ -100,6 +100,7 @@ class DomainForm(forms.Form):
 
 class DomainSection(ScopedAdmin):
     slug, title = "domains", gettext_lazy("Domains")
+    found_by = ("dns", "name")
     empty = (
         "dns",
         gettext_lazy("No domains yet"),

@@ -176,6 +176,7 @@ def _form_field(wire_name: str) -> str:
 
 class KeySection(ScopedAdmin):
     slug, title = "keys", gettext_lazy("API keys")
+    found_by = ("key", "name")
     empty = (
         "key",
         gettext_lazy("No API keys yet"),

@@ -21,7 +21,7 @@ from unfold.widgets import (
 )
 
 from console.dashboard.auth.current_workspace import current_workspace
-from console.dashboard.pages.deliveries import describe_error, find_deliveries, retry_progress
+from console.dashboard.pages.deliveries import add_texts, describe_error, find_deliveries, retry_progress
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.forms import ApiForm, LocalDateTimeField, in_time_zone
 from console.dashboard.ui.labels import DELIVERY_TONES
@@ -163,6 +163,7 @@ class ReplayForm(forms.Form):
 
 class WebhookSection(ScopedAdmin):
     slug, title = "webhooks", gettext_lazy("Webhooks")
+    found_by = ("webhook", "url")
     empty = (
         "webhook",
         gettext_lazy("No webhooks yet"),
@@ -338,7 +339,7 @@ class WebhookSection(ScopedAdmin):
 
 def _deliveries(request: HttpRequest, webhook: Webhook) -> ListPage:
     """Return a page of the webhook's deliveries, without the responses, which may have 4 kB per attempt."""
-    rows = WebhookDelivery.objects.filter(webhook=webhook).select_related("pending").defer("attempts")
+    rows = add_texts(WebhookDelivery.objects.filter(webhook=webhook).select_related("pending").defer("attempts"))
     listing = find_deliveries(request, webhook, rows)
     for delivery in listing.rows:
         delivery.progress, delivery.error_message = retry_progress(delivery), describe_error(delivery.error)

@@ -37,6 +37,8 @@ class ScopedAdmin(ReadOnlyAdmin):
     title: ClassVar[str | Promise]
     # The empty state of the list: icon, title, text.
     empty: ClassVar[tuple[str, str | Promise, str | Promise]]
+    # The icon and the fields by which the command palette finds an object; none for objects without a name.
+    found_by: ClassVar[tuple[str, ...]] = ()
 
     ordering: ClassVar[Sequence[str]] = ("-created_at", "-id")
     actions = None
@@ -99,6 +101,9 @@ class ScopedAdmin(ReadOnlyAdmin):
 
     def url(self, name: str, *arguments: str) -> str:
         return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{name}", args=arguments)
+
+    def object_url(self, instance: Any) -> str:
+        return self.url("change", instance.pk)
 
     @property
     def list_url(self) -> str:

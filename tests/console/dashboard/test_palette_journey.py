@@ -46,7 +46,10 @@ def test_an_owner_finds_everything_with_the_keyboard(visit):
     page.keyboard.press("Enter")
     expect(page.locator(".pr-hero h2")).to_have_text("Your receipt")
     page.wait_for_load_state()
+    visit.go("/dashboard/webhooks/")
     page.keyboard.press("Control+k")
+    expect(palette.get_by_role("option").first).to_have_text("historyYour receiptEmails")
+    assert not violations(page)
     page.keyboard.press("Escape")
     expect(palette).to_be_hidden()
     assert not visit.complaints

@@ -1,10 +1,14 @@
-"""The command palette (Ctrl-K): emails by id, recipients by address, pages, actions, docs (docs/decisions/0264)."""
+"""The command palette (Ctrl-K): emails by id, recipients by a part of their address, objects by name, pages, docs.
 
-from collections.abc import Iterator
+See docs/decisions/0264.
+"""
+
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -12,14 +16,23 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dashboard.auth.current_workspace import current_workspace
-from console.dashboard.pages.emails.recipient_history import parse_recipient_address, recipient_url
+from console.dashboard.pages.emails.recipient_history import find_recipients, parse_recipient_address, recipient_url
+from console.dashboard.pages.emails.search import list_query
 from console.dashboard.ui.navigation import account_links, shortcuts
+from console.dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
 from console.documentation.pages import page_sections
-from emails.listing.search import filter_by_id
+from console.documentation.search import search
+from emails.listing.pages import read_page
+from emails.listing.search import filter_by_id, has_trigrams
 from emails.models import Email
 
 MAX_ENTRIES = 8
 MAX_TEXT_LENGTH = 200
+MIN_NAME_LENGTH = 2
+# Of one section, such as templates.
+MAX_OBJECTS = 4
+# The newest emails with a part of an address.
+READ_EMAILS = 20
 # URL name → icon and title.
 ACTIONS: dict[str, tuple[str, str | Promise]] = {
     "templates_app_template_add": ("add", gettext_lazy("New template")),
@@ -37,11 +50,12 @@ ACTIONS: dict[str, tuple[str, str | Promise]] = {
 
 @dataclass(frozen=True)
 class PaletteEntry:
-    """A link of the palette."""
+    """A link of the palette. note: what it leads to, where its title is only a name."""
 
     title: str
     url: str
     icon: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,14 +64,18 @@ class PaletteGroup:
     entries: list[PaletteEntry]
 
 
-def find_entries(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of the palette's results for the parameter `q`: groups with an entry, the best first."""
+def find_entries(request: HttpRequest, sections: Collection[ScopedAdmin]) -> dict[str, Any]:
+    """Return the context of the palette's results for the parameter `q`: groups with an entry, the best first.
+
+    sections: those of the dashboard, in which objects are found by their names.
+    """
     text = request.GET.get("q", "")[:MAX_TEXT_LENGTH].strip()
     groups = [
         PaletteGroup(_("Emails"), list(_emails(request, text))),
+        PaletteGroup(_("Found by name"), list(_objects(request, text, sections))),
         PaletteGroup(_("Pages"), _matching(text, _pages(request))),
         PaletteGroup(_("Actions"), _matching(text, _actions())),
-        PaletteGroup(_("Documentation"), _matching(text, _docs()) if text else []),
+        PaletteGroup(_("Documentation"), _documentation(text) if text else []),
     ]
     return {"groups": [group for group in groups if group.entries], "text": text}
 
@@ -73,8 +91,28 @@ def _emails(request: HttpRequest, text: str) -> Iterator[PaletteEntry]:
         return
     if address := parse_recipient_address(text):
         yield PaletteEntry(address, recipient_url(address), "person")
+    elif "@" in text and has_trigrams(text.lower()):
+        query = list_query(
+            request, Email.objects.filter(workspace=current_workspace(request)), filters={"search": text}
+        )
+        for hit in find_recipients(text, read_page(query, start=0, limit=READ_EMAILS).emails):
+            yield PaletteEntry(hit.address, hit.url, "person")
     url = f"{reverse('dashboard:emails_email_changelist')}?{urlencode({'search': text})}"
     yield PaletteEntry(_("Search emails for “%(text)s”") % {"text": text}, url, "search")
+
+
+def _objects(request: HttpRequest, text: str, sections: Collection[ScopedAdmin]) -> Iterator[PaletteEntry]:
+    """Yield the objects of the workspace whose name contains the text."""
+    if len(text) < MIN_NAME_LENGTH:
+        return
+    for section in sections:
+        if not section.found_by or not section.has_view_permission(request):
+            continue
+        icon, *names = section.found_by
+        rows = rows_in_workspace(current_workspace(request), section.model.objects.only("pk", *names))
+        matching = rows.filter(Q(*((f"{name}__icontains", text) for name in names), _connector=Q.OR))
+        for row in matching.order_by(*section.ordering)[:MAX_OBJECTS]:
+            yield PaletteEntry(getattr(row, names[0]), section.object_url(row), icon, str(section.title))
 
 
 def _pages(request: HttpRequest) -> Iterator[PaletteEntry]:
@@ -88,6 +126,14 @@ def _pages(request: HttpRequest) -> Iterator[PaletteEntry]:
 def _actions() -> Iterator[PaletteEntry]:
     for name, (icon, title) in ACTIONS.items():
         yield PaletteEntry(str(title), reverse(f"dashboard:{name}"), icon)
+
+
+def _documentation(text: str) -> list[PaletteEntry]:
+    """Return pages by their titles, or else sections by their content."""
+    return _matching(text, _docs()) or [
+        PaletteEntry(result.entry.heading, result.entry.url, "menu_book", result.entry.page)
+        for result in search(text)[:MAX_OBJECTS]
+    ]
 
 
 def _docs() -> Iterator[PaletteEntry]:

@@ -35,6 +35,7 @@ LISTS = ("emails_email", "suppressions_suppression")
 
 class StreamSection(ScopedAdmin):
     slug, title = "streams", gettext_lazy("Streams")
+    found_by = ("campaign", "name", "slug")
     add_label = gettext_lazy("Create stream")
 
     def routes(self) -> list[URLPattern]:
@@ -55,6 +56,9 @@ class StreamSection(ScopedAdmin):
 
     def stream_url(self, name: str, stream: Stream) -> str:
         return self.url(name, MAIN if stream.is_main else stream.id)
+
+    def object_url(self, instance: Stream) -> str:
+        return self.stream_url("change", instance)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         workspace = current_workspace(request)

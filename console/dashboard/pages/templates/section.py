@@ -43,6 +43,7 @@ from templates_app.sets import count_users, templates_using
 
 class TemplateSection(ScopedAdmin):
     slug, title = "templates", gettext_lazy("Templates")
+    found_by = ("draft", "name", "alias")
     empty = (
         "draft",
         gettext_lazy("No templates yet"),

@@ -1,8 +1,13 @@
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.workspaces.services import issue_api_key
+from streams.models import Stream
+from templates_app.models import Template
+from tests.conftest import make_domain
 from tests.console.dashboard.conftest import make_email, signed_in
-from tests.console.dashboard.scenario import add_member
+from tests.console.dashboard.scenario import add_member, make_template
+from webhooks.services import create_webhook
 
 
 def found(client, text: str = "") -> dict[str, str]:
@@ -35,6 +40,49 @@ class TestEmails:
 
         assert entries["Search emails for “receipt”"] == "/dashboard/emails/?search=receipt"
         assert not [query for query in queries if "search_text LIKE" in query["sql"]]
+
+
+class TestObjects:
+    def test_are_found_by_a_part_of_their_name(self, owner, alice):
+        template = make_template(alice.workspace, "Welcome aboard", "Hi", "<p>Hi</p>")
+        Template.objects.update(alias="greeting")
+        stream = Stream.objects.create(workspace=alice.workspace, slug="weekly", name="The news")
+        domain = make_domain(alice.workspace, "shop.example")
+        key, _ = issue_api_key(alice.workspace, name="Checkout server", scope="send")
+        webhook, _ = create_webhook(alice.workspace, url="https://hooks.example.com/in", events=["delivered"])
+        for text, title, url in (
+            ("come ab", template.name, f"/dashboard/templates/{template.id}/"),
+            ("GREET", template.name, f"/dashboard/templates/{template.id}/"),
+            ("eekl", stream.name, f"/dashboard/streams/{stream.id}/"),
+            (domain.name[2:8], domain.name, f"/dashboard/domains/{domain.id}/"),
+            ("checkout", key.name, f"/dashboard/keys/{key.id}/"),
+            ("hooks.ex", webhook.url, f"/dashboard/webhooks/{webhook.id}/"),
+        ):
+            assert found(owner, text).get(title) == url, text
+            assert owner.get(url).status_code == 200, url
+
+    def test_of_other_workspaces_are_not(self, owner, bob):
+        make_template(bob.workspace, "Welcome aboard", "Hi", "<p>Hi</p>")
+        assert "Welcome aboard" not in found(owner, "welcome")
+
+    def test_one_letter_finds_none(self, owner, alice):
+        make_template(alice.workspace, "Welcome aboard", "Hi", "<p>Hi</p>")
+        assert "Welcome aboard" not in found(owner, "w")
+
+
+def test_a_part_of_an_address_leads_to_its_recipient(owner, alice):
+    address = "ada.lovelace@example.com"
+    make_email(alice.workspace, to=[f"Ada <{address}>"], search_text=f"ada <{address}>\nhello")
+    for text in ("lovelace@", "@example.c", "ADA.LOVELACE@EX"):
+        assert found(owner, text).get(address) == "/dashboard/emails/recipient/?address=ada.lovelace%40example.com", (
+            text
+        )
+    assert address not in found(owner, "lovelace")
+
+
+def test_the_content_of_the_documentation_is_found_if_no_title_is(owner):
+    entries = found(owner, "rotate signing secret")
+    assert any(url.startswith("/docs/") for url in entries.values())
 
 
 class TestPages:
