@@ -9,7 +9,6 @@ from django.db.models import Count, Min
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
@@ -22,19 +21,17 @@ from console.dashboard.staff.connections import connections_page
 from console.dashboard.staff.queue import pause_page, queue_page, resume_page
 from console.dashboard.staff.receivers import pin_page, receivers_page, release_page, suspend_page
 from console.dashboard.staff.sources import count_listed, sources_page
+from console.dashboard.staff.transports import drain_page, transports_page
+from console.dashboard.staff.transports import resume_page as resume_transport_page
 from console.system_mail.models import SystemMail, SystemMailState
 from core.workspaces.account_status import must_have_second_factor
 from core.workspaces.models import Workspace
-from domains.models import Domain
-from domains.services import find_unaligned
 from emails.sending.delivery_health import is_sending, oldest_due_seconds, queue_depth, read_outcome_counts
 from emails.sending.transport_status import read_statuses
 from interfaces.inbound.routed import read_reply_counts
 from receiving.arrival.usage import total_stored_bytes
 from receiving.processing import oldest_stored_seconds
 
-# Domains that the page shows of those that are not aligned with a transport.
-MAX_DOMAINS = 20
 RECEIVER_PAGES = {"suspend": suspend_page, "release": release_page, "pin": pin_page}
 
 
@@ -50,7 +47,15 @@ class StaffSite(TwoFactorSite):
         return bool(super().has_permission(request)) and not lacks_second_factor(request)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        transports = path("transports/", self.admin_view(self.transports), name="transports")
+        transports = [
+            path("transports/", self.admin_view(self.transports), name="transports"),
+            path("transports/<str:name>/drain/", self.admin_view(self.drain), name="transport_drain"),
+            path(
+                "transports/<str:name>/resume/",
+                require_POST(self.admin_view(self.resume_transport)),
+                name="transport_resume",
+            ),
+        ]
         connections = path("connections/", self.admin_view(self.connections), name="connections")
         sources = path("sources/", self.admin_view(self.sources), name="sources")
         queue = [
@@ -69,7 +74,7 @@ class StaffSite(TwoFactorSite):
                 for name, page in RECEIVER_PAGES.items()
             ),
         ]
-        return [transports, connections, sources, *queue, *receivers, *self.account_urls(), *super().get_urls()]
+        return [*transports, connections, sources, *queue, *receivers, *self.account_urls(), *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""
@@ -86,11 +91,13 @@ class StaffSite(TwoFactorSite):
         return response
 
     def transports(self, request: HttpRequest) -> HttpResponse:
-        """Show the state of each transport, and the domains that are not aligned with it."""
-        rows = [(status, find_unaligned(Domain.objects.all(), spf=status.spec.spf)) for status in read_statuses()]
-        shown = [{"status": status, "unaligned": names[:MAX_DOMAINS], "count": len(names)} for status, names in rows]
-        context = {**self.each_context(request), "title": _("Transports"), "transports": shown}
-        return TemplateResponse(request, "dashboard/transports.html", context)
+        return transports_page(request, self.each_context(request))
+
+    def drain(self, request: HttpRequest, name: str) -> HttpResponse:
+        return drain_page(request, self.each_context(request), name)
+
+    def resume_transport(self, request: HttpRequest, name: str) -> HttpResponse:
+        return resume_transport_page(request, name)
 
     def sources(self, request: HttpRequest) -> HttpResponse:
         return sources_page(request, self.each_context(request))

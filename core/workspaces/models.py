@@ -333,6 +333,8 @@ class AuditEntry(models.Model):
         EMAILS_SEARCHED = "emails_searched", "Emails searched"
         SENDING_PAUSED = "sending_paused", "Sending paused"
         SENDING_RESUMED = "sending_resumed", "Sending resumed"
+        TRANSPORT_DRAINED = "transport_drained", "Transport drained"
+        TRANSPORT_RESUMED = "transport_resumed", "Transport resumed"
         RECEIVER_SUSPENDED = "receiver_suspended", "Sending to a receiver suspended"
         RECEIVER_RELEASED = "receiver_released", "Sending to a receiver continued"
         RECEIVER_PINNED = "receiver_pinned", "Rate of a receiver set"

@@ -17,6 +17,7 @@ from core.delivery.transports.transports_file import DEFAULT, TransportSpec
 from core.lib.sql import run
 from core.lib.worker.reports import read_reports, send_report
 from core.lib.worker.stages import Stage
+from core.workspaces.audit import AuditAction, record_action
 from emails.models import TransportUse
 from emails.sending import delivery_health
 
@@ -101,14 +102,18 @@ def send_reports(reports: Sequence[TransportReport]) -> None:
     send_report(settings.REDIS_URL, json.dumps([asdict(report) for report in reports]), prefix=PREFIX)
 
 
+@transaction.atomic
 def drain_transport(name: str) -> None:
     """Let no process begin a delivery by a transport; those in progress finish. Draining again changes nothing."""
     _create_row(name)
-    TransportUse.objects.filter(name=name, drained_at=None).update(drained_at=Now())
+    if TransportUse.objects.filter(name=name, drained_at=None).update(drained_at=Now()):
+        record_action(None, AuditAction.TRANSPORT_DRAINED, about=name)
 
 
+@transaction.atomic
 def resume_transport(name: str) -> None:
-    TransportUse.objects.filter(name=name).update(drained_at=None)
+    if TransportUse.objects.exclude(drained_at=None).filter(name=name).update(drained_at=None):
+        record_action(None, AuditAction.TRANSPORT_RESUMED, about=name)
 
 
 def drained_transports() -> set[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.urls import URLPattern, URLResolver, reverse
@@ -111,6 +112,7 @@ def staff_paths() -> list[str]:
             "receivers",
         )
     ]
+    paths += [reverse("admin:transport_drain", args=[name]) for name in settings.TRANSPORTS.transports]
     if pair := ReceiverPace.objects.first():
         paths += [reverse(f"admin:receiver_{name}", args=[pair.pk]) for name in ("suspend", "release", "pin")]
     for model in admin.site._registry:

@@ -19,7 +19,7 @@ from core.lib.redis_client import ask_redis
 from core.workspaces.account_status import lift_suspension, suspend_workspace
 from core.workspaces.deletion import delete_workspace
 from core.workspaces.models import ApiKey, AuditEntry, User, Workspace
-from emails.sending.transport_status import send_reports
+from emails.sending.transport_status import drained_transports, send_reports
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from streams.models import Stream
@@ -131,6 +131,29 @@ def test_the_front_page_and_a_page_show_the_states_of_transports(staff, alice):
     page = staff.get("/admin/transports/").content.decode()
     assert "&lt;b&gt;535 refused" in page
     assert "shop.example" in page
+
+
+@pytest.mark.usefixtures("_two_transports")
+def test_staff_drain_and_resume_a_transport(staff, owner):
+    assert "No new email is sent by this transport" in staff.get("/admin/transports/relay/drain/").text
+    assert drained_transports() == set()
+
+    assert "relay gets no new email." in staff.post("/admin/transports/relay/drain/", follow=True).text
+    staff.post("/admin/transports/relay/drain/")
+    assert drained_transports() == {"relay"}
+    assert "/admin/transports/relay/resume/" in staff.get("/admin/transports/").text
+
+    for path in ("relay/resume/", "relay/drain/"):
+        assert owner.post(f"/admin/transports/{path}").status_code == 302
+        assert staff.post(f"/admin/transports/un{path}").status_code == 404
+    assert drained_transports() == {"relay"}
+    assert staff.get("/admin/transports/relay/resume/").status_code == 405
+
+    assert "relay is used again." in staff.post("/admin/transports/relay/resume/", follow=True).text
+    staff.post("/admin/transports/relay/resume/")
+    assert drained_transports() == set()
+    entries = AuditEntry.objects.filter(about="relay").order_by("created_at", "id").values_list("act", flat=True)
+    assert list(entries) == ["transport_drained", "transport_resumed"]
 
 
 def test_pages_of_staff_are_not_for_owners(client, alice):
