@@ -48,6 +48,7 @@ class StaffSignInForm(UnfoldAuthenticationForm):
         super().__init__(request, *args, **options)
         self.fields["username"].label = _("Email address")
         self.fields["username"].widget.input_type = "email"
+        self.fields["username"].widget.attrs["autofocus"] = True
 
 
 class SignInForm(StaffSignInForm):

@@ -59,7 +59,9 @@ class AddressesForm(_StreamForm, ApiForm):
     addresses = forms.CharField(
         label=gettext_lazy("Addresses"),
         max_length=300_000,
-        widget=UnfoldAdminTextareaWidget({"rows": 6, "placeholder": "ada@example.com\nbo@example.com"}),
+        widget=UnfoldAdminTextareaWidget(
+            {"rows": 6, "autofocus": True, "placeholder": "ada@example.com\nbo@example.com"}
+        ),
         help_text=gettext_lazy("One address per line, up to 1,000."),
     )
 

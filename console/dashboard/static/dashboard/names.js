@@ -1,6 +1,9 @@
-// Accessible names that unfold's pages lack: of scroll areas, of searchable selects, of the column of delete boxes.
+// The focus on the first field, and accessible names that unfold's pages lack: of scroll areas, of searchable selects,
+// of the column of delete boxes.
 // Registered before simplebar's listener, which reads the attribute at start.
 document.addEventListener("DOMContentLoaded", () => {
+  // Browsers forget the first field of a page whose styles are late.
+  if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
   const main = document.querySelector("main[data-menu]");
   if (!main) return;
   for (const box of document.querySelectorAll("[data-simplebar]")) {
