@@ -6,7 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import JSONField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast, Coalesce, Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
@@ -27,12 +29,14 @@ from core.lib.worker.stages import Stage
 from emails.models import Email
 from events.kinds import WEBHOOK_KINDS, EventKind
 from receiving.models import ReceivedEmail
-from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookDeliveryStatus
+from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookDeliveryStatus, WebhookEvent
 from webhooks.sending.signing import HEADERS
 from webhooks.services import replay_delivery
 
 SEARCHED_DELIVERIES = 2_000
 MAX_SEARCH_LENGTH = 200
+# Characters of a subject or an address in a list.
+SHOWN = 120
 
 
 class DeliverySection(ScopedAdmin):
@@ -102,6 +106,19 @@ def find_deliveries(request: HttpRequest, webhook: Webhook, rows: QuerySet[Webho
         return listing
     note = _("Searched the newest %(count)s deliveries only.")
     return replace(listing, note=note % {"count": number_format(SEARCHED_DELIVERIES, force_grouping=True)})
+
+
+def add_texts(rows: QuerySet[WebhookDelivery]) -> QuerySet[WebhookDelivery]:
+    """Add `named`, the address or domain that an event is about, and `subject`, that of its email, for a list."""
+    data = KeyTransform("data", Cast("body", JSONField()))
+    event = WebhookEvent.objects.filter(id=OuterRef("event_id"))
+    named = Coalesce(*(Left(KeyTextTransform(name, data), SHOWN) for name in ("to", "email", "name")))
+    subject = Left(KeyTextTransform("subject", data), SHOWN)
+    # Not a join, which would hide a delivery whose event is deleted.
+    return rows.annotate(
+        named=Subquery(event.annotate(text=named).values("text")),
+        subject=Subquery(event.annotate(text=subject).values("text")),
+    )
 
 
 def _contains(text: str) -> Q:

@@ -13,7 +13,7 @@ from webhooks.models import WebhookDeliveryStatus
 
 # Email status → variant of unfold's label.
 EMAIL_TONES = {
-    "scheduled": "warning",
+    "scheduled": "info",
     "queued": "default",
     "sent": "info",
     "delivered": "success",
@@ -29,14 +29,14 @@ DOMAIN_TONES = {
     "active": "success",
     "pending": "warning",
     "failed": "danger",
-    "temporary_failure": "danger",
+    "temporary_failure": "warning",
 }
 # Status of a received email → variant.
-RECEIVED_TONES = {"stored": "warning", "processed": "success", "blocked": "danger", "unreadable": "warning"}
+RECEIVED_TONES = {"stored": "info", "processed": "success", "blocked": "danger", "unreadable": "warning"}
 # Webhook delivery status → variant.
 DELIVERY_TONES = {"pending": "warning", "succeeded": "success", "exhausted": "danger", "discarded": "neutral"}
 # Reason of a suppression → variant.
-SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "warning", "manual": "neutral"}
+SUPPRESSION_TONES = {"bounce": "danger", "complaint": "danger", "unsubscribe": "neutral", "manual": "neutral"}
 
 # Error of a webhook attempt → message.
 WEBHOOK_ERRORS = {

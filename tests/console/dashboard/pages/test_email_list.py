@@ -8,7 +8,7 @@ from console.dashboard.pages.emails import search
 from core.counters import counters
 from emails.models import Email, Recipient
 from events.models import Event
-from tests.console.dashboard.conftest import count_queries, csv_rows, make_email
+from tests.console.dashboard.conftest import count_queries, csv_rows, make_email, shown_text
 from tests.console.dashboard.scenario import make_template
 
 
@@ -205,3 +205,11 @@ class TestExport:
         assert len(self.rows(owner)) == 3
         assert self.rows(owner, "from=nonsense") == []
         assert 'href="/dashboard/emails/export/?tag=shop"' in owner.get("/dashboard/emails/?tag=shop&p=1").text
+
+
+def test_a_scheduled_email_shows_its_time(owner, alice):
+    make_email(alice.workspace, status="scheduled", scheduled_for=datetime(2026, 12, 24, 18, 0, tzinfo=UTC))
+    make_email(alice.workspace, scheduled_for=datetime(2026, 11, 24, 18, 0, tzinfo=UTC))
+    page = shown_text(owner.get("/dashboard/emails/"))
+    assert "for 24 Dec 2026, 18:00" in page
+    assert "24 Nov" not in page

@@ -1,11 +1,14 @@
+from datetime import UTC, datetime
+
 import pytest
 from django.utils.html import escape
 
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.models import AuditEntry, Invitation, Membership, User, Workspace
 from tests.conftest import PASSWORD
-from tests.console.dashboard.conftest import signed_in
+from tests.console.dashboard.conftest import shown_text, signed_in
 from tests.console.dashboard.hostile import STRINGS
+from tests.console.dashboard.scenario import add_member
 
 MEMBERS = "/dashboard/members/"
 
@@ -25,6 +28,21 @@ def membership(email: str) -> Membership:
 def test_every_member_sees_the_members(owner, member):
     for client in (owner, member):
         assert b"mem@alice.example" in client.get(MEMBERS).content
+
+
+def test_owners_see_when_members_signed_in_and_whether_they_have_a_second_factor(owner, member, alice):
+    User.objects.filter(email="mem@alice.example").update(
+        last_login=datetime(2026, 11, 3, 10, 0, tzinfo=UTC), second_factor_at=datetime(2026, 11, 1, tzinfo=UTC)
+    )
+    User.objects.filter(email=alice.owner.email).update(last_login=None)
+    page = shown_text(owner.get("/dashboard/members/"))
+    for text in ("two-factor", "last sign-in 3 Nov 2026", "no second factor", "never signed in"):
+        assert text in page, text
+    other = signed_in(add_member(alice.workspace).user)
+    page = shown_text(other.get("/dashboard/members/"))
+    assert "two-factor" in page
+    assert "sign-in" not in page
+    assert "second factor" not in page
 
 
 def test_a_role_is_changed(owner, member):

@@ -113,6 +113,29 @@ def test_the_log_shows_errors_in_words_is_filtered_and_has_pages(owner, webhook)
     assert (len(exhausted.rows), exhausted.has_next) == (1, False)
 
 
+def test_the_log_names_recipients_and_subjects(owner, webhook):
+    for data in (
+        {"to": "Ada <ada@example.com>", "subject": "Your <b>receipt</b>"},
+        {"email": "bo@example.com", "reason": "bounce"},
+        {"domainId": "dom_1", "name": "mail.example.com"},
+    ):
+        event_id = send_test(webhook).event_id
+        WebhookEvent.objects.filter(id=event_id).update(body=json.dumps({"type": "delivered", "data": data}))
+    gone = send_test(webhook)
+    WebhookEvent.objects.filter(id=gone.event_id).delete()
+
+    page = owner.get(f"/dashboard/webhooks/{webhook.id}/").text
+
+    for text in (
+        "Ada &lt;ada@example.com&gt;",
+        "Your &lt;b&gt;receipt&lt;/b&gt;",
+        "bo@example.com",
+        "mail.example.com",
+    ):
+        assert text in page, text
+    assert gone.id in page
+
+
 def test_deleting_requires_confirmation_and_deletes_the_log(owner, webhook):
     delivery = send_test(webhook)
     assert "delivery log will be deleted" in owner.get(f"/dashboard/webhooks/{webhook.id}/delete/").content.decode()
