@@ -4,6 +4,7 @@ See docs/decisions/0214.
 """
 
 import os
+import re
 import signal
 import subprocess
 from contextlib import suppress
@@ -38,6 +39,16 @@ def prepared(text: str, *, stack, receiver_port: int) -> str:
         assert documented in text, documented
         text = text.replace(documented, real)
     return text
+
+
+def test_each_step_waits_for_the_event_of_its_own_email():
+    commands = "".join(text for language, text in fences("tutorial") if language == "sh")
+    waits = re.findall(r"until grep -q (.+) events.txt", commands)
+    assert len(waits) == 4
+    for wait in waits:
+        event, email = re.fullmatch(r'"\^(\w+)\.\*(.+)"', wait).groups()
+        assert f'"{event}"' in commands, wait
+        assert re.search(f'"(?:to|subject)": "{re.escape(email)}"', commands), wait
 
 
 @pytest.mark.full
