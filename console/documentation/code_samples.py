@@ -88,6 +88,26 @@ RUBY_STREAM = [
     "end",
 ]
 
+GO_KEY = '"Bearer "+os.Getenv("POSTRIDER_API_KEY")'
+GO = """package main
+
+import (
+\t{packages}
+)
+
+func main() {{
+\t{body}request, err := http.NewRequest({arguments})
+\tif err != nil {{
+\t\tlog.Fatal(err)
+\t}}{headers}
+\tresponse, err := http.DefaultClient.Do(request)
+\tif err != nil {{
+\t\tlog.Fatal(err)
+\t}}
+\tdefer response.Body.Close()
+\tio.Copy(os.Stdout, response.Body)
+}}"""
+
 
 def literal(value: Any, style: LiteralStyle, *, indent: int = 0) -> str:
     """Return a JSON value in the syntax of a language, on several lines if it is long."""
@@ -201,6 +221,25 @@ def ruby(request: ExampleRequest) -> str:
     return "\n".join(lines + (RUBY_STREAM if request.is_stream else RUBY_CALL))
 
 
+def go(request: ExampleRequest) -> str:
+    """Return a program, which also shows a stream as it arrives."""
+    body, packages, headers = "", ["io", "log", "net/http", "os"], {}
+    if request.has_key:
+        headers["Authorization"] = quote(f"Bearer {request.key}") if request.key else GO_KEY
+    if request.body is not None:
+        text = literal(request.body, JSON)
+        # A raw string contains no backtick.
+        body = f"body := strings.NewReader({quote(text) if '`' in text else f'`{text}`'})\n\t"
+        packages.append("strings")
+        headers["Content-Type"] = '"application/json"'
+    return GO.format(
+        packages="\n\t".join(map(quote, packages)),
+        body=body,
+        arguments=f'"{request.method}", "{request.url}", {"body" if body else "nil"}',
+        headers="".join(f'\n\trequest.Header.Set("{name}", {value})' for name, value in headers.items()),
+    )
+
+
 # In the order of the tabs: label, language of the code block, renderer.
 RENDERERS: tuple[tuple[str, str, Callable[[ExampleRequest], str]], ...] = (
     ("curl", "sh", curl),
@@ -208,6 +247,7 @@ RENDERERS: tuple[tuple[str, str, Callable[[ExampleRequest], str]], ...] = (
     ("Python", "python", python),
     ("PHP", "php", php),
     ("Ruby", "ruby", ruby),
+    ("Go", "go", go),
 )
 
 

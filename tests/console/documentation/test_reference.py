@@ -66,7 +66,7 @@ def problems(page: ReferencePage, operation: ReferenceOperation) -> Iterator[str
     codes = {link.attributes["href"].partition("#")[2] for link in section.css(".errors a")}
     yield from codes ^ {error.code for error in operation.errors}
     labels = [code.attributes["data-label"] for code in section.css(".samples .code")]
-    if labels != ["curl", "JavaScript", "Python", "PHP", "Ruby"]:
+    if labels != ["curl", "JavaScript", "Python", "PHP", "Ruby", "Go"]:
         yield f"samples in {labels}"
 
 

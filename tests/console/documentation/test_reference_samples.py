@@ -1,7 +1,7 @@
 """Samples of the API reference, run against a running service.
 
 `--full` runs each operation with curl and in another language, and operations that together have every feature of a
-request in all languages. `--long` runs the others.
+request in all languages but Go. `--long` runs the others.
 """
 
 import json
@@ -29,6 +29,8 @@ pytestmark = pytest.mark.full
 OPERATIONS = [operation for page in reference_pages() for operation in page.operations]
 LANGUAGES = [language for _, language, _ in RENDERERS]
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+# Each of their samples takes seconds to compile.
+COMPILED = {"go"}
 STREAMS = {"streamEvents"}
 # They need a test key.
 SIMULATING = {"simulateReceivedEmail"}
@@ -304,11 +306,12 @@ def representatives() -> set[str]:
 
 def rows() -> Iterator[Any]:
     """Yield an operation and a language; those that only `--long` runs are marked."""
-    everywhere = representatives()
+    everywhere, interpreted = representatives(), [one for one in LANGUAGES[1:] if one not in COMPILED]
     for operation in (one for one in OPERATIONS if one.id not in STREAMS):
-        chosen = {"sh", LANGUAGES[1 + zlib.crc32(operation.id.encode()) % (len(LANGUAGES) - 1)]}
+        chosen = {"sh", interpreted[zlib.crc32(operation.id.encode()) % len(interpreted)]}
         for language in LANGUAGES:
-            marks = [] if operation.id in everywhere or language in chosen else pytest.mark.long
+            is_chosen = language in chosen or (operation.id in everywhere and language not in COMPILED)
+            marks = [] if is_chosen else pytest.mark.long
             yield pytest.param(operation, language, id=f"{operation.id}-{language}", marks=marks)
 
 
@@ -341,16 +344,39 @@ SYNTAX_CHECKS = {
   token_get_all(file_get_contents($file), TOKEN_PARSE);
 }""",
     "ruby": "ARGV.each { |file| puts file; RubyVM::InstructionSequence.compile(File.read(file)) }",
+    # Also the format is that of gofmt.
+    "go": """package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"os"
+)
+
+func main() {
+	for _, name := range os.Args[1:] {
+		fmt.Println(name)
+		source, _ := os.ReadFile(name)
+		formatted, err := format.Source(source)
+		if err != nil || !bytes.Equal(bytes.TrimSpace(formatted), source) {
+			os.Exit(1)
+		}
+	}
+}""",
 }
 MODULES = {"NODE_OPTIONS": "--experimental-vm-modules --no-warnings"}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language", [pytest.param(one, marks=[pytest.mark.long] * (one in COMPILED)) for one in LANGUAGES]
+)
 def test_the_syntax_of_every_sample_is_correct(language, tmp_path):
     samples = {operation.id: sample_of(operation, language) for operation in OPERATIONS} | {"wrong": "<?php if ("}
-    for name, text in {**samples, "check.cjs": SYNTAX_CHECKS[language]}.items():
+    check = tmp_path / ("check.go" if language == "go" else "check.cjs")
+    for name, text in {**samples, check.name: SYNTAX_CHECKS[language]}.items():
         (tmp_path / name).write_text(text)
-    command = [*PROGRAMS[language].arguments(tmp_path / "check.cjs"), *samples]
+    command = [*PROGRAMS[language].arguments(check), *samples]
     done = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, **MODULES}, capture_output=True, text=True, check=False
     )
@@ -360,9 +386,11 @@ def test_the_syntax_of_every_sample_is_correct(language, tmp_path):
 
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.id in STREAMS], ids=lambda one: one.id)
 def test_the_samples_of_a_stream_show_new_events(operation, runner, tmp_path):
-    processes, outputs = [], [tmp_path / f"{language}.txt" for language in LANGUAGES]
+    # `go run` would leave its program running.
+    languages = [language for language in LANGUAGES if language not in COMPILED]
+    processes, outputs = [], [tmp_path / f"{language}.txt" for language in languages]
     try:
-        for language, output in zip(LANGUAGES, outputs, strict=True):
+        for language, output in zip(languages, outputs, strict=True):
             command = runner.command(language, runnable(operation, language, runner.stack), home=tmp_path)
             environment = runner.environment(tmp_path)
             with output.open("wb") as file:
