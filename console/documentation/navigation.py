@@ -1,7 +1,9 @@
 """The navigation of the documentation: the pages of docs/README.md, and the API reference after the guides."""
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from console.documentation.pages import URL, NavigationEntry, NavigationSection, documentation_page, page_sections
@@ -21,6 +23,15 @@ class DescribedEntry:
     summary: str
 
 
+@dataclass(frozen=True)
+class PageLink:
+    """A link at the end of a page. relation: `prev` or `next`, in the order of the navigation."""
+
+    relation: str
+    section: str
+    entry: NavigationEntry
+
+
 @functools.cache
 def navigation() -> tuple[NavigationSection, ...]:
     sections = []
@@ -35,6 +46,20 @@ def reference_section() -> NavigationSection:
     overview = NavigationEntry("Overview", f"{URL}api", "")
     pages = (NavigationEntry(page.title, page.url, "") for page in reference_pages())
     return NavigationSection("API reference", (overview, *pages, NavigationEntry("Errors", f"{URL}errors", "")))
+
+
+@functools.cache
+def page_links() -> Mapping[str, tuple[PageLink, ...]]:
+    """Return the links to the previous and the next page, by the URL of the page.
+
+    See docs/decisions/0386.
+    """
+    pages = [(section.title, entry) for section in navigation() for entry in section.entries]
+    links = defaultdict(list)
+    for (section, page), (next_section, next_page) in itertools.pairwise(pages):
+        links[page.url].append(PageLink("next", next_section, next_page))
+        links[next_page.url].append(PageLink("prev", section, page))
+    return {url: tuple(found) for url, found in links.items()}
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from console.documentation.error_catalogue import error_entries
 from console.documentation.language_models import llms_text, reference_markdown
 from console.documentation.markdown import add_anchors, parser, render_tokens
-from console.documentation.navigation import described_sections, navigation
+from console.documentation.navigation import described_sections, navigation, page_links
 from console.documentation.pages import documentation_page, markdown_page
 from console.documentation.reference import ReferencePage, introduction, reference_page, reference_pages
 from console.documentation.search import MAX_QUERY_LENGTH, search
@@ -120,7 +120,8 @@ def _reference_html(page: ReferencePage) -> SafeString:
 
 
 def _render(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
-    context = {"navigation": navigation(), "path": request.path.rstrip("/"), **values}
+    path = request.path.rstrip("/")
+    context = {"navigation": navigation(), "path": path, "page_links": page_links().get(path), **values}
     response = HttpResponse(render_to_string(f"documentation/{template}.html", context))
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     return response

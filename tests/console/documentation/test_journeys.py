@@ -97,6 +97,26 @@ def test_a_reader_searches_while_typing_and_chooses_a_theme_and_the_language_of_
     expect(page.get_by_role("tabpanel", name="Python").first).to_be_visible()
 
 
+def test_a_reader_copies_a_page_as_markdown_with_the_keyboard(visit):
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    # The live server of pytest-django serves the file of a guide, not the view.
+    page = visit.go("/docs/api/streams")
+    page.get_by_role("button", name="Copy page").focus()
+    page.keyboard.press("Enter")
+    status = page.locator(".page-actions").get_by_role("status")
+    expect(status).to_have_text("Copied as Markdown.")
+    assert axe.violations(page) == []
+    assert page.evaluate("navigator.clipboard.readText()") == response_to("/docs/api/streams.md").content.decode()
+
+    # Browsers have no clipboard for pages without TLS.
+    page.context.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page = visit.go("/docs/guides/streams")
+    page.get_by_role("button", name="Copy page").click()
+    expect(status.get_by_role("link")).to_have_attribute("href", "/docs/guides/streams.md")
+    assert axe.violations(page) == []
+    assert not visit.is_wider_than_window()
+
+
 def test_a_search_works_without_script(browser, live_server):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -89,9 +89,27 @@ def leads_to_a_section(href, path):
     return is_page and (not anchor or anchor in anchors(target))
 
 
+def test_the_navigation_calls_a_page_by_its_thing():
+    titles = {entry.name: entry.title for section in navigation() for entry in section.entries}
+    assert (titles["guides/streams"], titles["guides/batches"]) == ("Streams", "Batches")
+
+
+def test_each_page_links_to_the_one_before_and_after_it():
+    urls = [entry.url for section in navigation() for entry in section.entries]
+    for number, url in enumerate(urls):
+        links = {link.attributes["rel"]: link.attributes["href"] for link in parsed(url).css("main .page-links a")}
+        expected = {"prev": urls[number - 1] if number else None, "next": [*urls, None][number + 1]}
+        assert links == {relation: other for relation, other in expected.items() if other}, url
+    for path in ("/docs/", "/docs/search?q=email"):
+        assert parsed(path).css(".page-links") == [], path
+
+
 def test_every_page_has_markdown_whose_links_work():
     assert [f"{name}: {problem}" for name in WITH_MARKDOWN for problem in problems_of_markdown(name)] == []
-    assert '<link rel="alternate" type="text/markdown" href="/docs/webhooks.md">' in parsed("/docs/webhooks").html
+    for name in WITH_MARKDOWN:
+        page = parsed(f"/docs/{name}")
+        assert page.css_first("link[rel=alternate]").attributes["href"] == f"/docs/{name}.md"
+        assert page.css_first("button.copy-page").attributes["data-source"] == f"/docs/{name}.md"
 
 
 def problems_of_markdown(name):

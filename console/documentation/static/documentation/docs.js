@@ -1,4 +1,4 @@
-/* The documentation: tabs of code samples, copy buttons, search while typing, theme. Everything works without it. */
+/* The documentation: tabs of code samples, copy buttons, the page as Markdown, search while typing, theme. Everything works without it. */
 (() => {
   "use strict";
 
@@ -74,6 +74,32 @@
       // Browsers deny clipboard access to pages without TLS: select the text instead.
       getSelection().selectAllChildren(code);
       return false;
+    }
+  }
+
+  // The Markdown of the page.
+  const copyPage = document.querySelector(".copy-page");
+  if (copyPage) {
+    const status = document.querySelector(".page-actions [role=status]");
+    copyPage.hidden = false;
+    copyPage.addEventListener("click", async () => {
+      // The same text twice would not be announced.
+      status.replaceChildren();
+      status.replaceChildren(...await copiedPage(copyPage.dataset.source));
+    });
+    copyPage.addEventListener("blur", () => { if (!status.querySelector("a")) status.replaceChildren(); });
+  }
+
+  // Return what to tell the reader.
+  async function copiedPage(url) {
+    try {
+      // The clipboard waits for the response: Safari denies access that is only requested after it.
+      const text = fetch(url).then((response) => (response.ok ? response.blob() : Promise.reject(response)));
+      const plain = text.then((blob) => new Blob([blob], { type: "text/plain" }));
+      await navigator.clipboard.write([new ClipboardItem({ "text/plain": plain })]);
+      return ["Copied as Markdown."];
+    } catch {
+      return ["The browser did not allow it. ", element("a", { href: url, textContent: "Open the Markdown" })];
     }
   }
 
