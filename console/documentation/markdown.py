@@ -94,6 +94,13 @@ def rewrite_source(text: str, site_url: Callable[[str], str | None]) -> str:
     return LINK.sub(lambda link: f"[{link[1]}]({url})" if (url := site_url(link[2])) else link[1], text)
 
 
+def link_code(tokens: list[Token], code_url: Callable[[str], str | None]) -> None:
+    """Link code to the URL that `code_url` returns for it, except in headings and in other links."""
+    for before, token in pairs(tokens):
+        if before.type != "heading_open" and token.children:
+            token.children = list(_with_links(token.children, code_url))
+
+
 def resolve(target: str, *, folder: str) -> str:
     """Return the path in docs/ of the file that a link in a folder of docs/ leads to."""
     return posixpath.normpath(posixpath.join(folder, target))
@@ -126,6 +133,19 @@ def _mark_empty_header(token: Token, content: Token) -> None:
 
 
 def _render_code(renderer: object, tokens: list[Token], index: int, *_: object) -> str:
+def _with_links(children: list[Token], code_url: Callable[[str], str | None]) -> Iterator[Token]:
+    is_linked = False
+    for child in children:
+        if child.type in {"link_open", "link_close"}:
+            is_linked = child.type == "link_open"
+        url = code_url(child.content) if child.type == "code_inline" and not is_linked else None
+        if url:
+            yield Token("link_open", "a", 1, attrs={"href": url})
+        yield child
+        if url:
+            yield Token("link_close", "a", -1)
+
+
     """Render a code block; adjacent blocks in different languages form a group, which the page shows as tabs."""
     before = index > 0 and _are_one_group(tokens[index - 1], tokens[index])
     after = index + 1 < len(tokens) and _are_one_group(tokens[index], tokens[index + 1])

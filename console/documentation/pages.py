@@ -18,6 +18,7 @@ from console.documentation.markdown import (
     Heading,
     add_anchors,
     is_absolute,
+    link_code,
     pairs,
     parser,
     plain_text,
@@ -26,6 +27,7 @@ from console.documentation.markdown import (
     rewrite_links,
     rewrite_source,
 )
+from console.documentation.reference import operation_url
 
 INDEX = "README.md"
 # Relative to docs/, as in its index. On the site, such a file has the name of a page (docs/decisions/0217).
@@ -138,6 +140,7 @@ def site_url(target: str, *, folder: str, suffix: str = "") -> str | None:
     """Return the URL on the site of a link in a file in a folder of docs/; None for a file that is not served."""
     if is_absolute(target):
         return target
+    link_code(tokens, operation_url)
     path, mark, anchor = target.partition("#")
     file = resolve(path, folder=folder)
     name = page_name(file)

@@ -21,6 +21,8 @@ from core.api.openapi import openapi_document
 METHODS = ("get", "post", "patch", "put", "delete")
 FIRST_ERROR_STATUS = 400
 PLACEHOLDER = re.compile(r"\{\w+\}")
+# The rest of a text that names an operation is its query or the fields of its body.
+NAMED_OPERATION = re.compile(r"([A-Z]+ /v1/[^\s?]+)([?\s].*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,23 @@ def reference_pages() -> tuple[ReferencePage, ...]:
 
 def reference_page(name: str) -> ReferencePage | None:
     return next((page for page in reference_pages() if page.name == name), None)
+
+
+def operation_url(text: str) -> str | None:
+    """Return the URL of the operation that a text such as `PATCH /v1/domains/:id {receiving: true}` names."""
+    named = NAMED_OPERATION.fullmatch(text)
+    return next((url for pattern, url in _operation_patterns() if named and pattern.fullmatch(named[1])), None)
+
+
+@functools.cache
+def _operation_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return a pattern of method and path of each operation with its URL, those with few parameters first."""
+    operations = [(page, operation) for page in reference_pages() for operation in page.operations]
+    operations.sort(key=lambda found: found[1].path.count("{"))
+    return tuple(
+        (re.compile(f"{operation.method} {PLACEHOLDER.sub('[^/]+', operation.path)}"), f"{page.url}#{operation.id}")
+        for page, operation in operations
+    )
 
 
 @functools.cache

@@ -104,6 +104,23 @@ def test_each_page_links_to_the_one_before_and_after_it():
         assert parsed(path).css(".page-links") == [], path
 
 
+def test_code_that_names_an_operation_leads_to_it():
+    found = [code for name in NAMES for code in parsed(f"/docs/{name}").css("main :not(pre) > code")]
+    operations = [code for code in found if re.match(r"(GET|POST|PATCH|PUT|DELETE) /v1/", code.text())]
+    assert {code.text() for code in operations if code.parent.tag not in {"a", "h2", "h3"}} == set()
+    links = {code.text(): code.parent.attributes.get("href") for code in operations}
+    assert "/docs/api" not in links.values()
+    for operation, url in {
+        "POST /v1/erasures": "erasures#createErasure",
+        "GET /v1/emails/:id": "emails#getEmail",
+        "GET /v1/emails/export": "emails#exportEmails",
+        "GET /v1/emails?test=false": "emails#listEmails",
+        "PATCH /v1/domains/:id {receiving: true}": "domains#updateDomain",
+        "PATCH /v1/streams/newsletter": "streams#updateStream",
+    }.items():
+        assert links[operation] == f"/docs/api/{url}"
+
+
 def test_every_page_has_markdown_whose_links_work():
     assert [f"{name}: {problem}" for name in WITH_MARKDOWN for problem in problems_of_markdown(name)] == []
     for name in WITH_MARKDOWN:
