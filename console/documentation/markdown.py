@@ -83,7 +83,7 @@ def plain_text(token: Token) -> str:
 
 
 def rewrite_links(tokens: list[Token], site_url: Callable[[str], str | None]) -> None:
-    """Lead links to the pages of the site; links for which `site_url` returns None become text."""
+    """Lead links and images to the site; links for which `site_url` returns None become text."""
     for token, following in pairs(tokens):
         _rewrite_links_of(token, site_url)
         _mark_empty_header(token, following)
@@ -127,6 +127,8 @@ def _rewrite_links_of(token: Token, site_url: Callable[[str], str | None]) -> No
 
 
 def _mark_empty_header(token: Token, content: Token) -> None:
+        if child.type == "image":
+            child.attrSet("src", site_url(str(child.attrGet("src"))) or "")
     """Make an empty header cell of a table a data cell: screen readers would announce a header without a name."""
     if token.type == "th_open" and not content.content:
         token.tag = "td"

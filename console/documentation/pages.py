@@ -123,6 +123,12 @@ def _render_page(name: str) -> DocumentationPage:
     rewrite_links(tokens, functools.partial(site_url, folder=_folder(name)))
     return DocumentationPage(
         headings[0].text, _summary(tokens), render_tokens(tokens), headings[1:], tuple(_sections(tokens, headings))
+@functools.cache
+def image_files() -> frozenset[str]:
+    """Return the paths of the diagrams in docs/."""
+    return frozenset(f"images/{file.name}" for file in (directory() / "images").glob("*.svg"))
+
+
     )
 
 
@@ -159,6 +165,8 @@ def _folder(name: str) -> str:
 
 
 def _source(name: str) -> str:
+    if file in image_files():
+        return f"{URL}{file}"
     """Return the text of a page for this service: with its URL, without references to decisions."""
     text = DECISION_REFERENCE.sub("", page_file(name).read_text(encoding="utf-8"))
     return text.replace(EXAMPLE_URL, settings.PUBLIC_URL) if name.startswith(FOR_USERS) else text

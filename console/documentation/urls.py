@@ -12,6 +12,7 @@ urlpatterns = [
     path("docs/api/", views.api_overview),
     path("docs/errors", views.errors, name="docs-errors"),
     path("docs/errors/", views.errors),
+    path("docs/images/<slug:name>.svg", views.image),
     path("docs/<path:name>.md", views.markdown, name="docs-markdown"),
     path("docs/api/<slug:name>", views.api_page, name="docs-api-page"),
     path("docs/<path:name>", views.page, name="docs-page"),

@@ -17,7 +17,7 @@ from console.documentation.error_catalogue import error_entries
 from console.documentation.language_models import llms_text, reference_markdown
 from console.documentation.markdown import add_anchors, parser, render_tokens
 from console.documentation.navigation import described_sections, navigation, page_links
-from console.documentation.pages import documentation_page, markdown_page
+from console.documentation.pages import directory, documentation_page, image_files, markdown_page
 from console.documentation.reference import ReferencePage, introduction, reference_page, reference_pages
 from console.documentation.search import MAX_QUERY_LENGTH, search
 
@@ -26,6 +26,8 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+# A diagram has its colors for light and dark in itself, and no scripts.
+IMAGE_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 # Results of the search on the page for a name that does not exist.
 MAX_SUGGESTIONS = 5
@@ -106,6 +108,16 @@ def markdown(request: HttpRequest, name: str) -> HttpResponse:
     if text is None:
         raise Http404
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+
+
+@cached_page
+def image(request: HttpRequest, name: str) -> HttpResponse:
+    file = f"images/{name}.svg"
+    if file not in image_files():
+        raise Http404
+    response = HttpResponse((directory() / file).read_text(encoding="utf-8"), content_type="image/svg+xml")
+    response.headers["Content-Security-Policy"] = IMAGE_SECURITY_POLICY
+    return response
 
 
 @cached_page

@@ -121,6 +121,20 @@ def test_code_that_names_an_operation_leads_to_it():
         assert links[operation] == f"/docs/api/{url}"
 
 
+def test_a_diagram_has_a_text_and_colors_for_dark_pages():
+    found = {image.attributes["src"]: image for name in NAMES for image in parsed(f"/docs/{name}").css("main img")}
+    assert "/docs/images/deployment.svg" in found
+    for path in {*found, "/docs/images/life-of-an-email.svg"}:
+        response = response_to(path)
+        assert (response.status_code, response["Content-Type"]) == (200, "image/svg+xml")
+        assert response["Content-Security-Policy"].startswith("default-src 'none';")
+        text = response.content.decode()
+        assert all(part in text for part in ("<title", "<desc", "prefers-color-scheme: dark")), path
+    assert all(image.attributes["alt"].endswith(".") for image in found.values())
+    for name in ("nothing", "dashboard"):
+        assert Client().get(f"/docs/images/{name}.svg").status_code == 404
+
+
 def test_every_page_has_markdown_whose_links_work():
     assert [f"{name}: {problem}" for name in WITH_MARKDOWN for problem in problems_of_markdown(name)] == []
     for name in WITH_MARKDOWN:
