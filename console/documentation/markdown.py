@@ -82,6 +82,11 @@ def plain_text(token: Token) -> str:
     return "".join(" " if child.type == "softbreak" else child.content for child in token.children or ())
 
 
+def plain_paragraphs(text: str) -> Iterator[str]:
+    """Yield the text of each paragraph of a short text without its markup."""
+    return (plain_text(token) for token in parser().parse(text) if token.type == "inline")
+
+
 def rewrite_links(tokens: list[Token], site_url: Callable[[str], str | None]) -> None:
     """Lead links and images to the site; links for which `site_url` returns None become text."""
     for token, following in pairs(tokens):
@@ -89,16 +94,16 @@ def rewrite_links(tokens: list[Token], site_url: Callable[[str], str | None]) ->
         _mark_empty_header(token, following)
 
 
-def rewrite_source(text: str, site_url: Callable[[str], str | None]) -> str:
-    """Return Markdown whose links lead to the site; links to files that are not served become text."""
-    return LINK.sub(lambda link: f"[{link[1]}]({url})" if (url := site_url(link[2])) else link[1], text)
-
-
 def link_code(tokens: list[Token], code_url: Callable[[str], str | None]) -> None:
     """Link code to the URL that `code_url` returns for it, except in headings and in other links."""
     for before, token in pairs(tokens):
         if before.type != "heading_open" and token.children:
             token.children = list(_with_links(token.children, code_url))
+
+
+def rewrite_source(text: str, site_url: Callable[[str], str | None]) -> str:
+    """Return Markdown whose links lead to the site; links to files that are not served become text."""
+    return LINK.sub(lambda link: f"[{link[1]}]({url})" if (url := site_url(link[2])) else link[1], text)
 
 
 def resolve(target: str, *, folder: str) -> str:
@@ -122,19 +127,12 @@ def _rewrite_links_of(token: Token, site_url: Callable[[str], str | None]) -> No
             url = site_url(str(child.attrGet("href")))
             child.attrSet("href", url or "")
             is_removed = url is None
+        if child.type == "image":
+            child.attrSet("src", site_url(str(child.attrGet("src"))) or "")
         if child.type in {"link_open", "link_close"} and is_removed:
             child.type, child.tag, child.nesting, child.content = "text", "", 0, ""
 
 
-def _mark_empty_header(token: Token, content: Token) -> None:
-        if child.type == "image":
-            child.attrSet("src", site_url(str(child.attrGet("src"))) or "")
-    """Make an empty header cell of a table a data cell: screen readers would announce a header without a name."""
-    if token.type == "th_open" and not content.content:
-        token.tag = "td"
-
-
-def _render_code(renderer: object, tokens: list[Token], index: int, *_: object) -> str:
 def _with_links(children: list[Token], code_url: Callable[[str], str | None]) -> Iterator[Token]:
     is_linked = False
     for child in children:
@@ -148,6 +146,13 @@ def _with_links(children: list[Token], code_url: Callable[[str], str | None]) ->
             yield Token("link_close", "a", -1)
 
 
+def _mark_empty_header(token: Token, content: Token) -> None:
+    """Make an empty header cell of a table a data cell: screen readers would announce a header without a name."""
+    if token.type == "th_open" and not content.content:
+        token.tag = "td"
+
+
+def _render_code(renderer: object, tokens: list[Token], index: int, *_: object) -> str:
     """Render a code block; adjacent blocks in different languages form a group, which the page shows as tabs."""
     before = index > 0 and _are_one_group(tokens[index - 1], tokens[index])
     after = index + 1 < len(tokens) and _are_one_group(tokens[index], tokens[index + 1])

@@ -63,18 +63,31 @@ class NavigationSection:
 
 
 @dataclass(frozen=True)
+class PageSection:
+    """A section for the search.
+
+    text: its paragraphs, list items and table rows without markup, a line each.
+    other: its code and the headers of its tables, which excerpts do not show.
+    """
+
+    heading: Heading
+    text: str
+    other: str
+
+
+@dataclass(frozen=True)
 class DocumentationPage:
     """A rendered page.
 
     summary: its first sentence.
-    sections: heading and plain text of each, for the search.
+    sections: those of the search.
     """
 
     title: str
     summary: str
     body: SafeString
     headings: tuple[Heading, ...]
-    sections: tuple[tuple[Heading, str], ...]
+    sections: tuple[PageSection, ...]
 
 
 def directory() -> Path:
@@ -110,6 +123,12 @@ def page_names() -> frozenset[str]:
     return frozenset(entry.name for section in page_sections() for entry in section.entries if entry.name)
 
 
+@functools.cache
+def image_files() -> frozenset[str]:
+    """Return the paths of the diagrams in docs/."""
+    return frozenset(f"images/{file.name}" for file in (directory() / "images").glob("*.svg"))
+
+
 def documentation_page(name: str) -> DocumentationPage | None:
     """Return a rendered page; None if the index does not list it."""
     # A name is text from a URL: only those of pages are cached.
@@ -121,14 +140,9 @@ def _render_page(name: str) -> DocumentationPage:
     tokens = parser().parse(_source(name))
     headings = add_anchors(tokens)
     rewrite_links(tokens, functools.partial(site_url, folder=_folder(name)))
+    link_code(tokens, operation_url)
     return DocumentationPage(
         headings[0].text, _summary(tokens), render_tokens(tokens), headings[1:], tuple(_sections(tokens, headings))
-@functools.cache
-def image_files() -> frozenset[str]:
-    """Return the paths of the diagrams in docs/."""
-    return frozenset(f"images/{file.name}" for file in (directory() / "images").glob("*.svg"))
-
-
     )
 
 
@@ -146,12 +160,13 @@ def site_url(target: str, *, folder: str, suffix: str = "") -> str | None:
     """Return the URL on the site of a link in a file in a folder of docs/; None for a file that is not served."""
     if is_absolute(target):
         return target
-    link_code(tokens, operation_url)
     path, mark, anchor = target.partition("#")
     file = resolve(path, folder=folder)
     name = page_name(file)
     if file == INDEX:
         return URL
+    if file in image_files():
+        return f"{URL}{file}"
     return f"{URL}{name}{suffix}{mark}{anchor}" if name in page_names() else None
 
 
@@ -165,8 +180,6 @@ def _folder(name: str) -> str:
 
 
 def _source(name: str) -> str:
-    if file in image_files():
-        return f"{URL}{file}"
     """Return the text of a page for this service: with its URL, without references to decisions."""
     text = DECISION_REFERENCE.sub("", page_file(name).read_text(encoding="utf-8"))
     return text.replace(EXAMPLE_URL, settings.PUBLIC_URL) if name.startswith(FOR_USERS) else text
@@ -179,17 +192,29 @@ def _summary(tokens: list[Token]) -> str:
     return sentence[0] if sentence else text
 
 
-def _sections(tokens: list[Token], headings: tuple[Heading, ...]) -> Iterator[tuple[Heading, str]]:
-    """Yield each heading with the plain text below it."""
+def _sections(tokens: list[Token], headings: tuple[Heading, ...]) -> Iterator[PageSection]:
     texts: list[list[str]] = []
+    others: list[list[str]] = []
+    row: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type == "heading_open":
             texts.append([])
+            others.append([])
         elif token.type == "fence":
-            texts[-1].append(token.content)
-        elif token.type == "inline" and before and before.type != "heading_open":
-            texts[-1].append(plain_text(token))
-    yield from zip(headings, (" ".join(paragraphs) for paragraphs in texts), strict=True)
+            others[-1].append(token.content)
+        elif token.type == "tr_close":
+            texts[-1].append(_row_text(row))
+            row = []
+        elif token.type == "inline" and before:
+            places = {"heading_open": [], "th_open": others[-1], "td_open": row}
+            places.get(before.type, texts[-1]).append(plain_text(token))
+    for heading, paragraphs, other in zip(headings, texts, others, strict=True):
+        yield PageSection(heading, "\n".join(filter(None, paragraphs)), "\n".join(other))
+
+
+def _row_text(cells: list[str]) -> str:
+    name, *others = [cell for cell in cells if cell] or [""]
+    return f"{name}: {'; '.join(others)}" if others else name
 
 
 def _entries(token: Token) -> Iterator[NavigationEntry]:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from console.documentation.code_samples import CodeSample, ExampleRequest, code_samples
 from console.documentation.fields import FieldDescription, Schema, SchemaReader
-from console.documentation.markdown import parser, plain_text, render_markdown
+from console.documentation.markdown import plain_paragraphs, render_markdown
 from core.api.openapi import openapi_document
 
 METHODS = ("get", "post", "patch", "put", "delete")
@@ -162,7 +162,7 @@ class OperationReader:
             method=method.upper(),
             path=path,
             title=operation["summary"],
-            text=_plain(operation["description"]),
+            text="\n".join(plain_paragraphs(operation["description"])),
             source=operation["description"],
             parameters={place: self._parameters(operation, place) for place in ("path", "query", "header")},
             body=self.schemas.fields(body.get("schema", {})),
@@ -246,7 +246,3 @@ def _shape(path: str) -> str:
 
 def _is_stream(operation: Schema) -> bool:
     return any("text/event-stream" in described["content"] for described in operation["responses"].values())
-
-
-def _plain(text: str) -> str:
-    return " ".join(plain_text(token) for token in parser().parse(text) if token.type == "inline")

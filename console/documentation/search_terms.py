@@ -5,9 +5,9 @@ See docs/decisions/0213.
 
 COMMON = """
 a about all am an and any are as at be been but by can cannot could did do does for from get getting go had has have
-how i if in into is it its just like make me my need no not of on or our please should so some that the their
-them then there these they this to us use using want was way we what when where which who why will with would
-you your
+how i if in into is it its just know like make me my need no not of on or our per please same should so some that
+the their them then there these they this to us use using want was way we what when where which who why will with
+would you your
 """
 STOP_WORDS = frozenset(COMMON.split())
 # Words of one line find each other. A line may have words that no page uses.
@@ -37,7 +37,7 @@ SYNONYMS = (
     "setting environment variable env config configuration option",
     "receive inbound incoming reply",
     "template handlebars mustache liquid mjml",
-    "batch bulk mass many blast",
+    "batch bulk mass many blast thousand 1000",
     "simulator sandbox test fake",
     "test ci pytest jest",
     "error failure problem troubleshoot",
@@ -61,12 +61,12 @@ SYNONYMS = (
     "suppression suppress optout",
     "tls ssl certificate https starttls",
     "scaling cluster failover availability replica",
-    "sso oidc openid saml keycloak okta entra",
+    "sso oidc openid saml keycloak okta entra azure google",
     "member team user invite role",
     "password login authentication signin",
     "workspace tenant account organization",
     "idempotency duplicate twice",
-    "performance speed fast throughput benchmark",
+    "performance speed fast slow throughput benchmark second",
     "event log history timeline",
     "mcp claude assistant llm ai",
     "postmaster snds",
@@ -76,4 +76,12 @@ SYNONYMS = (
     "stream topic category preference",
     "header custom",
     "tag label metadata",
+    "delete remove erase erasure purge",
+    "person people customer recipient",
+    "language locale translation german french i18n",
+    "loop iterate foreach each",
+    "leak leaked compromised stolen revoke rotate",
+    "restrict permission scope",
+    "retention keep stored",
+    "stuck waiting pending",
 )

@@ -1,5 +1,6 @@
 """Search in the documentation, without an external service."""
 
+import re
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from console.documentation.excerpts import MAX_LENGTH
 from console.documentation.search import MAX_QUERY_LENGTH, MAX_RESULTS, search, search_index
 from console.documentation.search_terms import STOP_WORDS, SYNONYMS
 
@@ -62,6 +64,50 @@ QUERIES = {
     "guides/deliverability": "deliverab",
 }
 PAGES = {query: pages for pages, queries in QUERIES.items() for query in queries.split("; ")}
+# Questions as people type them, with the pages that answer them.
+QUESTIONS = {
+    "how do i send an email with curl": "quickstart/curl guides/sending",
+    "send email from python script": "quickstart/python",
+    "how to verify the webhook signature": "webhooks",
+    "why did my email bounce": "guides/bounces guides/bounce-causes",
+    "remove an address from the suppression list": "guides/bounces api/suppressions",
+    "send an email tomorrow at 9": "guides/schedules",
+    "how do I cancel a scheduled email?": "guides/schedules api/emails",
+    "how to attach a pdf": "guides/attachments",
+    "maximum size of an attachment": "guides/attachments specification",
+    "where do I add the dkim record": "domains guides/dns-providers",
+    "spf record cloudflare": "guides/dns-providers",
+    "emails landing in the spam folder": "guides/deliverability guides/email-delivery",
+    "what do i do if an api key was leaked": "guides/keys security",
+    "can I restrict an api key to one domain": "guides/keys",
+    "send the same email to 1000 people": "guides/batches api/emails",
+    "how to avoid sending an email twice": "guides/idempotency",
+    "turn off open tracking": "guides/tracking",
+    "delete all data of a customer": "guides/privacy api/erasures",
+    "which personal data is stored about someone": "guides/privacy guides/data-protection",
+    "how do I upgrade to a new version": "upgrades",
+    "restore the database from a backup": "backup",
+    "run it with docker": "install-compose",
+    "high availability with two servers": "scaling",
+    "switch from postmark": "migrate/postmark",
+    "send mail from laravel": "frameworks/laravel",
+    "smtp username and password": "smtp",
+    "which port for smtp": "smtp",
+    "receive incoming emails with a webhook": "guides/receiving",
+    "forward incoming mail to another address": "guides/receiving",
+    "test without sending real emails": "guides/testing guides/simulator",
+    "429 too many requests": "errors specification",
+    "what does domain_not_registered mean": "errors",
+    "my webhook is not called": "webhooks troubleshooting",
+    "how long are emails stored": "guides/privacy specification guides/data-protection",
+    "unsubscribe only from the newsletter": "guides/streams",
+    "loop over a list in a template": "guides/templates",
+    "templates in several languages": "guides/templates",
+    "login with google or azure": "openid-connect",
+    "how many emails per second can it send": "performance guides/sending-speed scaling",
+    "email stuck in queued": "guides/sending troubleshooting",
+}
+FIRST = 36
 MAX_INDEX_BYTES = 4 * 1024 * 1024
 
 
@@ -72,6 +118,15 @@ def found(query: str) -> list[str]:
 def test_a_query_finds_its_page_first():
     firsts = {query: (found(query) or [""])[0].partition("#")[0].removeprefix("/docs/") for query in PAGES}
     assert {query: first for query, first in firsts.items() if first not in PAGES[query].split()} == {}
+
+
+def test_questions_find_their_page():
+    ranks = {}
+    for question, pages in QUESTIONS.items():
+        names = [url.partition("#")[0].removeprefix("/docs/") for url in found(question)]
+        ranks[question] = next((rank for rank, name in enumerate(names, 1) if name in pages.split()), None)
+    assert [question for question, rank in ranks.items() if rank is None or rank > 3] == []
+    assert sum(rank == 1 for rank in ranks.values()) >= FIRST, ranks
 
 
 def test_a_search_finds_the_section():
@@ -85,9 +140,45 @@ def test_a_search_finds_the_section():
         assert url in found(query)[:3], query
 
 
+def test_an_excerpt_is_sentences_or_a_row_of_a_table():
+    for query in {*PAGES, *QUESTIONS}:
+        for result in search(query):
+            assert problems_of_excerpt(result) == [], (query, result.entry.url, result.excerpt)
+
+
+def problems_of_excerpt(result) -> list[str]:
+    shown, is_cut = result.excerpt.removesuffix("…"), result.excerpt.endswith("…")
+    if shown == result.entry.summary:
+        return []
+    paragraph = next((line for line in result.entry.text.splitlines() if shown in line), "")
+    before, _, after = paragraph.partition(shown)
+    return [
+        problem
+        for problem, is_one in {
+            "not in the section": not paragraph,
+            "begins in a sentence": before.strip() and before.rstrip()[-1] not in ".!?",
+            "ends in a word": after and not after[0].isspace() and after[0] not in ",;:",
+            "ends in a sentence": after.strip() and shown[-1] not in ".!?" and not is_cut,
+            "Markdown": re.search(r"\]\(|```|\*\*", shown),
+            "long": len(shown) > MAX_LENGTH,
+        }.items()
+        if is_one
+    ]
+
+
+def test_an_excerpt_has_the_words_of_the_query():
+    for query, sentence in {
+        "stops the invoices": "stops the invoices and the password resets",
+        "recipient_suppressed": "suppress",
+        "port 25 blocked": "port 25 is blocked",
+    }.items():
+        assert sentence in " ".join(result.excerpt for result in search(query)[:3]), query
+
+
 def test_a_result_contains_every_word():
     for result in search("bounce suppression"):
-        text = f"{result.entry.page} {result.entry.heading} {result.entry.text}".lower()
+        entry = result.entry
+        text = f"{entry.page} {entry.heading} {entry.text} {entry.other}".lower()
         assert any(word in text for word in ("bounc", "reject", "refus", "undeliverable"))
         assert any(word in text for word in ("suppress", "optout"))
 
