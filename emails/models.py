@@ -4,6 +4,7 @@ The status, times and error of an Email are rolled up from its recipients (email
 emails.sending.queue moves queue entries.
 """
 
+import math
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -221,6 +222,10 @@ class Email(models.Model):
     # constraint would scan the table.
     content_hours = models.SmallIntegerField(null=True)
     content_removed_at = models.DateTimeField(null=True)
+    # After this time no attempt begins; null for none (docs/decisions/0378).
+    expires_at = models.DateTimeField(null=True)
+    # The seconds from acceptance or scheduled_for to expires_at; null if the request has a time, or without one.
+    deliver_within = models.IntegerField(null=True)
     # Rolled up from the recipients.
     status = models.CharField(max_length=16, choices=EmailStatus.choices)
     sent_at = models.DateTimeField(null=True)
@@ -295,6 +300,13 @@ class Email(models.Model):
     def keeps_content(self) -> bool:
         """Whether the content can be read: neither sensitive nor removed (docs/decisions/0351)."""
         return not self.sensitive and self.content_removed_at is None
+
+    @property
+    def seconds_to_expiry(self) -> int | None:
+        """The seconds from the time in the Date header to the expiry; None without one."""
+        if self.expires_at is None:
+            return None
+        return self.deliver_within or math.ceil((self.expires_at - self.date).total_seconds())
 
     @property
     def addressees(self) -> str:
@@ -410,6 +422,7 @@ class QueueEntry(models.Model):
     pair = models.IntegerField(null=True)
     # With paced_since and without a pair, it has waited for as long as its route permits.
     paced_since = models.DateTimeField(null=True, help_text="when it began to wait for a pace, until an attempt")
+    expires_at = models.DateTimeField(null=True, help_text="that of its email")
 
     class Meta:
         db_table = "emails_pending"
@@ -426,6 +439,8 @@ class QueueEntry(models.Model):
                 fields=["pair", "workspace_id", "rank", "since"], condition=Q(stage=Stage.PACED), name="pending_paced"
             ),
             models.Index(fields=["workspace_id", "rank", "due_at"], condition=Q(stage=Stage.HELD), name="pending_held"),
+            # Set once; entries without an expiry write nothing to it (emails.sending.expiry).
+            models.Index(fields=["expires_at"], condition=Q(expires_at__isnull=False), name="pending_expiring"),
             # For emails.queue_stats only. A scheduled email has its time in the first row's due_at and in every since.
             models.Index(fields=["workspace_id"], condition=Q(stage=Stage.LEASED), name="pending_leased"),
             models.Index(fields=["workspace_id", "due_at"], condition=Q(stage=Stage.WAITING), name="pending_waiting"),

@@ -8,6 +8,8 @@ from django.db import models
 TYPE_PREFIX = "email."
 # Members of a payload that name the operator's transports.
 TRANSPORT, NEXT_TRANSPORT = "transport", "nextTransport"
+# The member that says what an expired email waited for.
+WAITED_FOR = "waitedFor"
 
 
 class EventKind(models.TextChoices):

@@ -172,6 +172,12 @@ class Stream(models.Model):
         db_default=False,
         help_text="Whether nobody can read the content of its emails, which is removed after the last outcome.",
     )
+    deliver_within = models.IntegerField(
+        null=True,
+        blank=True,
+        help_text="The seconds from acceptance, or from the scheduled time, after which an email that has no expiry of "
+        "its own is not sent any more; null for any time.",
+    )
     archived_at = models.DateTimeField(
         null=True, editable=False, help_text="The time when the stream was archived; null if it accepts emails."
     )

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from core.api.fields import (
     AllOptional,
     CountField,
+    DeliverWithinField,
     NameField,
     OptionalTextField,
     PatternField,
@@ -49,11 +50,18 @@ class StreamFields(RowInput):
         "of the plan; null as long as the email.",
     )
 
+    deliverWithin = DeliverWithinField(
+        source="deliver_within",
+        help_text="The seconds from acceptance, or from the scheduled time, after which an email that has no expiry of "
+        "its own is not sent any more; null for any time.",
+    )
+
     class Meta:
         model = Stream
         fields: tuple[str, ...] = (
             "name", "description", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public", "priority",
             "trackOpens", "trackClicks", "trackingDetail", "transportRoute", "contentRetention", "sensitive",
+            "deliverWithin",
         )  # fmt: skip
 
 
@@ -77,7 +85,7 @@ class StreamSerializer(RowSerializer[Stream]):
         fields = (
             "id", "name", "description", "kind", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public",
             "priority", "trackOpens", "trackClicks", "trackingDetail", "transportRoute", "contentRetention",
-            "sensitive", "archivedAt", "pausedAt", "pausedReason", "createdAt",
+            "sensitive", "deliverWithin", "archivedAt", "pausedAt", "pausedReason", "createdAt",
         )  # fmt: skip
 
 

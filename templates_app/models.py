@@ -125,6 +125,12 @@ class Template(models.Model):
         db_default=False,
         help_text="Whether nobody can read the content of its emails, which is removed after the last outcome.",
     )
+    deliver_within = models.IntegerField(
+        null=True,
+        blank=True,
+        help_text="The seconds from acceptance, or from the scheduled time, after which an email that has no expiry of "
+        "its own is not sent any more; null as the stream has it.",
+    )
     # JSON text, written by people and possibly invalid: only for the previews of the dashboard.
     sample_data = models.TextField(default="", db_default="")
     # Defaults of emails in a dialect, as addresses separated by commas (docs/decisions/0291).

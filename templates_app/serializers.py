@@ -11,6 +11,7 @@ from rest_framework import serializers
 from core.api.fields import (
     OPTIONAL,
     AllOptional,
+    DeliverWithinField,
     EntriesField,
     FieldErrors,
     NameField,
@@ -145,11 +146,17 @@ class TemplateInput(RowInput):
         help_text="The languages to use, in this order, if the language of an email is none of `locales`.",
     )
 
+    deliverWithin = DeliverWithinField(
+        source="deliver_within",
+        help_text="The seconds from acceptance, or from the scheduled time, after which an email that has no expiry of "
+        "its own is not sent any more; null as the stream has it.",
+    )
+
     class Meta:
         model = Template
         fields = (
             "name", "kind", "subject", "htmlContent", "textContent", "alias", "strictVariables", "sensitive",
-            "layoutId", "locale", "locales", "fallback",
+            "layoutId", "locale", "locales", "fallback", "deliverWithin",
         )  # fmt: skip
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
@@ -194,6 +201,7 @@ def new_template(values: dict[str, Any]) -> dict[str, Any]:
         "alias": alias,
         "strict_variables": strict,
         "sensitive": values.get("sensitive", False),
+        "deliver_within": values.get("deliver_within"),
     }
 
 
@@ -229,7 +237,10 @@ class TemplateItemSerializer(RowSerializer[Template]):
 
     class Meta:
         model = Template
-        fields = ("id", "name", "kind", "subject", "alias", "strictVariables", "sensitive", "createdAt", "updatedAt")
+        fields = (
+            "id", "name", "kind", "subject", "alias", "strictVariables", "sensitive", "deliverWithin", "createdAt",
+            "updatedAt",
+        )  # fmt: skip
 
 
 class TemplateSerializer(TemplateItemSerializer):

@@ -37,6 +37,10 @@ from templates_app.sets import draft_parts, find_layout_id, refuse_in_use, renew
 MAX_TEMPLATES = 1000
 # Versions of one template: the current one and those that can be restored.
 MAX_VERSIONS = 50
+# The columns that update_template changes, without those of the content.
+CHANGEABLE = (
+    "name", "alias", "strict_variables", "sensitive", "deliver_within", "sample_data", "sender", "reply_to",
+)  # fmt: skip
 CONTENT_FIELDS = {column.name for column in fields(TemplateContent)}
 
 
@@ -185,6 +189,7 @@ def create_template(
     alias: str | None,
     strict_variables: bool,
     sensitive: bool = False,
+    deliver_within: int | None = None,
     kind: str = Template.TemplateKind.TEMPLATE,
     sample_data: str = "",
     sender: str = "",
@@ -209,6 +214,7 @@ def create_template(
         alias=alias,
         strict_variables=strict_variables,
         sensitive=sensitive,
+        deliver_within=deliver_within,
         sample_data=sample_data,
         sender=sender,
         reply_to=reply_to,
@@ -232,6 +238,7 @@ def duplicate_template(template: Template, *, name: str) -> Template:
         kind=template.kind,
         strict_variables=template.strict_variables,
         sensitive=template.sensitive,
+        deliver_within=template.deliver_within,
         sample_data=template.sample_data,
         sender=template.sender,
         reply_to=template.reply_to,
@@ -279,7 +286,7 @@ def update_template(template: Template, *, changes: Mapping[str, Any]) -> Templa
         _retire(locked.version_id)
         locked.version = _new_version(new, places, template=locked)
         _detach_old_versions(locked)
-    for name in ("name", "alias", "strict_variables", "sensitive", "sample_data", "sender", "reply_to"):
+    for name in CHANGEABLE:
         setattr(locked, name, changes.get(name, getattr(locked, name)))
     locked.updated_at = Now()
     _save(locked)

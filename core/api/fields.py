@@ -259,6 +259,17 @@ class WholeNumberField(serializers.IntegerField):
         return data
 
 
+MIN_DELIVER_WITHIN, MAX_DELIVER_WITHIN = 30, 604_800
+
+
+class DeliverWithinField(WholeNumberField):
+    """The seconds from acceptance, or from the scheduled time, after which an email is not sent any more."""
+
+    def __init__(self, **options: Any) -> None:
+        limits = {"min_value": MIN_DELIVER_WITHIN, "max_value": MAX_DELIVER_WITHIN}
+        super().__init__(required=False, allow_null=True, **limits, **options)
+
+
 class NumberField(serializers.FloatField):
     """A JSON number; DRF would also accept "5"."""
 

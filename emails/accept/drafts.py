@@ -29,6 +29,7 @@ class Draft(SendOptions):
     reply_domain: the domain of the addresses in Reply-To, one for each recipient (emails.sending.reply_address); None
     without reply_tracking, and until complete_drafts (emails.accept.answers).
     stream: None for that of the key.
+    deliver_within: seconds after acceptance or scheduled_for; not with expires_at.
     """
 
     sender: Address
@@ -50,6 +51,8 @@ class Draft(SendOptions):
     reply_tracking: bool = field(default=False, kw_only=True)
     answers: str | None = field(default=None, kw_only=True)
     reply_domain: str | None = field(default=None, kw_only=True)
+    deliver_within: int | None = field(default=None, kw_only=True)
+    expires_at: datetime | None = field(default=None, kw_only=True)
     # A request need not name it.
     stream: str | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
@@ -91,6 +94,8 @@ class BulkDraft:
     stream: str | None = None
     locale: str | None = None
     sensitive: bool = False
+    deliver_within: int | None = None
+    expires_at: datetime | None = None
 
     def metadata_for(self, recipient: BulkRecipientDraft) -> dict[str, Any] | None:
         """Return the shared metadata merged with that of one recipient."""
@@ -115,6 +120,7 @@ def shared_fields(
 
     locale_used: the language of the rendered texts.
     An email of a sensitive stream or template is sensitive.
+    One without an expiry has that of the template, else of the stream.
     An option that the draft leaves out is off if the domain has switched it off, else as the stream has it.
     """
     values = vars(draft)
@@ -122,6 +128,9 @@ def shared_fields(
     given = {name: value for name in SHARED_NAMES if (value := values.get(name)) is not None}
     switched_off = {option: False for option, setting in DOMAIN_SETTINGS.items() if not getattr(domain, setting)}
     options = given | OPTIONS_OF_SENSITIVE if is_sensitive else given
+    usual_seconds = (template and template.deliver_within) or stream.deliver_within
+    if usual_seconds and not (draft.deliver_within or draft.expires_at):
+        options = {**options, "deliver_within": usual_seconds}
     return SharedFields(
         **{**stream.email_defaults, **switched_off, **options},
         stream=stream.slug,

@@ -50,6 +50,7 @@ class SharedFields(SendOptions):
     content_id: the id of content, stored already or to store with the email; None with a template and no files.
     rank: the priority of the stream, for the queue.
     content_hours: from the last outcome to the removal of the content; None as the plan.
+    expires_at: after which it is not sent; with deliver_within, so many seconds after acceptance or scheduled_for.
     """
 
     sender: str
@@ -67,6 +68,8 @@ class SharedFields(SendOptions):
     is_test: bool = False
     rank: int = NORMAL_RANK
     content_hours: int | None = None
+    expires_at: datetime | None = None
+    deliver_within: int | None = None
 
     @property
     def status(self) -> EmailStatus:
@@ -109,7 +112,7 @@ SQL_TYPES: dict[Any, str] = {
     dict[str, str]: "jsonb",
     dict[str, Any] | None: "jsonb",
     datetime | None: "timestamptz",
-    int | None: "smallint",
+    int | None: "integer",
     Entrance: "text",
 }
 ID_PREFIXES = {
@@ -134,6 +137,10 @@ SHARED_COLUMNS = _column_types(SharedFields, without=("rank",))
 OWN_COLUMNS = _column_types(
     NewEmail, without=("shared", "recipients", "addressed", "rendered", "files", "warnings", "id")
 )
+# A field that is computed; any other has the value of its name.
+SHARED_VALUES = {
+    "expires_at": "coalesce(expires_at, coalesce(scheduled_for, now()) + make_interval(secs => deliver_within))"
+}
 COLUMNS = ", ".join(f'"{name}"' for name in (*SHARED_COLUMNS, *OWN_COLUMNS))
 
 # Values that emails share are passed once, apart from the rows of each email, which refer to them by number.
@@ -152,7 +159,8 @@ WITH blocked AS (
      WHERE EXISTS (SELECT FROM quota)
     ON CONFLICT (id) DO NOTHING
 ), shared AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(shared)s) AS s (number integer, rank smallint, {_typed(SHARED_COLUMNS)})
+    SELECT number, rank, {", ".join(f'{SHARED_VALUES.get(name, "")} "{name}"' for name in SHARED_COLUMNS)}
+      FROM json_to_recordset(%(shared)s) AS s (number integer, rank smallint, {_typed(SHARED_COLUMNS)})
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, public_id text,
@@ -168,11 +176,12 @@ WITH blocked AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
     SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared JOIN new_recipient USING (number)
 ), pending AS (
-    INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, rank, due_at, since, fence, attempts)
+    INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, rank, due_at, since, fence, attempts,
+                                expires_at)
     SELECT id, %(workspace)s, domain, %(stage)s, rank,
            CASE WHEN scheduled_for IS NULL THEN now()
                 WHEN position = 0 THEN scheduled_for ELSE '9999-01-01'::timestamptz END,
-           coalesce(scheduled_for, now()), 0, 0
+           coalesce(scheduled_for, now()), 0, 0, expires_at
       FROM shared JOIN new_recipient USING (number)
 ), event AS (
     {{insert_event}}
@@ -302,6 +311,7 @@ def _shared_row(shared: SharedFields, number: int) -> dict[str, Any]:
         **ids,
         "number": number,
         "scheduled_for": shared.scheduled_for and shared.scheduled_for.isoformat(),
+        "expires_at": shared.expires_at and shared.expires_at.isoformat(),
     }
 
 

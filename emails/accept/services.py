@@ -156,6 +156,7 @@ def resend_email(
 ) -> StoredResponse:
     """Accept a copy of an email, sent immediately. Domain, suppressions and quota are checked again.
 
+    The time until its expiry begins anew.
     Raises the errors of send_email, ContentNotKept, and NotFound if the email is outside of the limits or retention has
     deleted it.
     """
@@ -253,8 +254,9 @@ def _bulk_body(emails: Sequence[NewEmail], rejected: Collection[int], warnings: 
 
 def _copy(email: Email, entrance: Entrance, *, rank: int) -> NewEmail:
     """Return a new email that shares the content and template version, which are immutable."""
-    names = SHARED_COLUMNS.keys() - {"scheduled_for", "batch_id", "entrance"}
-    shared = SharedFields(**{name: getattr(email, name) for name in names}, entrance=entrance, rank=rank)
+    names = SHARED_COLUMNS.keys() - {"scheduled_for", "batch_id", "entrance", "expires_at", "deliver_within"}
+    values = {name: getattr(email, name) for name in names}
+    shared = SharedFields(**values, deliver_within=email.seconds_to_expiry, entrance=entrance, rank=rank)
     recipients = [NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()]
     return NewEmail(
         shared=shared,

@@ -247,7 +247,8 @@ emails_schema = keyed_view(
     partial_update=Operation(
         "rescheduleEmail",
         "Reschedule an email",
-        "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately.",
+        "Reschedules a scheduled email to another time, at most 30 days ahead. Null sends it immediately. The seconds "
+        "of `deliverWithin` count from the new time; a time at or after `expiresAt` is refused.",
         response(RescheduledSerializer, "The email is rescheduled.", examples.RESCHEDULED),
         problems=[WorkspaceSuspended, EmailNotScheduled],
         body=RescheduleInput,

@@ -28,6 +28,13 @@ SEND: dict[str, Any] = {
         "templateData": {"name": "you two"},
         "scheduledFor": "2026-11-21T06:20:00Z",
     },
+    "In ten minutes or not at all": {
+        "from": FROM,
+        "to": "ada@example.com",
+        "subject": "Your code is 482913",
+        "text": "It is valid for ten minutes.",
+        "deliverWithin": 600,
+    },
     "With a file": {
         "from": FROM,
         "to": "ada@example.com",
@@ -104,6 +111,7 @@ EMAIL = {
     "htmlContent": "<p>Thank you, Ada!</p>",
     "text": "",
     "scheduledFor": None,
+    "expiresAt": None,
     "deliveredAt": "2026-11-20T08:30:01.204Z",
     "errorMessage": None,
     "tags": ["order"],
@@ -154,6 +162,7 @@ RESCHEDULED = {
     "status": "scheduled",
     "createdAt": CREATED_AT,
     "scheduledFor": "2026-11-25T07:00:00.000Z",
+    "expiresAt": None,
 }
 CSV_ROW = (
     *(ID, "ada@example.com", "", "", FROM, "", "Your order 1042", "delivered", "order", CREATED_AT, ""),

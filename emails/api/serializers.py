@@ -136,6 +136,9 @@ class EmailSerializer(EmailRowSerializer):
     scheduledFor = UtcDateTimeField(
         allow_null=True, help_text="The time at which the email is sent; null if it is sent immediately."
     )
+    expiresAt = UtcDateTimeField(
+        allow_null=True, help_text="The time after which the email is not sent any more; null without one."
+    )
     errorMessage = serializers.CharField(allow_null=True, help_text="The most recent delivery error of any recipient.")
     retryCount = serializers.IntegerField(help_text="The largest number of repeated delivery attempts of a recipient.")
     localeUsed = serializers.CharField(allow_null=True, help_text="The language of the texts; null if it is not known.")
@@ -164,7 +167,7 @@ class EmailSerializer(EmailRowSerializer):
 
     class Meta(EmailRowSerializer.Meta):
         fields = (
-            "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "sentAt", "deliveredAt",
+            "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "expiresAt", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
             "attachments", "test", "recipients", "stream", "waitingFor", "locale", "localeUsed", "sensitive",
             "contentNotKept",
@@ -273,6 +276,9 @@ class RescheduledSerializer(AttributesSerializer[Email]):
     status = serializers.ChoiceField(EmailStatus.values)
     createdAt = UtcDateTimeField()
     scheduledFor = UtcDateTimeField(help_text="The time at which the email is sent; null if it is sent immediately.")
+    expiresAt = UtcDateTimeField(
+        allow_null=True, help_text="The time after which the email is not sent any more; null without one."
+    )
 
 
 class CancelledSerializer(serializers.Serializer[Any]):

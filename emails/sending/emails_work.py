@@ -22,11 +22,12 @@ from emails import queue_stats
 from emails.pacing.paces import RELEASE_EVERY_SECONDS, release_due
 from emails.sending import queue
 from emails.sending.assignments import Assignments
+from emails.sending.expiry import Expiry, expired_outcome
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.outgoing_messages import build_message, is_large
 from emails.sending.queue import EmailClaim, WorkspaceShares
-from emails.sending.scheduling import promote_due
+from emails.sending.scheduling import EXPIRE_BATCH_SIZE, fail_expired, promote_due
 from emails.sending.sending_checks import SUPPRESSED, check_jobs
 from emails.sending.simulator_effects import apply_simulator_effects
 from emails.sending.transport_status import drained_transports
@@ -38,6 +39,8 @@ WORKSPACE_SHARE = 0.8
 MEMORY_WAIT_SECONDS = 1.0
 # The longest extra wait of a due entry; a busy queue processor claims many times a second.
 PROMOTE_EVERY_SECONDS = 0.1
+# How soon an expired entry is failed; much less than the 30 s that are promised.
+EXPIRE_EVERY_SECONDS = 5.0
 # How soon a drained transport gets no new messages.
 REFRESH_SECONDS = 2.0
 
@@ -65,8 +68,9 @@ class _JobInFlight:
 
 @dataclass(frozen=True)
 class _SendPermit:
-    """The lease of a job, as transports check it before the final dot; invalid once its address is suppressed.
+    """The lease of a job, as transports check it before an attempt and its final dot.
 
+    Invalid once its address is suppressed or the email has expired.
     reserved: the transports whose daily limits have the message counted.
     """
 
@@ -75,11 +79,14 @@ class _SendPermit:
     claim: EmailClaim
     assignments: Assignments
     reserved: list[str]
+    expiry: Expiry
 
     def is_valid(self) -> bool:
-        return not self.job.is_suppressed and self.lease.is_valid()
+        return not self.job.is_suppressed and not self.expiry.is_over() and self.lease.is_valid()
 
     async def assign(self, transport: str) -> bool:
+        if self.expiry.is_over():
+            raise LeaseLost
         return await self.assignments.assign_claim(self.claim, transport, reserved=self.reserved)
 
 
@@ -99,13 +106,14 @@ class EmailQueueWork:
         self._cap = max(int(sessions * WORKSPACE_SHARE), 1)
         self._in_flight: dict[EmailClaim, _JobInFlight] = {}
         self._is_pacing = False
-        self._promoted_at = self._refreshed_at = self._released_at = float("-inf")
+        self._promoted_at = self._refreshed_at = self._released_at = self._expired_at = float("-inf")
         self.unused: UnusedClaims[EmailClaim] = UnusedClaims(queue.give_back)
 
     def claim(self, limit: int) -> ClaimResult[SendJob]:
         if time.monotonic() - self._promoted_at >= PROMOTE_EVERY_SECONDS:
             self._promoted_at = time.monotonic()
             promote_due()
+        self._fail_expired()
         self._release_paced()
         self._refresh_router()
         with self.unused.claiming() as claims:
@@ -165,6 +173,13 @@ class EmailQueueWork:
             self._released_at = time.monotonic()
             self._is_pacing = release_due()
 
+    def _fail_expired(self) -> None:
+        """Fail expired entries, in the next call too if there are many."""
+        if time.monotonic() - self._expired_at < EXPIRE_EVERY_SECONDS:
+            return
+        if fail_expired() < EXPIRE_BATCH_SIZE:
+            self._expired_at = time.monotonic()
+
     def _refresh_router(self) -> None:
         """Read from time to time which transports the operator drains, and end their sessions."""
         if self._router is None or time.monotonic() - self._refreshed_at < REFRESH_SECONDS:
@@ -185,13 +200,15 @@ class EmailQueueWork:
         failpoint("emails.before_hand_over")
         in_flight = self._in_flight[job.claim]
         reserved = [job.transport] if self._assignments.is_limited(job.transport) else []
-        permit = _SendPermit(lease, in_flight, job.claim, self._assignments, reserved)
+        permit = _SendPermit(lease, in_flight, job.claim, self._assignments, reserved, job.expiry)
         try:
             message = await compute_in_thread(build_message, job) if is_large(job) else build_message(job)
             outcome = _with_receiver(await self._transport.deliver(message, lease=permit), job.address)
         except LeaseLost:
             # Recording is fenced if another worker has the lease by now; otherwise the deferral retries soon.
             outcome = SUPPRESSED if in_flight.is_suppressed else LEASE_LOST
+            if job.expiry.is_over():
+                outcome = expired_outcome(handed_to=job.claim.handed_to)
         failpoint("emails.after_hand_over")
         return SendResult(job.claim, outcome, tuple(reserved))
 
@@ -217,7 +234,10 @@ class EmailQueueWork:
             return_free_memory()
 
     def renew(self, claims: Collection[EmailClaim]) -> list[EmailClaim]:
-        return queue.renew(claims)
+        renewed = queue.renew(claims)
+        # Nothing is claimed while slow hosts occupy all sessions.
+        self._fail_expired()
+        return renewed
 
 
 def _with_receiver(outcome: DeliveryOutcome, address: str) -> DeliveryOutcome:

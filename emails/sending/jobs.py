@@ -12,9 +12,11 @@ from core.delivery.message.compose import File, Placement
 from core.lib.email_addresses import Address, read_stored_address, split_address_list
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run_binary, run_replanned
+from core.lib.worker.leases import boot_seconds
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Content
 from emails.send_options import SendOptions
+from emails.sending.expiry import Expiry
 from emails.sending.queue import EmailClaim
 from streams.models import Stream
 from streams.services import load_streams
@@ -35,6 +37,8 @@ class SendJob(SendOptions):
     date: the time in the Date header.
     last_reason: of the attempt before.
     last_reply_age: the time since its reply.
+    seconds_left: until its expiry, by the database; None without one.
+    read_at: a time of the boot clock before the row was read.
     may_be_second_copy: the email was in the queue when sending was paused, and this is its first attempt since.
     attachment_bytes: the memory that it adds to this process.
     transport: the one that is assigned to it, empty if none is (emails.sending.assignments).
@@ -66,6 +70,8 @@ class SendJob(SendOptions):
     date: datetime
     may_be_second_copy: bool
     attachment_bytes: int
+    seconds_left: float | None
+    read_at: float = 0.0
     content: Content | None = None
     version: TemplateVersion | None = None
     parts: SetParts | None = None
@@ -77,6 +83,10 @@ class SendJob(SendOptions):
     @property
     def key(self) -> str:
         return self.claim.recipient_id
+
+    @property
+    def expiry(self) -> Expiry:
+        return Expiry(self.read_at, self.seconds_left)
 
     @property
     def unsubscribe(self) -> str:
@@ -114,7 +124,9 @@ def _metadata_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 # Read in other queries, or not of the row.
-LOADED_LATER = frozenset({"claim", "content", "version", "parts", "identity", "properties", "files", "transport"})
+LOADED_LATER = frozenset(
+    {"claim", "read_at", "content", "version", "parts", "identity", "properties", "files", "transport"}
+)
 COLUMNS = [column.name for column in fields(SendJob) if column.name not in LOADED_LATER]
 # A field without an expression is the email's column of its name. attachment_bytes is read first: the files of all
 # claimed recipients together may not fit into memory.
@@ -124,6 +136,7 @@ EXPRESSIONS = {
     "last_reason": "coalesce(r.reason, '')",
     "last_reply_age": "coalesce(now() - r.replied_at, interval '0')",
     "date": "coalesce(e.scheduled_for, e.created_at)",
+    "seconds_left": "extract(epoch FROM e.expires_at - statement_timestamp())::float",
     "may_be_second_copy": """EXISTS (
         SELECT FROM emails_past_hold h
          WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
@@ -183,10 +196,11 @@ def load_jobs(claims: Sequence[EmailClaim], *, memory_bytes: int) -> list[SendJo
 
 def _read_rows(claims: Sequence[EmailClaim]) -> Iterator[SendJob]:
     by_id = {to_uuid(claim.recipient_id): claim for claim in claims}
+    read_at = boot_seconds()
     for recipient, *columns in run_replanned(READ_JOBS, [list(by_id)]):
         row = dict(zip(COLUMNS, columns, strict=True))
         values = row | {name: read(row[name]) for name, read in READERS.items()}
-        yield SendJob(claim=by_id[recipient], **values)
+        yield SendJob(claim=by_id[recipient], read_at=read_at, **values)
 
 
 def _fit_memory(jobs: Iterable[SendJob], memory_bytes: int) -> Iterator[SendJob]:

@@ -30,7 +30,7 @@ from emails.sending.queue import EXPIRED_TRANSPORT, MAX_LOST_CLAIMS, QUEUE, Emai
 from emails.sending.retries import delay_after, max_age, with_jitter
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
-from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
+from events.kinds import NEXT_TRANSPORT, TRANSPORT, WAITED_FOR, EventKind
 from events.recording import NewEvent, record_events
 from streams.models import MAIN
 from suppressions.models import Suppression
@@ -191,7 +191,8 @@ def _failure(outcome: DeliveryOutcome) -> dict[str, Any]:
 
 def _details(outcome: DeliveryOutcome) -> dict[str, Any]:
     """Return the details of an event; events.models shows its transport to the staff, or to all."""
-    return _failure(outcome) | ({TRANSPORT: outcome.transport} if outcome.transport else {})
+    waited = {WAITED_FOR: outcome.waits_for} if outcome.reason == FailureReason.EXPIRED and outcome.waits_for else {}
+    return _failure(outcome) | waited | ({TRANSPORT: outcome.transport} if outcome.transport else {})
 
 
 def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> Iterator[NewEvent]:

@@ -94,12 +94,13 @@ WITH RECURSIVE {QUEUE.ready_groups}, shares AS (
 # A transport that was assigned may have the message, and so may the only one.
 EXPIRED_TRANSPORT = f"nullif(coalesce(p.handed_to, '{DEFAULT}'), '{UNASSIGNED}')"
 # An expired lease ends the attempt: the entry is ready at once; the second time after a random delay; the third time
-# it is leased to this process, which records its failure. Nothing is promoted while sending is paused.
+# it is leased to this process, which records its failure. Nothing is promoted while sending is paused; expired entries
+# are left to EXPIRE (emails.sending.scheduling).
 PROMOTE = f"""
 WITH {
     QUEUE.due_rows(
         f"stage, stage = {Stage.LEASED} AND lost + 1 >= {MAX_LOST_CLAIMS} AS is_given_up",
-        condition="NOT EXISTS (SELECT FROM emails_hold)",
+        condition="NOT EXISTS (SELECT FROM emails_hold) AND (expires_at <= now()) IS NOT TRUE",
     )
 }
 UPDATE emails_pending p

@@ -1,4 +1,4 @@
-"""Scheduled emails: cancel, reschedule, and promote them when they are due (docs/decisions/0015).
+"""Scheduled emails: cancel, reschedule, and promote them when they are due (docs/decisions/0015); fail expired ones.
 
 The queue entry of a scheduled email's first recipient is its lead. Cancelling, rescheduling and promoting each begin
 with a conditional statement on the lead, so that exactly one of them wins.
@@ -11,15 +11,16 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
-from core.api.errors import NotFound
+from core.api.errors import InvalidFields, NotFound
 from core.counters import counters
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from core.lib.coded_texts import CodedText
 from core.lib.datetimes import format_datetime
 from core.lib.ids import from_uuid, to_uuid
-from core.lib.sql import run
+from core.lib.sql import run, run_replanned
 from core.lib.worker import wakeup
 from core.lib.worker.failpoints import failpoint
+from core.lib.worker.leases import LEASE_SECONDS
 from core.lib.worker.stages import Stage
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.quota import refund_quota
@@ -29,8 +30,16 @@ from emails.key_limits import refuse_email
 from emails.models import Email, QueueEntry, Recipient
 from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
+from emails.sending.expiry import expired_outcome
 from emails.sending.outcomes import SendResult, record_results
-from emails.sending.sending_checks import is_sending_paused, release_resumed
+from emails.sending.queue import EXPIRED_TRANSPORT, QUEUE, EmailClaim
+from emails.sending.sending_checks import (
+    STOPPED_SINCE,
+    STOPS,
+    STORED_CAUSE,
+    is_sending_paused,
+    release_resumed,
+)
 from emails.states import SENT_STATUSES, EmailStatus
 from emails.status_rollup import roll_up_and_count
 from events.kinds import EventKind
@@ -50,6 +59,14 @@ WITH unattempted AS (
 DELETE FROM emails_pending p USING unattempted u WHERE p.recipient_id = u.recipient_id RETURNING u.stage
 """  # noqa: S608
 RESCHEDULE = f"UPDATE emails_pending SET due_at = %s WHERE {LEAD} RETURNING recipient_id"  # noqa: S608
+# An expiry from a duration counts anew.
+NEW_EXPIRY = """
+UPDATE emails_email SET expires_at = scheduled_for + make_interval(secs => deliver_within) WHERE id = %s
+RETURNING expires_at
+"""
+NEW_EXPIRY_OF_ENTRIES = """
+UPDATE emails_pending p SET expires_at = %s FROM emails_recipient r WHERE r.email_id = %s AND p.recipient_id = r.id
+"""
 # Every entry stores the time, but only the lead is promoted by it.
 RESCHEDULE_ALL = f"""
 UPDATE emails_pending p SET since = %s FROM emails_recipient r
@@ -63,6 +80,38 @@ UPDATE emails_pending p SET stage = {Stage.READY}, due_at = now(), since = now()
  WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
 RETURNING p.workspace_id
 """  # noqa: S608
+EXPIRE_BATCH_SIZE = 500
+# Entries past their expiry are leased to this process, which records their failure, whatever they wait for: also while
+# sending is paused. A worker keeps what it has leased. A scheduled email expires with its lead, whose followers are
+# ready then.
+EXPIRE = f"""
+WITH due AS MATERIALIZED (
+    SELECT recipient_id, stage, since, waits_for FROM emails_pending
+     WHERE expires_at <= now() AND (stage <> {Stage.LEASED} OR due_at <= now())
+       AND (stage <> {Stage.SCHEDULED} OR EXISTS (
+            SELECT FROM emails_recipient WHERE id = emails_pending.recipient_id AND position = 0))
+     ORDER BY expires_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), expired AS (
+    UPDATE emails_pending p
+       SET stage = {Stage.LEASED}, due_at = now() + make_interval(secs => {LEASE_SECONDS}), fence = fence + 1,
+           handed_to = CASE WHEN due.stage = {Stage.LEASED} THEN {EXPIRED_TRANSPORT} ELSE p.handed_to END
+      FROM due WHERE p.recipient_id = due.recipient_id
+    RETURNING {QUEUE.claim_columns}
+)
+SELECT p.stage, r.email_id, coalesce(r.error_message, ''),
+       (SELECT name FROM (VALUES {STOPS}, ({len(STOPPED_SINCE)}, {STORED_CAUSE},
+               CASE WHEN p.stage IN ({Stage.WAITING}, {Stage.PACED}) THEN p.since END)) cause (place, name, since)
+         WHERE cause.since IS NOT NULL ORDER BY place LIMIT 1), expired.*
+  FROM expired
+       JOIN due p ON p.recipient_id = expired.recipient_id
+       JOIN emails_recipient r ON r.id = expired.recipient_id
+       JOIN emails_email e ON e.id = r.email_id
+       JOIN workspaces_workspace w ON w.id = expired.workspace_id
+       LEFT JOIN emails_emailbatch b ON b.id = e.batch_id
+       LEFT JOIN streams_stream s ON s.workspace_id = expired.workspace_id AND s.slug = e.stream
+"""  # noqa: S608 - constants
+# The stages of entries that emails.queue_stats counts as delayed.
+DELAYED = frozenset({Stage.WAITING, Stage.SCHEDULED, Stage.HELD, Stage.PACED})
 log = logging.getLogger("postrider.emails")
 
 GIVEN_UP = DeliveryOutcome(
@@ -119,13 +168,18 @@ def is_cancellable(email: Email) -> bool:
 def reschedule_email(email: Email, *, scheduled_for: datetime | None, limits: KeyLimits) -> None:
     """Reschedule a scheduled email; None sends it now.
 
-    limits: of the API key. Raises NotFound for an email outside of them, and EmailNotScheduled once its time has come.
+    limits: of the API key.
+    Raises NotFound for an email outside of them, EmailNotScheduled once its time has come, and InvalidFields for a time
+    after its expiry.
     """
     refuse_email(limits, email)
+    _refuse_after_expiry(email, scheduled_for)
     with transaction.atomic():
         moved = _send_now(email) if scheduled_for is None else _reschedule(email, scheduled_for)
         if not moved:
             raise EmailNotScheduled(CodedText("emails.not_scheduled"))
+        if email.deliver_within:
+            _renew_expiry(email)
     email.refresh_from_db()
 
 
@@ -156,6 +210,28 @@ def promote_due() -> None:
         record_results([SendResult(claim, GIVEN_UP) for claim in given_up])
     if promoted:
         failpoint("emails.before_promote_commit")
+
+
+@transaction.atomic
+def fail_expired() -> int:
+    """Fail up to EXPIRE_BATCH_SIZE recipients whose emails have expired, and return their number.
+
+    That of a message which a host may have taken is unknown.
+    """
+    rows = run_replanned(EXPIRE, {"limit": EXPIRE_BATCH_SIZE})
+    if not rows:
+        return 0
+    expired = [(stage, email, error, cause, EmailClaim(*row)) for stage, email, error, cause, *row in rows]
+    counters.add(queue_stats.due_changes(claim.workspace_id for stage, *_, claim in expired if stage in DELAYED))
+    if scheduled := {from_uuid(email) for stage, email, *_ in expired if stage == Stage.SCHEDULED}:
+        _queue_emails(scheduled)
+    record_results(
+        [
+            SendResult(claim, expired_outcome(handed_to=claim.handed_to, cause=cause or "", last_error=error))
+            for _, _, error, cause, claim in expired
+        ]
+    )
+    return len(expired)
 
 
 def _record_lost_leases(recipient_ids: Collection[str]) -> None:
@@ -193,6 +269,20 @@ def _reschedule(email: Email, scheduled_for: datetime) -> bool:
         details = {"scheduledFor": format_datetime(scheduled_for)}
         record_events([NewEvent(EventKind.SCHEDULED, email.id, details=details)])
     return moved
+
+
+def _refuse_after_expiry(email: Email, scheduled_for: datetime | None) -> None:
+    """Raise InvalidFields for a time at which an email with an expiry that does not move has expired."""
+    is_fixed = email.expires_at and not email.deliver_within
+    if is_fixed and scheduled_for and scheduled_for >= email.expires_at:
+        detail = CodedText("emails.scheduled_after_expiry", at=format_datetime(email.expires_at))
+        raise InvalidFields([{"field": "scheduledFor", "code": "after_expiry", "detail": detail}])
+
+
+def _renew_expiry(email: Email) -> None:
+    email_id = to_uuid(email.id)
+    ((expires_at,),) = run(NEW_EXPIRY, [email_id])
+    run(NEW_EXPIRY_OF_ENTRIES, [expires_at, email_id])
 
 
 def _send_now(email: Email) -> bool:

@@ -23,6 +23,7 @@ from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
 from emails.pacing.paces import read_wait
+from emails.sending.expiry import expired_outcome
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import FORGET_UNASSIGNED, QUEUE
@@ -64,6 +65,10 @@ STOPPED_SINCE = {
     WaitCause.STREAM_PAUSED: "s.paused_at",
 }
 STOPS = ", ".join(f"({place}, '{cause}', {since})" for place, (cause, since) in enumerate(STOPPED_SINCE.items()))
+# SQL with the cause in an entry's row.
+STORED_CAUSE = f"""
+    coalesce(p.waits_for, CASE r.reason WHEN '{FailureReason.DAILY_LIMIT}' THEN '{WaitCause.DAILY_LIMIT}'
+                          ELSE '{WaitCause.RETRY}' END)"""
 # The first cause of any recipient. An entry waits for nothing before its scheduled time, or while it is being sent.
 WAIT = f"""
 SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at, p.pair, p.since
@@ -73,9 +78,7 @@ SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at, p.pai
        JOIN workspaces_workspace w ON w.id = p.workspace_id
        LEFT JOIN emails_emailbatch b ON b.id = e.batch_id
        LEFT JOIN streams_stream s ON s.workspace_id = p.workspace_id AND s.slug = e.stream
-       CROSS JOIN LATERAL (VALUES {STOPS}, ({len(STOPPED_SINCE)},
-           coalesce(p.waits_for, CASE r.reason WHEN '{FailureReason.DAILY_LIMIT}' THEN '{WaitCause.DAILY_LIMIT}'
-                                 ELSE '{WaitCause.RETRY}' END),
+       CROSS JOIN LATERAL (VALUES {STOPS}, ({len(STOPPED_SINCE)}, {STORED_CAUSE},
            CASE WHEN p.stage IN ({Stage.WAITING}, {Stage.PACED}) AND p.due_at > now() THEN p.since END))
            cause (place, name, since)
  WHERE r.email_id = %s AND p.since <= now() AND (p.stage <> {Stage.LEASED} OR p.due_at <= now())
@@ -300,6 +303,8 @@ def _note_second_copies(jobs: Sequence[SendJob]) -> None:
 
 def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | None:
     """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
+    if job.expiry.is_over():
+        return expired_outcome(handed_to=job.claim.handed_to, cause=WaitCause.RETRY if job.last_reason else "")
     if not job.is_test and _sending(job) in suppressed:
         return SUPPRESSED
     if job.identity is None:

@@ -30,6 +30,9 @@ RULES = {
     "forbidden_target": "allowed targets of a URL",
     "invalid_cursor": "a cursor of the workspace",
     "blank": "text with only white space",
+    "conflict": "deliverWithin or expiresAt",
+    "before_schedule": "an expiry after the scheduled time",
+    "after_expiry": "a schedule before the expiry",
     "foreign_group": "the group of the key",
     "invalid_entry": "domains, networks and templates of limits",
     "invalid_stream": "properties of a stream that do not fit together",
@@ -171,7 +174,7 @@ def adapt_body(body: dict[str, Any]) -> None:
     if body.get("scheduledFor"):
         body["scheduledFor"] = minutes_from_now(60)
     if body.get("expiresAt"):
-        body["expiresAt"] = minutes_from_now(60)
+        body["expiresAt"] = minutes_from_now(120)
     # No server listens there.
     if "url" in body:
         body["url"] = CREATED["webhooks"]["url"]

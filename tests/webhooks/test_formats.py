@@ -165,6 +165,14 @@ def test_a_suppressed_recipient_is_named_as_each_service_does():
     assert (sendgrid[0]["event"], sendgrid[0]["reason"]) == ("dropped", "Bounced Address")
 
 
+def test_an_expired_email_is_named_as_each_service_does():
+    postmark, sendgrid = (
+        json.loads(posted("failed", format_, new_secret(), reason="expired")[0]) for format_ in ("postmark", "sendgrid")
+    )
+    assert (postmark["RecordType"], postmark["Type"], postmark["Inactive"]) == ("Bounce", "Transient", False)
+    assert (sendgrid[0]["event"], sendgrid[0]["reason"]) == ("dropped", "Expired")
+
+
 def test_a_sendgrid_batch_is_signed_with_the_key_of_the_endpoint():
     secret = new_secret()
     body, headers = posted("delivered", "sendgrid", secret)

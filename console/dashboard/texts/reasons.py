@@ -4,6 +4,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from core.delivery.bounces.reasons import FailureReason
+from emails.states import WaitCause
 
 EXPLANATIONS: dict[str, str | Promise] = {
     FailureReason.UNKNOWN_USER: _("This mailbox does not exist."),
@@ -39,7 +40,7 @@ EXPLANATIONS: dict[str, str | Promise] = {
     FailureReason.TARGET_REFUSED: _(
         "The recipient's mail server has an IP address that this service does not connect to, such as a private one."
     ),
-    FailureReason.EXPIRED: _("The email could not be delivered before the retry period ended."),
+    FailureReason.EXPIRED: _("The email was not delivered in time: it expired, or a server ended its attempts."),
     FailureReason.LOGIN_REFUSED: _(
         "The SMTP relay rejected this service's credentials, or demands a login or encryption. Contact the operator."
     ),
@@ -64,6 +65,28 @@ EXPLANATIONS: dict[str, str | Promise] = {
     "sending_was_paused": _("Sending was paused while this email was queued. It may have been delivered before."),
     "internal_error": _("An internal error occurred while sending. The email itself is valid."),
 }
+
+
+# What an email waited for when it expired, by its WaitCause.
+WAITS: dict[str, Promise] = {
+    WaitCause.SENDING_PAUSED: _("All sending was paused."),
+    WaitCause.WORKSPACE_SUSPENDED: _("The workspace was suspended."),
+    WaitCause.WORKSPACE_DELETED: _("The workspace was deleted."),
+    WaitCause.BATCH_PAUSED: _("Its batch was paused."),
+    WaitCause.STREAM_PAUSED: _("Its stream was paused."),
+    WaitCause.MEMORY: _("The worker had no memory for its attachments."),
+    WaitCause.SIGNING_KEY: _("The DKIM key of its domain could not be read."),
+    WaitCause.TRANSPORT: _("No transport could send it."),
+    WaitCause.DAILY_LIMIT: _("The transports had sent their messages of the day."),
+    WaitCause.RECEIVER_PACE: _("It waited for the pace of its receiver."),
+    WaitCause.DESTINATION: _("The receiving server was at its limit of connections, or paused after failures."),
+    WaitCause.RETRY: _("It waited for another attempt."),
+}
+
+
+def explain_wait(cause: object) -> str:
+    """Return the explanation of a wait that ended with the expiry; empty for none, or one of another version."""
+    return str(WAITS[cause]) if isinstance(cause, str) and cause in WAITS else ""
 
 
 def explain_reason(reason: object) -> str:

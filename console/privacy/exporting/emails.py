@@ -131,6 +131,7 @@ def _describe(email: Email) -> dict[str, Any]:
         "templateData": email.template_data if email.keeps_content else NOT_KEPT,
         "createdAt": email.created_at,
         "scheduledFor": email.scheduled_for,
+        "expiresAt": email.expires_at,
     }
 
 

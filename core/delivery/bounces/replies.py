@@ -72,7 +72,7 @@ class DeliveryOutcome:
     failovers: the earlier ones of the same attempt, which have certainly not taken the message.
     retry_after: the shortest wait before the next attempt; zero for the usual one.
     listed_by: the block list that has the sending address, according to the reply; empty if none.
-    waits_for: what a parked message waits for (WaitCause of emails.states); empty for other outcomes.
+    waits_for: what a parked message waits for, or an expired one waited for (WaitCause of emails.states).
     receiver: the key of the recipient's receiver (core.delivery.receivers); empty if it is not known.
     pair: the number of the pair of source and receiver whose pace it waits for; 0 for none.
     paced_at_most: the wait for this pace after which the next transport may get the message; zero without limit.

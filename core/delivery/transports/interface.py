@@ -7,7 +7,10 @@ from core.delivery.message.compose import OutgoingMessage
 
 
 class LeaseLost(Exception):
-    """Raised before the body's last write when another worker may have claimed the recipient."""
+    """Raised before the body's last write when another worker may have claimed the recipient.
+
+    Also if the email may not be sent any more: its address was suppressed, or it has expired.
+    """
 
 
 class LeaseCheck(Protocol):

@@ -10,6 +10,7 @@ from rest_framework.fields import empty
 from core.api.fields import (
     OPTIONAL,
     AddressField,
+    DeliverWithinField,
     EntriesField,
     FieldErrors,
     ObjectField,
@@ -18,6 +19,7 @@ from core.api.fields import (
     StrictSerializer,
     TextField,
 )
+from core.lib.datetimes import parse_datetime
 from core.lib.email_addresses import InvalidAddress, parse_recipient
 from emails.accept.drafts import BulkDraft, BulkRecipientDraft, Draft
 from emails.accept.idempotency import MAX_LENGTH
@@ -28,6 +30,7 @@ from emails.accept.rules.fields import (
     MAX_SUBJECT_LENGTH,
     AddressListField,
     BodyField,
+    ExpiryField,
     HeaderField,
     HeadersField,
     MetadataField,
@@ -74,9 +77,32 @@ class SharedInput(StrictSerializer):
         "true if the stream or the template is sensitive.",
     )
     scheduledFor = ScheduleField(**OPTIONAL, help_text="A time in the future, at most 30 days ahead.")
+    deliverWithin = DeliverWithinField(
+        help_text="The seconds, 30 to 604,800, from acceptance or from `scheduledFor`, after which the email is not "
+        "sent any more: it is `failed` with the reason `expired`. By default as the template, else the stream has it. "
+        "Not with `expiresAt`.",
+    )
+    expiresAt = ExpiryField(
+        **OPTIONAL,
+        help_text="The time after which the email is not sent any more, in place of `deliverWithin`: later than "
+        "`scheduledFor`, at most a year ahead.",
+    )
     idempotencyKey = TextField(
         **OPTIONAL, max_length=MAX_LENGTH, help_text="Each key accepts one request per workspace."
     )
+
+    def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
+        """Refuse two expiries, and one that is over before the email is due."""
+        if data.get("expiresAt") is None:
+            return {}
+        if data.get("deliverWithin") is not None:
+            detail = "Give deliverWithin or expiresAt, not both."
+            return {"expiresAt": [serializers.ErrorDetail(detail, code="conflict")]}
+        expires_at, scheduled_for = (parse_datetime(str(data.get(name))) for name in ("expiresAt", "scheduledFor"))
+        if expires_at and scheduled_for and expires_at <= scheduled_for:
+            detail = "expiresAt must be later than scheduledFor."
+            return {"expiresAt": [serializers.ErrorDetail(detail, code="before_schedule")]}
+        return {}
 
     def shared(self, values: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -88,6 +114,8 @@ class SharedInput(StrictSerializer):
             "locale": values.get("locale"),
             "sensitive": values.get("sensitive", False),
             "scheduled_for": values.get("scheduledFor"),
+            "deliver_within": values.get("deliverWithin"),
+            "expires_at": values.get("expiresAt"),
         }
 
 
@@ -154,7 +182,7 @@ class SendInput(SharedInput):
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
         """Require a recipient, content and a subject, unless a template or an answered email provides them."""
-        missing = {}
+        missing = super().combination_errors(data)
         if "to" not in data and not data.get("inReplyToId"):
             missing["to"] = [_required("This field is required.")]
         if data.get("to") == [] and not data.get("cc") and not data.get("bcc"):

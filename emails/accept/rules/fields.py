@@ -31,6 +31,7 @@ MAX_BODY_BYTES = 1024 * 1024
 MAX_TAGS = 10
 MAX_METADATA_BYTES = 10_000
 MAX_AHEAD = timedelta(days=30)
+MAX_EXPIRY_AHEAD = timedelta(days=365)
 MAX_HEADERS = 30
 MAX_HEADER_LENGTH = 998
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
@@ -202,6 +203,25 @@ class ScheduleField(DateTimeField):
         if scheduled_for > now + MAX_AHEAD:
             self.fail("too_far")
         return scheduled_for
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class ExpiryField(DateTimeField):
+    """A time in the future, at most a year ahead."""
+
+    default_error_messages = {
+        "in_past": gettext_lazy("expiresAt is in the past."),
+        "too_far": gettext_lazy("expiresAt must be at most a year ahead."),
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        expires_at = super().to_internal_value(data)
+        now = datetime.now(UTC)
+        if expires_at <= now:
+            self.fail("in_past")
+        if expires_at > now + MAX_EXPIRY_AHEAD:
+            self.fail("too_far")
+        return expires_at
 
 
 class TagsField(EntriesField):

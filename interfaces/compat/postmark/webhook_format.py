@@ -20,6 +20,7 @@ BOUNCE_TYPES: dict[str, tuple[str, int]] = {
     FailureReason.DNS: ("DnsError", 256),
     FailureReason.SPAM: ("SpamNotification", 512),
     FailureReason.VIRUS: ("VirusNotification", 8192),
+    FailureReason.EXPIRED: ("Transient", 2),
     "recipient_suppressed": ("ManuallyDeactivated", 100002),
 }
 COMPLAINT = "SpamComplaint"

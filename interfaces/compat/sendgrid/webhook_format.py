@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from core.delivery.bounces.reasons import RECIPIENT_FAULTS
+from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
 from core.lib.ids import uuid_text
 from events.kinds import EventBody
 from interfaces.compat.sendgrid.receiving.format import RECEIVED_BODY
@@ -28,6 +28,8 @@ EVENTS = {
     "unsubscribed": "unsubscribe",
     "complained": "spamreport",
 }
+# SendGrid's words for these reasons of an event `dropped`.
+DROPPED: dict[str, str] = {"recipient_suppressed": "Bounced Address", FailureReason.EXPIRED: "Expired"}
 # The address and program of a recipient, and the place of a link, are not recorded (docs/decisions/0291).
 UNKNOWN_READER = {"ip": "", "useragent": ""}
 FIRST_LINK = {"index": 0, "type": "html"}
@@ -85,7 +87,7 @@ def _details(kind: str, data: dict[str, Any]) -> dict[str, Any]:
         type_ = "bounce" if data.get("reason") in RECIPIENT_FAULTS else "blocked"
         return {"type": type_, "reason": reason, "status": str(code or "")}
     if kind == "failed":
-        return {"reason": "Bounced Address" if data.get("reason") == "recipient_suppressed" else reason}
+        return {"reason": DROPPED.get(data.get("reason") or "", reason)}
     if kind in {"delivered", "deferred"}:
         return {"response": reason or ""}
     if kind == "clicked":

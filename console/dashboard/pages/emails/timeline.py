@@ -9,10 +9,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.dashboard.texts.reasons import explain_reason
+from console.dashboard.texts.reasons import explain_reason, explain_wait
 from core.lib.ids import is_id
 from emails.models import Email
-from events.kinds import NEXT_TRANSPORT, TRANSPORT, EventKind
+from events.kinds import NEXT_TRANSPORT, TRANSPORT, WAITED_FOR, EventKind
 from events.models import Event
 from receiving.models import ReceivedEmail
 from webhooks.models import WebhookDelivery
@@ -163,7 +163,8 @@ def _timeline_entry(
     title = str(RESCHEDULED if scheduled_for else label or event.kind)
     if payload.get("machine"):
         title = _("%(event)s (automated)") % {"event": title}
-    explanation = explain_reason(payload.get("reason"))
+    reason, wait = explain_reason(payload.get("reason")), explain_wait(payload.get(WAITED_FOR))
+    explanation = f"{reason} {wait}".strip()
     to, details = str(payload.get("to") or ""), _details(payload)
     at = event.created_at
     # Does not count the wait until the time of a scheduled email.

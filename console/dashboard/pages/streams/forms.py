@@ -49,6 +49,7 @@ CHANGEABLE = {
     "tracking_detail": "trackingDetail",
     "content_retention": "contentRetention",
     "sensitive": "sensitive",
+    "deliver_within": "deliverWithin",
     "transport_route": "transportRoute",
 }
 
@@ -132,6 +133,13 @@ class StreamForm(NameForm):
     sensitive = _switch(
         gettext_lazy("Sensitive"),
         gettext_lazy("Nobody can read the content of its emails; it is removed after the last outcome."),
+    )
+
+    deliver_within = forms.IntegerField(
+        label=gettext_lazy("Send within (seconds)"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget({"inputmode": "numeric"}),
+        help_text=gettext_lazy("Later, an email fails instead of being sent. If empty, there is no limit."),
     )
 
     def __init__(self, data: Any, *, stream: Stream) -> None:

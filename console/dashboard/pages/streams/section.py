@@ -158,5 +158,6 @@ def _facts(stream: Stream) -> list[tuple[str, Any]]:
         (_("Detail of opens and clicks"), TRACKING_DETAILS[Stream.TrackingDetail(stream.tracking_detail)]),
         *([(_("Keep the content for (hours)"), hours)] if (hours := stream.content_retention) is not None else []),
         *([(_("Sensitive"), yes_or_no[True])] if stream.sensitive else []),
+        *([(_("Send within (seconds)"), stream.deliver_within)] if stream.deliver_within else []),
         *([(_("Route"), stream.transport_route)] if stream.transport_route else []),
     ]

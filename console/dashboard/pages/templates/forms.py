@@ -36,7 +36,7 @@ TAG = {"placeholder": "en", "autocapitalize": "none", "spellcheck": "false", "au
 MAX_SAMPLE_LENGTH = 64 * 1024
 MAX_TAGS_LENGTH = 400
 # The fields that only a template has.
-TEMPLATE_FIELDS = ("subject", "layout", "strict_variables", "sensitive")
+TEMPLATE_FIELDS = ("subject", "layout", "strict_variables", "sensitive", "deliver_within")
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class TemplateForm(ApiForm):
         "text": "textContent",
         "strict_variables": "strictVariables",
         "sensitive": "sensitive",
+        "deliver_within": "deliverWithin",
     }
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100, widget=UnfoldAdminTextInputWidget)
@@ -123,6 +124,12 @@ class TemplateForm(ApiForm):
         required=False,
         widget=UnfoldBooleanWidget,
         help_text=gettext_lazy("Nobody can read the content of its emails; it is removed after the last outcome."),
+    )
+    deliver_within = forms.IntegerField(
+        label=gettext_lazy("Send within (seconds)"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget({"inputmode": "numeric"}),
+        help_text=gettext_lazy("Later, an email fails instead of being sent. If empty, as the stream has it."),
     )
 
     data = forms.CharField(  # type: ignore[assignment]

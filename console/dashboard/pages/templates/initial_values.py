@@ -48,6 +48,7 @@ def template_values(template: Template) -> dict[str, Any]:
         **content_values(content),
         "strict_variables": template.strict_variables,
         "sensitive": template.sensitive,
+        "deliver_within": template.deliver_within,
         "data": sample,
     }
 

@@ -7,7 +7,7 @@ from core.delivery.bounces.signals import CLOSING, SignalKind, signal_of
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import compose_message
 from core.delivery.transports.destinations import Destination
-from core.delivery.transports.interface import LeaseCheck
+from core.delivery.transports.interface import LeaseCheck, LeaseLost
 from core.delivery.transports.smtp.errors import SmtpError
 from core.delivery.transports.smtp.mail_host import MailHost
 from core.delivery.transports.smtp.session import Receipt, Session
@@ -45,6 +45,9 @@ class SmtpAttempt:
         Raises LeaseLost and the errors of the hosts iterator.
         """
         self._began_at = destination.clock()
+        # The message may have expired while it waited for a connection.
+        if not self._lease.is_valid():
+            raise LeaseLost
         try:
             return await self._try(destination, hosts)
         except SmtpError as error:

@@ -15,12 +15,14 @@ from core.counters import counters
 from core.workspaces.models import Usage, Workspace
 from core.workspaces.quota import Quota
 from emails.listing import pages
-from emails.models import Email
+from emails.models import Email, QueueEntry
+from emails.sending.scheduling import fail_expired
 from emails.sending.sending_checks import pause_sending
+from emails.states import WaitCause
 from events.models import Event
 from suppressions.services import suppress_address
 from tests.console.dashboard.conftest import make_email
-from tests.emails.builders import send
+from tests.emails.builders import LONG_AGO, send
 from tests.rows import each
 
 
@@ -101,6 +103,18 @@ def test_the_detail_page_says_what_an_email_waits_for(owner, api):
     pause_sending()
     assert "The operator has paused all sending." in owner.get(url, headers=version).text
     assert "Der Betreiber hat den Versand angehalten." in owner.get(url, headers={"Accept-Language": "de"}).text
+
+
+def test_the_detail_page_says_when_an_email_expires_and_what_it_waited_for(owner, api):
+    url = f"/dashboard/emails/{send(api, deliverWithin=60)}/"
+    assert "<dt>Expires</dt>" in owner.get(url).text
+    pause_sending()
+    QueueEntry.objects.update(expires_at=LONG_AGO)
+    fail_expired()
+    assert "it expired, or a server ended its attempts. All sending was paused." in owner.get(url).text
+    assert "Der gesamte Versand war angehalten." in owner.get(url, headers={"Accept-Language": "de"}).text
+    assert reasons.explain_wait("of tomorrow") == reasons.explain_wait(None) == ""
+    assert reasons.WAITS.keys() == set(WaitCause)
 
 
 def test_an_email_has_no_preview_without_html_and_nothing_to_change(owner, alice):

@@ -83,11 +83,13 @@ class TestStreams:
 
     def test_the_properties_are_changed(self, owner, newsletter):
         fields = {"name": "Monthly", "description": "d", **ADVANCED, "own_bounces": "on", "track_opens": "on"}
+        fields["deliver_within"] = "600"
         assert owner.post(f"{LIST}{newsletter.id}/edit/", fields).status_code == 302
         newsletter.refresh_from_db()
         shown = (newsletter.name, newsletter.own_bounces, newsletter.public, newsletter.track_opens)
         assert shown == ("Monthly", True, False, True)
         assert (newsletter.track_clicks, newsletter.tracking_detail) == (False, "counts")
+        assert newsletter.deliver_within == 600
         assert "Only that a recipient opened or clicked" in owner.get(f"{LIST}{newsletter.id}/").text
 
     def test_main_is_changed_but_neither_archived_nor_limited(self, owner, alice, newsletter):

@@ -18,16 +18,17 @@ def check(owner, **fields):
 
 
 def test_a_template_is_created_and_changed(owner, alice):
-    response = add(owner, html="<p>\r\n{{name}}</p>", strict_variables="on")
+    response = add(owner, html="<p>\r\n{{name}}</p>", strict_variables="on", deliver_within="600")
 
     template = Template.objects.get()
     assert response.url == f"{LIST}{template.id}/"
     assert (template.workspace, template.alias, template.strict_variables) == (alice.workspace, "receipt", True)
-    assert template.version.html == "<p>\n{{name}}</p>"
+    assert (template.version.html, template.deliver_within) == ("<p>\n{{name}}</p>", 600)
 
     owner.post(f"{LIST}{template.id}/", {**FORM, "name": "Bill", "alias": ""})
     template.refresh_from_db()
     assert (template.name, template.alias, template.strict_variables) == ("Bill", None, False)
+    assert template.deliver_within is None
 
 
 def test_an_invalid_value_is_an_error_of_its_field(owner):
@@ -35,6 +36,7 @@ def test_an_invalid_value_is_an_error_of_its_field(owner):
         ("name", ""),
         ("subject", "x" * 999),
         ("alias", "no blanks"),
+        ("deliver_within", "29"),
         ("html", "x" * (1024 * 1024 + 1)),
         ("html", "{{#if a}}"),
     ):
