@@ -146,21 +146,24 @@ class SubmittedEmail:
         return not (self.key or draft.files or draft.template or draft.scheduled_for)
 
 
-def read_email(source: bytes | bytearray, *, recipients: Collection[Address]) -> SubmittedEmail:
+def read_email(
+    source: bytes | bytearray, *, recipients: Collection[Address], deliver_within: int | None = None
+) -> SubmittedEmail:
     """Return the email that a message with this envelope asks for. Raises Refused.
 
     To and Cc show the addresses of the header; only those of the envelope receive the message, the others among them
     as blind copies.
+    deliver_within: the seconds of the envelope (RFC 2852); the shorter one of those and of the header counts.
     """
     try:
-        return _read(read_message(source, STRICT), recipients)
+        return _read(read_message(source, STRICT), recipients, deliver_within)
     except MalformedMime as error:
         raise MalformedMessage(str(error)) from error
     except RecursionError as error:
         raise MalformedMessage("The message is nested too deeply") from error
 
 
-def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
+def _read(message: MimePart, recipients: Collection[Address], deliver_within: int | None) -> SubmittedEmail:
     headers = _read_headers(message)
     options = headers.options.validated()
     content = read_content(message)
@@ -188,6 +191,7 @@ def _read(message: MimePart, recipients: Collection[Address]) -> SubmittedEmail:
         stream=options.get("stream"),
         locale=options.get("locale"),
         sensitive=options.get("sensitive", False),
+        deliver_within=min(filter(None, (deliver_within, options.get("deliverWithin"))), default=None),
         entrance=Entrance.SMTP,
         envelope=frozenset(address.spec.lower() for address in recipients),
     )
@@ -260,9 +264,9 @@ def _with_original_id(draft: Draft, original_id: str) -> Draft:
 def _fingerprint(draft: Draft) -> str:
     """Return a digest of a draft: a program that repeats a message gives it another Message-ID, date and boundary."""
     values: dict[str, Any] = {**vars(draft), "envelope": sorted(draft.envelope or ())}
-    # As the versions without streams, languages and sensitive emails hashed it.
+    # As the versions without streams, languages, sensitive emails and expiries hashed it.
     values |= {name: True for name in ("track_opens", "track_clicks") if values[name] is None}
-    for name in ("stream", "locale", "sensitive"):
+    for name in ("stream", "locale", "sensitive", "deliver_within", "expires_at"):
         if not values[name]:
             del values[name]
     values["files"] = [

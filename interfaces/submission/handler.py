@@ -14,6 +14,7 @@ from core.lib.worker.database_outage import database_outage
 from core.workspaces.api.throttling import record_failure
 from core.workspaces.errors import InsufficientScope, NetworkNotAllowed, Unauthenticated
 from emails.accept.rules.fields import MAX_RECIPIENTS
+from interfaces.submission.deliver_by import EXTENSION as DELIVERBY
 from interfaces.submission.group_commit import GroupCommit
 from interfaces.submission.replies import (
     RECIPIENT_OK,
@@ -30,7 +31,7 @@ from interfaces.submission.services import accept_email, begin_message, check_re
 from interfaces.submission.session import SubmissionEnvelope, SubmissionSession, SubmissionSMTP
 
 T = TypeVar("T")
-EXTENSIONS = ("PIPELINING", "ENHANCEDSTATUSCODES")
+EXTENSIONS = ("PIPELINING", "ENHANCEDSTATUSCODES", DELIVERBY)
 SIGN_IN_REFUSALS = (Unauthenticated, InsufficientScope, NetworkNotAllowed)
 # Larger messages are translated and stored one at a time in each process: that takes several times their size.
 LARGE_BYTES = 1024 * 1024
@@ -92,6 +93,7 @@ class SubmissionHandler:
             return reply_to_error(error)
         # Not the return path that Postrider sends with; it only shows that MAIL was sent.
         envelope.mail_from = address or "<>"
+        envelope.deliver_within = server.deliver_within
         return SENDER_OK
 
     async def handle_RCPT(
@@ -132,7 +134,8 @@ class SubmissionHandler:
 
     async def _accept(self, server: SubmissionSMTP, session: SubmissionSession, envelope: SubmissionEnvelope) -> str:
         complete = partial(complete_message, session.key, envelope.source, client=server.client_address)
-        key, submitted = await self.run(partial(complete, recipients=envelope.recipients))
+        envelope_options = {"recipients": envelope.recipients, "deliver_within": envelope.deliver_within}
+        key, submitted = await self.run(partial(complete, **envelope_options))
         if submitted.is_plain:
             reply = await self._group_commit.accept(key, submitted)
         else:

@@ -3,6 +3,7 @@
 An invalid or unknown option refuses the message: an ignored schedule would send it at once (docs/decisions/0111).
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from core.api.errors import Problem
-from core.api.fields import ObjectField, StrictBooleanField, StrictSerializer, TextField
+from core.api.fields import DeliverWithinField, ObjectField, StrictBooleanField, StrictSerializer, TextField
 from core.api.parser import parse_object
 from emails.accept.rules.fields import MetadataField, ScheduleField, TagsField
 from interfaces.submission.errors import InvalidHeader
@@ -21,6 +22,8 @@ OWN_PREFIX = "x-postrider-"
 POSTMARK_METADATA = "x-pm-metadata-"
 OPTION_PREFIXES = (OWN_PREFIX, "x-pm-")
 IDEMPOTENCY_KEY = "idempotency_key"
+DURATION = re.compile(r"(\d{1,6}) ?([smhd]?)")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 # Postmark's name of the stream of every server.
 POSTMARK_MAIN = "outbound"
 
@@ -38,6 +41,7 @@ class OptionsInput(StrictSerializer):
     stream = TextField(required=False, max_length=40)
     locale = LocaleField(required=False)
     sensitive = StrictBooleanField(required=False)
+    deliverWithin = DeliverWithinField()  # noqa: N815
 
 
 # The options of a message that sets none; validating them would take as long as reading its header.
@@ -61,6 +65,13 @@ def _one(text: str) -> list[str]:
 
 def _object(text: str) -> dict[str, Any]:
     return parse_object(text.encode())
+
+
+def _seconds(text: str) -> int:
+    match = DURATION.fullmatch(text.strip().lower())
+    if not match:
+        raise ValueError("This must be a number of seconds, or one with s, m, h or d, such as 10m.")
+    return int(match[1]) * UNITS[match[2]]
 
 
 def _tracked_links(text: str) -> bool:
@@ -96,6 +107,7 @@ OPTIONS = {
     "x-postrider-stream": HeaderOption("stream"),
     "x-postrider-locale": HeaderOption("locale"),
     "x-postrider-sensitive": HeaderOption("sensitive", _boolean),
+    "x-postrider-deliver-within": HeaderOption("deliverWithin", _seconds),
     "x-pm-message-stream": HeaderOption("stream", _postmark_stream),
     "x-pm-tag": HeaderOption("tags", _one),
     "x-pm-trackopens": HeaderOption("trackOpens", _boolean),

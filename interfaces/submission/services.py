@@ -92,24 +92,42 @@ def check_recipient(key: ApiKey, text: str, *, has_smtputf8: bool) -> Address:
 
 
 def complete_message(
-    password: str, source: bytes | bytearray, *, recipients: Collection[Address], client: ReadAddress
+    password: str,
+    source: bytes | bytearray,
+    *,
+    recipients: Collection[Address],
+    deliver_within: int | None = None,
+    client: ReadAddress,
 ) -> tuple[ApiKey, SubmittedEmail]:
     """Return the key of a session and the email that its message asks for.
 
+    deliver_within: the seconds of BY.
     The key is checked again: the message may have arrived over an hour. Raises Refused, and the errors of
     begin_message.
     """
     key = sign_in(password, client=client)
     _refuse_stopped(key)
-    return key, read_submitted(source, recipients=recipients, workspace_id=key.workspace_id)
+    submitted = read_submitted(
+        source, recipients=recipients, deliver_within=deliver_within, workspace_id=key.workspace_id
+    )
+    return key, submitted
 
 
 def read_submitted(
-    source: bytes | bytearray, *, recipients: Collection[Address], workspace_id: str = ""
+    source: bytes | bytearray,
+    *,
+    recipients: Collection[Address],
+    deliver_within: int | None = None,
+    workspace_id: str = "",
 ) -> SubmittedEmail:
-    """Return the email that a message asks for. workspace_id: for its routes. Raises Refused."""
+    """Return the email that a message asks for.
+
+    deliver_within: the seconds of BY.
+    workspace_id: for its routes.
+    Raises Refused.
+    """
     failpoint("submission.after_data")
-    submitted = read_email(source, recipients=recipients)
+    submitted = read_email(source, recipients=recipients, deliver_within=deliver_within)
     _refuse_unchangeable(submitted, workspace_id=workspace_id)
     return submitted
 

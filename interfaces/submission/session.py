@@ -20,6 +20,7 @@ from core.lib.mail.smtp_server import TLS_IN_USE, LimitedSMTP
 from core.lib.network.address_guard import Address, unwrap
 from core.lib.network.client_address import is_trusted_proxy
 from core.workspaces.models import ApiKey
+from interfaces.submission.deliver_by import DeliverByRefused, take_deliver_by
 from interfaces.submission.metrics import count_reply
 from interfaces.submission.replies import BUSY, NEEDS_RECIPIENT, NEEDS_SIGN_IN
 from interfaces.submission.sasl import encode_challenge, read_line
@@ -61,6 +62,8 @@ class SubmissionEnvelope(Envelope):
 
     api_key: ApiKey
     source: bytearray
+    # That of MAIL.
+    deliver_within: int | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,8 +77,12 @@ class SubmissionSMTP(LimitedSMTP):
     has_tls: the connection is encrypted from its start.
     """
 
-    # RFC 4954, section 3, adds 500 to MAIL for its parameter; a password in AUTH may be as long as in a response.
-    long_commands: Mapping[str, int] = {"MAIL": LimitedSMTP.long_commands["MAIL"] + 500, "AUTH": LIMITS.line_bytes}
+    # MAIL is longer by the parameters of RFC 4954, section 3, and of RFC 2852, section 2; a password in AUTH may be as
+    # long as in a response.
+    long_commands: Mapping[str, int] = {
+        "MAIL": LimitedSMTP.long_commands["MAIL"] + 500 + 17,
+        "AUTH": LIMITS.line_bytes,
+    }
 
     def __init__(
         self,
@@ -96,6 +103,8 @@ class SubmissionSMTP(LimitedSMTP):
             auth_required=True,
         )
         self._has_tls = has_tls
+        # That of the last MAIL, which its hook takes over.
+        self.deliver_within: int | None = None
         # The connection until now, if it has TLS from its start.
         self.handshake: LimitedSession | None = None
 
@@ -156,7 +165,14 @@ class SubmissionSMTP(LimitedSMTP):
         return await read_line(self._reader)
 
     async def smtp_MAIL(self, arg: str | None) -> None:
-        await super().smtp_MAIL(AUTH_PARAMETER.sub("", arg) if arg else arg)
+        arg, self.deliver_within = AUTH_PARAMETER.sub("", arg) if arg else arg, None
+        if arg and self.session and self.session.extended_smtp:
+            try:
+                arg, self.deliver_within = take_deliver_by(arg)
+            except DeliverByRefused as refused:
+                await self.push(refused.reply)
+                return
+        await super().smtp_MAIL(arg)
 
     async def smtp_DATA(self, arg: str | None) -> None:
         if await self.check_helo_needed() or await self.check_auth_needed("DATA"):

@@ -35,6 +35,10 @@ def submitted(*lines: str):
     ("X-PM-Message-Stream: broadcast", "stream", "broadcast"),
     ("X-Postrider-Stream: news", "stream", "news"),
     ("X-Postrider-Locale: de_at", "locale", "de-AT"),
+    ("X-Postrider-Deliver-Within: 10m", "deliver_within", 600),
+    ("X-Postrider-Deliver-Within: 90", "deliver_within", 90),
+    ("X-Postrider-Deliver-Within: 45 S", "deliver_within", 45),
+    ("X-Postrider-Deliver-Within: 7d", "deliver_within", 604_800),
 ])  # fmt: skip
 def test_an_option_sets_its_field_and_is_removed(line, field, value):
     draft = submitted(line).draft
@@ -61,7 +65,9 @@ def test_without_options_the_defaults_of_the_api_hold():
     "X-Postrider-Template-Data: {", "X-Postrider-Track-Opens: maybe", "X-Postrider-Tags: a,,b",
     "X-Postrider-Tags: " + "x" * 256, "X-Postrider-Template: " + "x" * 101,
     "X-Postrider-Sheduled-For: 2030-01-01T00:00:00Z", "X-Postrider-: 1", "X-PM-TrackLinks: TextOnly",
-    "X-Postrider-Stream: " + "x" * 41, "X-PM-Bounce-Type: hard", "X-PM-Metadata-: 1",
+    "X-Postrider-Deliver-Within: 29s", "X-Postrider-Deliver-Within: 169h", "X-Postrider-Deliver-Within: 1.5m",
+    "X-Postrider-Deliver-Within: soon", "X-Postrider-Stream: " + "x" * 41, "X-PM-Bounce-Type: hard",
+    "X-PM-Metadata-: 1",
 ])  # fmt: skip
 def test_an_invalid_or_unknown_option_is_refused_by_name(line):
     with pytest.raises(InvalidHeader, match=line.partition(":")[0]) as refusal:
@@ -77,3 +83,13 @@ def test_an_option_given_twice_is_refused():
 def test_more_metadata_than_the_api_allows_is_refused():
     with pytest.raises(InvalidHeader, match="X-PM-Metadata-a"):
         submitted(f"X-PM-Metadata-a: {'x' * 10_000}")
+
+
+@each(("by", "header", "seconds"), [
+    (None, None, None), (600, None, 600), (None, "1m", 60), (600, "1m", 60), (40, "1m", 40),
+])  # fmt: skip
+def test_the_shorter_time_of_envelope_and_header_counts(by, header, seconds):
+    lines = [f"X-Postrider-Deliver-Within: {header}\r\n"] if header else []
+    source = "".join(["From: hi@alice.example\r\n", *lines, "\r\nHi"])
+    submitted = read_email(source.encode(), recipients=[Address("", "ada@example.com")], deliver_within=by)
+    assert submitted.draft.deliver_within == seconds

@@ -490,4 +490,5 @@ class TestErrors:
         # Programs use the first mechanism that they know: PLAIN.
         assert {line[4:] for line in offered[1:]} == {
             "SIZE 16777216", "8BITMIME", "SMTPUTF8", "AUTH PLAIN LOGIN", "PIPELINING", "ENHANCEDSTATUSCODES",
+            "DELIVERBY 30",
         }  # fmt: skip
