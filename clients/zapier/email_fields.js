@@ -63,6 +63,12 @@ const sharedFields = [
     helpText: 'Nobody can read the content after the email was accepted, and it is removed once it is delivered.',
   },
   {
+    key: 'deliver_within',
+    label: 'Deliver Within (Seconds)',
+    type: 'integer',
+    helpText: 'The time after which the email is not sent any more: it fails with the reason `expired`. As the template or stream has it if empty.',
+  },
+  {
     key: 'idempotency_key',
     label: 'Idempotency Key',
     type: 'string',
@@ -103,6 +109,7 @@ const sharedOf = (input) =>
     scheduledFor: input.scheduled_for,
     stream: input.stream,
     sensitive: input.sensitive,
+    deliverWithin: input.deliver_within,
   });
 
 const emailBodyOf = async (z, input) => ({

@@ -99,10 +99,20 @@ def test_a_key_sends_once_and_a_schedule_later(cli, address):
     assert datetime.fromisoformat(shown["scheduledFor"]) == at
 
 
+def test_an_email_has_a_time_limit(cli, address):
+    expires_at = (datetime.now(UTC) + timedelta(minutes=10)).isoformat()
+    for option in (("--deliver-within", "10m"), ("--expires-at", expires_at)):
+        accepted = cli.run(*sender(address), "--text", "Code", *option).json
+        shown = cli.run("emails", "show", accepted["id"]).json
+        left = datetime.fromisoformat(shown["expiresAt"]) - datetime.fromisoformat(shown["createdAt"])
+        assert timedelta(minutes=8) < left <= timedelta(minutes=10)
+
+
 REFUSED = [
     (("--data", "[1]", "--template", "x"), 2, "not a JSON object"),
     (("--data", "{", "--template", "x"), 2, "not valid JSON"),
     (("--schedule", "tomorrow", "--text", "Hi"), 2, "is not a time such as"),
+    (("--deliver-within", "soon", "--text", "Hi"), 2, "is not a time such as 600 or 10m"),
     (("--attach", "missing.pdf", "--text", "Hi"), 2, "does not exist"),
     (("--template", "no-such-template"), 5, ""),
     (("--text", "Hi", "--to", "no address"), 5, "to"),

@@ -137,6 +137,17 @@ test("addresses are suppressed, found and unsuppressed", async () => {
   assert.equal(deleted.json.deleted, true);
 });
 
+test("an email and a batch have a time limit", async () => {
+  const [sent] = await execute(send({ to: someone() }, { deliverWithin: 600 }));
+  const template = await templateOf();
+  const batch = { resource: "email", operation: "sendBatch", from: FROM, to: someone(), templateId: template.id, templateData: "{}", options: { deliverWithin: 600 } };
+  const [result] = await execute(batch);
+  for (const { json } of [sent, result]) {
+    const { createdAt, expiresAt } = await api(`/emails/${json.id}`);
+    assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 600_000);
+  }
+});
+
 test("a sensitive email and batch are accepted without content that can be read", async () => {
   const [sent] = await execute(send({ to: someone() }, { sensitive: true }));
   const template = await templateOf();

@@ -72,6 +72,13 @@ test("an email is sent with attachments, and the API key is not sent to their ho
   assert.deepEqual(seen, [undefined]);
 });
 
+test("an email has a time limit", async () => {
+  const input = { ...SENDER, to: [someone()], subject: "Your code", text: "482913", deliver_within: 600 };
+  const { id } = await run(App.creates.send_email.operation.perform, input);
+  const { createdAt, expiresAt } = await api(`/emails/${id}`);
+  assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 600_000);
+});
+
 test("a sensitive email is accepted without content that can be read", async () => {
   const input = { ...SENDER, to: [someone()], subject: "Your code", text: "482913", sensitive: true };
   const { id } = await run(App.creates.send_email.operation.perform, input);

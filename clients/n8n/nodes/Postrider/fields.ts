@@ -50,6 +50,15 @@ const sensitive: INodeProperties = {
 	description: 'Whether nobody can read the content after the email was accepted, and it is removed once it is delivered',
 };
 
+const deliverWithin: INodeProperties = {
+	displayName: 'Deliver Within (Seconds)',
+	name: 'deliverWithin',
+	type: 'number',
+	typeOptions: { minValue: 30, maxValue: 604800 },
+	default: 600,
+	description: 'The time after which the email is not sent any more: it fails with the reason expired',
+};
+
 const streamFilter: INodeProperties = { displayName: 'Stream', name: 'stream', type: 'string', default: '', placeholder: 'newsletter' };
 
 const otherSubject: INodeProperties = {
@@ -79,6 +88,7 @@ const emailOptions: INodeProperties[] = [
 	},
 	{ displayName: 'BCC', name: 'bcc', type: 'string', default: '', description: 'Addresses, separated by commas' },
 	{ displayName: 'CC', name: 'cc', type: 'string', default: '', description: 'Addresses, separated by commas' },
+	deliverWithin,
 	{
 		displayName: 'Envelope',
 		name: 'envelope',
@@ -228,7 +238,7 @@ const emailFields: INodeProperties[] = [
 	},
 	options(emailOptions, 'send'),
 	options([...emailOptions, otherSubject], 'sendTemplate'),
-	options([idempotencyKey, replyTo, schedule, sensitive, stream, otherSubject, tags], 'sendBatch'),
+	options([deliverWithin, idempotencyKey, replyTo, schedule, sensitive, stream, otherSubject, tags], 'sendBatch'),
 ];
 
 const suppressionFields: INodeProperties[] = [

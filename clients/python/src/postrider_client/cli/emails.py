@@ -99,6 +99,7 @@ def _fields_of(email: Email) -> dict[str, Any]:
         "Subject": email.subject,
         "Created": email.created_at,
         "Scheduled for": email.scheduled_for,
+        "Expires": email.expires_at,
         "Template": email.template_id,
         "Stream": email.stream,
         "Tags": email.tags,

@@ -1,6 +1,7 @@
 """`postrider send`."""
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,8 @@ from postrider_client.cli.commands import PostriderCommand, pass_invocation
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.output import plain_lines
 
+DURATION = re.compile(r"([0-9]{1,6})([smhd]?)")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 TEXT_FILE = click.File("r", encoding="utf-8")
 
 
@@ -35,6 +38,14 @@ def local_time(value: str) -> datetime:
         return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone()
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a time such as 2026-12-01T09:00.") from None
+
+
+def seconds(value: str) -> int:
+    """Parse a number of seconds, or a time such as 10m."""
+    match = DURATION.fullmatch(value)
+    if not match:
+        raise click.BadParameter(f"{value!r} is not a time such as 600 or 10m.")
+    return int(match[1]) * UNITS[match[2]]
 
 
 @click.command(cls=PostriderCommand)
@@ -70,6 +81,15 @@ def local_time(value: str) -> datetime:
 @click.option("--metadata", type=json_object, metavar="JSON", help="Values that events and webhooks repeat.")
 @click.option(
     "--schedule", "scheduled_for", type=local_time, metavar="TIME", help="Send later, such as 2026-12-01T09:00."
+)
+@click.option(
+    "--deliver-within",
+    type=seconds,
+    metavar="TIME",
+    help="Not sent after this time, such as 10m, counted from now or --schedule; 30s to 7d.",
+)
+@click.option(
+    "--expires-at", type=local_time, metavar="TIME", help="Not sent after this time, such as 2026-12-01T09:30."
 )
 @click.option("--stream", metavar="ID", help="The stream; by default main, or the only one of the API key.")
 @click.option(

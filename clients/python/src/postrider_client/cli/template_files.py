@@ -19,7 +19,9 @@ from postrider_client.cli.content_files import HTML_SUFFIXES, TEXT_SUFFIXES, fin
 
 MARK = "---\n"
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)^---\r?\n", re.DOTALL | re.MULTILINE)
-TITLES = {"name", "subject", "alias", "strict_variables", "sensitive", "layout", "locale", "fallback"}
+TITLES = {
+    "name", "subject", "alias", "strict_variables", "sensitive", "deliver_within", "layout", "locale", "fallback",
+}  # fmt: skip
 # In front of the name of the file, by kind.
 PLACES = {"template": "", "layout": "_", "partial": "partials/"}
 TEMPLATE = "template"
@@ -29,6 +31,7 @@ STATE = ".postrider.json"
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 QUOTES = 'Put a value with special characters in quotes, such as subject: "Order {{number}}: sent".'
 EMPTY = {None, "", "~", "null"}
+DIGITS = re.compile(r"[0-9]{1,6}")
 SWITCHES = {"true": True, "false": False}
 
 
@@ -48,6 +51,7 @@ class TemplateContent:
     fallback: list[str] = field(default_factory=list)
     locales: dict[str, dict[str, str]] = field(default_factory=dict)
     sensitive: bool = False
+    deliver_within: Optional[int] = None
 
     @property
     def fingerprint(self) -> str:
@@ -73,6 +77,7 @@ ADDED: dict[str, Any] = {
     "fallback": [],
     "locales": {},
     "sensitive": False,
+    "deliver_within": None,
 }
 
 
@@ -102,6 +107,7 @@ def content_of(template: Template, layouts: Mapping[str, str]) -> TemplateConten
             for locale, texts in template.locales.items()
         },
         sensitive=template.sensitive,
+        deliver_within=template.deliver_within,
     )
 
 
@@ -295,6 +301,9 @@ def _checked(titles: dict[str, Any], *, file: Path, kind: str, html: str, plain:
     sensitive = titles.get("sensitive", "false").lower()
     if sensitive not in SWITCHES:
         raise click.ClickException(f"sensitive in {file} must be true or false.")
+    deliver_within = titles.get("deliver_within")
+    if deliver_within not in EMPTY and not DIGITS.fullmatch(deliver_within):
+        raise click.ClickException(f"deliver_within in {file} must be a number of seconds.")
     return TemplateContent(
         name=titles["name"],
         subject=titles["subject"],
@@ -307,6 +316,7 @@ def _checked(titles: dict[str, Any], *, file: Path, kind: str, html: str, plain:
         locale=None if titles.get("locale") in EMPTY else titles["locale"],
         fallback=fallback,
         sensitive=SWITCHES[sensitive],
+        deliver_within=None if deliver_within in EMPTY else int(deliver_within),
     )
 
 

@@ -28,7 +28,9 @@ REASONS = {
     "tls": "an encrypted connection could not be established",
     "routing_loop": "the message is in a mail loop between servers",
     "target_refused": "the domain's mail host has an address that Postrider does not connect to",
-    "expired": "the retry period ended; there are no further attempts",
+    "expired": (
+        "the email expired before it was sent, or the retry period of a server ended; there are no further attempts"
+    ),
     "login_refused": "the relay refuses Postrider's credentials, or demands a login or TLS: contact the operator",
     "outcome_unknown": "the connection broke after the message was sent; it may have been delivered",
     "destination_full": "the connection limit for this server is reached; the email waits for a free connection",
