@@ -30,7 +30,7 @@ from emails.accept.rules.fields import (
     MAX_SUBJECT_LENGTH,
     AddressListField,
     BodyField,
-    ExpiryField,
+    EmailExpiryField,
     HeaderField,
     HeadersField,
     MetadataField,
@@ -82,7 +82,7 @@ class SharedInput(StrictSerializer):
         "sent any more: it is `failed` with the reason `expired`. By default as the template, else the stream has it. "
         "Not with `expiresAt`.",
     )
-    expiresAt = ExpiryField(
+    expiresAt = EmailExpiryField(
         **OPTIONAL,
         help_text="The time after which the email is not sent any more, in place of `deliverWithin`: later than "
         "`scheduledFor`, at most a year ahead.",

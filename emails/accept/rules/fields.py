@@ -206,7 +206,7 @@ class ScheduleField(DateTimeField):
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
-class ExpiryField(DateTimeField):
+class EmailExpiryField(DateTimeField):
     """A time in the future, at most a year ahead."""
 
     default_error_messages = {

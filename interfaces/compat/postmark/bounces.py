@@ -37,6 +37,7 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 TYPE_LABELS = {
     "HardBounce": "Hard bounce",
     "SoftBounce": "Soft bounce",
+    "Transient": "Message delayed",
     "Blocked": "ISP block",
     "SpamNotification": "Spam notification",
     "VirusNotification": "Virus notification",
