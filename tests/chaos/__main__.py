@@ -32,6 +32,7 @@ def main() -> int:
         "--short-of-connections", action="store_true", help="with --receiving: half of the faults are such shortages"
     )
     parser.add_argument("--pace", action="store_true", help="send to receivers that slow, suspend and recover")
+    parser.add_argument("--expiry", action="store_true", help="send emails that expire after 2 to 60 seconds")
     parser.add_argument("--upgrade-from", metavar="COMMIT", help="instead of faults: upgrade from this commit")
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the database before the upgrade")
     options = parser.parse_args()
@@ -43,7 +44,7 @@ def main() -> int:
     # Each stack has a separate Redis; the settings require a URL for the commands before it starts.
     os.environ.update(generate_secrets(), MODE="embedded", REDIS_URL="redis://127.0.0.1")
     # Needs the packages of .venv.
-    from tests.chaos.run import run, run_pace, run_receiving
+    from tests.chaos.run import run, run_expiry, run_pace, run_receiving
     from tests.chaos.upgrade import run_upgrade
 
     # On SIGTERM, still stop the started processes and unmount the disk.
@@ -63,6 +64,8 @@ def main() -> int:
         )
     elif options.pace:
         report = run_pace(logs, seed=options.seed, seconds=options.minutes * 60)
+    elif options.expiry:
+        report = run_expiry(logs, seed=options.seed, seconds=options.minutes * 60)
     else:
         report = run(
             logs,

@@ -17,11 +17,13 @@ class Caller:
     """One thread of requests with a separate random generator.
 
     bulk: maximum number of recipients of large batches; 0 for none, in a short run.
+    expiries: the shortest and the longest time in which emails expire; None if they do not.
     """
 
     scenario: Scenario
     random: random.Random
     bulk: int = 0
+    expiries: tuple[float, float] | None = None
     done: Counter[str] = field(default_factory=Counter)
     sent: list[AcceptedEmail] = field(default_factory=list)
     scheduled: list[AcceptedEmail] = field(default_factory=list)
@@ -47,11 +49,15 @@ class Caller:
     def tenant(self) -> Tenant:
         return self.random.choice(self.scenario.tenants)
 
+    def expiry(self) -> float | None:
+        return self.random.uniform(*self.expiries) if self.expiries else None
+
     def send(self) -> None:
-        self._add(self.scenario.send(self.tenant, self.scenario.address()))
+        self._add(self.scenario.send(self.tenant, self.scenario.address(), expires_in=self.expiry()))
 
     def send_to_two(self) -> None:
-        self._add(self.scenario.send(self.tenant, self.scenario.address(), self.scenario.address()))
+        addresses = self.scenario.address(), self.scenario.address()
+        self._add(self.scenario.send(self.tenant, *addresses, expires_in=self.expiry()))
 
     def batch(self) -> None:
         count = self.random.randint(2, 8)
@@ -69,7 +75,9 @@ class Caller:
         )
 
     def schedule(self) -> None:
-        sent = self.scenario.send(self.tenant, self.scenario.address(), seconds=self.random.uniform(1, 8))
+        seconds, expiry = self.random.uniform(1, 8), self.expiry()
+        expires_in = expiry and seconds + expiry
+        sent = self.scenario.send(self.tenant, self.scenario.address(), seconds=seconds, expires_in=expires_in)
         if sent:
             self.scheduled.append(sent)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import psycopg
 
+from tests.audit.auditor import wire_id
 from tests.audit.ledger import Ledger
 from tests.chaos.callers import Caller
 from tests.chaos.chaos import SETTINGS, FaultInjector
@@ -30,7 +31,7 @@ from tests.chaos.received_view import find_violations_of_views
 from tests.chaos.receiving_faults import INBOUND_SERVERS, ReceivingFaultInjector
 from tests.chaos.receiving_routes import create_routes, record_forwards
 from tests.chaos.stream_reader import StreamReader
-from tests.stack.scenario import Scenario, running_scenario
+from tests.stack.scenario import Scenario, message_id_of, running_scenario
 from tests.stack.stack import free_port
 from tools.embedded.servers import postgres
 from tools.embedded.servers.server_directories import make_temporary_directory, remove_temporary_directory
@@ -41,6 +42,15 @@ HOSTS = 5
 SETTLE_SECONDS = 300.0
 # More than a run receives.
 RECEIVING = {"RECEIVING_DAILY_LIMIT": "999999999", "RECEIVING_STORAGE": "999999999999"}
+# Seconds in which emails of run_expiry expire, and those from the last check to the receipt of the final dot.
+EXPIRIES, DOT_SECONDS = (2.0, 60.0), 0.5
+# Events of outcomes; a bounce may follow a delivery.
+EXPIRED = """
+SELECT r.id, r.address, e.expires_at, r.reason, (
+           SELECT count(*) FROM emails_event v WHERE v.recipient_id = r.id AND v.kind IN ('sent', 'failed'))
+         + (e.status = 'cancelled')::int + (r.state = 'bounced' AND r.sent_at IS NULL)::int
+  FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id WHERE e.expires_at IS NOT NULL
+"""
 # A word with a digit: an address, an id or a number.
 NUMBERED = re.compile(r"\S*\d\S*")
 
@@ -121,6 +131,32 @@ def run_pace(logs: Path, *, seed: int, seconds: float) -> ChaosReport:
         sizes |= {f"most connections of {one.domain}": one.most_open for one in receivers}
         violations = [*report.violations, *injector.find_violations()]
         return replace(report, sizes={**report.sizes, **_second_copies(ledger), **sizes}, violations=violations)
+
+
+def run_expiry(logs: Path, *, seed: int, seconds: float) -> ChaosReport:
+    """Send emails that expire soon while faults are injected, as in `run` with two transports."""
+    with _running_injector(logs, seed, has_two_transports=True) as injector:
+        scenario = injector.scenario
+        callers = [
+            Caller(scenario, random.Random(seed * 1000 + number), expiries=EXPIRIES) for number in range(CALLERS)
+        ]
+        report = _run_until_idle(injector, callers, seed=seed, seconds=seconds)
+        found, sizes = _late_messages(scenario)
+        return replace(report, sizes={**report.sizes, **sizes}, violations=[*report.violations, *found])
+
+
+def _late_messages(scenario: Scenario) -> tuple[list[str], dict[str, int]]:
+    """Return a message for each final dot after an expiry and for each recipient without one outcome, and counts."""
+    with psycopg.connect(scenario.stack.database) as connection:
+        rows = connection.execute(EXPIRED).fetchall()
+    expiries = {wire_id(id_): (address, expires_at.timestamp()) for id_, address, expires_at, _, _ in rows}
+    found = [f"{address} has {count} outcomes" for _, address, _, _, count in rows if count != 1]
+    for message in scenario.ledger.messages:
+        address, expires_at = expiries.get(message_id_of(message), ("", float("inf")))
+        if message.at > expires_at + DOT_SECONDS:
+            found.append(f"{address} received a message {message.at - expires_at:.1f} s after its expiry")
+    reasons = Counter(reason for *_, reason, _ in rows)
+    return found, {"emails with an expiry": len(rows), "expired": reasons["expired"]}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from tests.chaos.run import run, run_pace, run_receiving
+from tests.chaos.run import run, run_expiry, run_pace, run_receiving
 
 pytestmark = [pytest.mark.stack, pytest.mark.alone]
 
@@ -26,3 +26,10 @@ def test_every_guarantee_of_receiving_holds_in_a_chaos_run(tmp_path):
 def test_every_guarantee_holds_while_receivers_slow_suspend_and_recover(tmp_path):
     report = run_pace(tmp_path, seed=secrets.randbelow(10**6), seconds=180)
     assert report.violations == [], str(report)
+
+
+@pytest.mark.long
+def test_no_message_is_sent_after_its_expiry_in_a_chaos_run(tmp_path):
+    report = run_expiry(tmp_path, seed=secrets.randbelow(10**6), seconds=180)
+    assert report.violations == [], str(report)
+    assert report.sizes["expired"]

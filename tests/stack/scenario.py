@@ -144,8 +144,10 @@ class Scenario:
         number = next(self.numbers)
         return f"{local}+{number}@{domain or self.domains[number % len(self.domains)]}"
 
-    def send(self, tenant: Tenant, *addresses: str, seconds: float | None = None) -> AcceptedEmail | None:
-        """Send or schedule an email; return None if it was refused."""
+    def send(
+        self, tenant: Tenant, *addresses: str, seconds: float | None = None, expires_in: float | None = None
+    ) -> AcceptedEmail | None:
+        """Send or schedule an email; return None if it was refused. expires_in: seconds from now."""
         body = {
             "from": f"hello@{tenant.domain}",
             "to": list(addresses),
@@ -154,6 +156,8 @@ class Scenario:
         }
         if seconds is not None:
             body["scheduledFor"] = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+        if expires_in is not None:
+            body["expiresAt"] = (datetime.now(UTC) + timedelta(seconds=expires_in)).isoformat()
         return self.accept(tenant, "/emails/send", body, addresses)
 
     def batch(self, tenant: Tenant, *addresses: str, template: str = "") -> list[AcceptedEmail]:
@@ -179,7 +183,7 @@ class Scenario:
         if status != 202:
             # A scheduled time may have passed while the request was repeated.
             codes = {answer.get("code"), *(error["code"] for error in answer.get("errors", ()))}
-            assert codes & {"recipient_suppressed", "in_past"}, (status, answer)
+            assert codes & {"recipient_suppressed", "in_past", "before_schedule"}, (status, answer)
             return None
         return self.ledger.record_accepted(answer["id"], workspace=tenant.id, addresses=tuple(addresses))
 
