@@ -266,8 +266,8 @@ class DeliverWithinField(WholeNumberField):
     """The seconds from acceptance, or from the scheduled time, after which an email is not sent any more."""
 
     def __init__(self, **options: Any) -> None:
-        limits = {"min_value": MIN_DELIVER_WITHIN, "max_value": MAX_DELIVER_WITHIN}
-        super().__init__(required=False, allow_null=True, **limits, **options)
+        options |= {"min_value": MIN_DELIVER_WITHIN, "max_value": MAX_DELIVER_WITHIN}
+        super().__init__(required=False, allow_null=True, **options)
 
 
 class NumberField(serializers.FloatField):

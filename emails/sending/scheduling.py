@@ -273,8 +273,9 @@ def _reschedule(email: Email, scheduled_for: datetime) -> bool:
 
 def _refuse_after_expiry(email: Email, scheduled_for: datetime | None) -> None:
     """Raise InvalidFields for a time at which an email with an expiry that does not move has expired."""
-    is_fixed = email.expires_at and not email.deliver_within
-    if is_fixed and scheduled_for and scheduled_for >= email.expires_at:
+    if email.expires_at is None or email.deliver_within:
+        return
+    if scheduled_for and scheduled_for >= email.expires_at:
         detail = CodedText("emails.scheduled_after_expiry", at=format_datetime(email.expires_at))
         raise InvalidFields([{"field": "scheduledFor", "code": "after_expiry", "detail": detail}])
 

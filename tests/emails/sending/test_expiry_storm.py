@@ -130,7 +130,7 @@ class Storm:
         self.resumes: list[Callable[[], object]] = []
 
     def start_worker(self) -> EmailQueueWork:
-        return EmailQueueWork(self.hosts, sessions=self.wave)  # type: ignore[arg-type]
+        return EmailQueueWork(self.hosts, sessions=self.wave)
 
     def run(self, emails: int) -> None:
         for _ in range(0, emails, self.wave):

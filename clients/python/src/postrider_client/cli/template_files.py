@@ -301,7 +301,7 @@ def _checked(titles: dict[str, Any], *, file: Path, kind: str, html: str, plain:
     sensitive = titles.get("sensitive", "false").lower()
     if sensitive not in SWITCHES:
         raise click.ClickException(f"sensitive in {file} must be true or false.")
-    deliver_within = titles.get("deliver_within")
+    deliver_within = str(titles.get("deliver_within") or "")
     if deliver_within not in EMPTY and not DIGITS.fullmatch(deliver_within):
         raise click.ClickException(f"deliver_within in {file} must be a number of seconds.")
     return TemplateContent(
