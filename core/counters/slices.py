@@ -26,6 +26,8 @@ class Dimension(StrEnum):
     TEMPLATE = "template"
     DOMAIN = "domain"
     STREAM = "stream"
+    # No slice of emails: the counters of histograms (core.counters.latency).
+    LATENCY = "latency"
 
 
 @functools.lru_cache(maxsize=CACHE_SIZE)
