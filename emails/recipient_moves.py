@@ -41,6 +41,7 @@ class MovedRecipient:
     email_id: str
     address: str
     state: EmailStatus
+    receiver: str | None
 
 
 def _render_time(column: str) -> str:
@@ -68,7 +69,7 @@ UPDATE emails_recipient r
        "enhancedCode" text, message text, reason text, provider_id text, transport text, receiver text,
        timeless boolean)
  WHERE r.id = m.id AND (m.attempt IS NOT NULL OR r.state = ANY(m.sources))
-RETURNING r.id, r.email_id, r.address, r.state
+RETURNING r.id, r.email_id, r.address, r.state, r.receiver
 """  # noqa: S608 - constants of emails.states
 
 
@@ -84,8 +85,8 @@ def move_recipients(moves: Sequence[RecipientMove]) -> dict[str, MovedRecipient]
     finished = [to_uuid(move.recipient_id) for move in moves if _finishes(move)]
     rows = run_replanned(MOVE, {"finished": finished, "rows": json.dumps([_row(move) for move in moves])})
     return {
-        from_uuid(id_): MovedRecipient(from_uuid(email_id), address, EmailStatus(state))
-        for id_, email_id, address, state in rows
+        from_uuid(id_): MovedRecipient(from_uuid(email_id), address, EmailStatus(state), receiver)
+        for id_, email_id, address, state, receiver in rows
     }
 
 

@@ -27,7 +27,7 @@ PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 EARLIEST = "coalesce(min(nullif({time}, 'epoch')), min({time})) AS {time}"
 
 LOCK = f"""
-SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, {slices_sql("e")}, {COUNTED_TIMES}
+SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.stream, {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
 # error_message: the one of a recipient not yet sent to, or of a bounced or failed one.
@@ -51,6 +51,7 @@ class _EmailBefore:
     created_at: datetime
     status: str
     is_test: bool
+    stream: str
     slices: tuple[UUID, ...]
     times: tuple[Any, ...]
 
@@ -62,10 +63,11 @@ class _EmailBefore:
 
 @dataclass(frozen=True)
 class RollUp:
-    """The counter changes of updated emails, and the slices of the given live emails by id."""
+    """The counter changes of updated emails, and the slices and streams of the given live emails by id."""
 
     changes: list[CounterChange]
     slices: dict[str, tuple[UUID, ...]]
+    streams: dict[str, str]
 
 
 def roll_up_and_count(email_ids: Collection[str]) -> None:
@@ -77,16 +79,20 @@ def roll_up(email_ids: Collection[str]) -> RollUp:
     """Update emails from their recipients. Return the counter changes, which the caller adds."""
     ids = [to_uuid(email_id) for email_id in email_ids]
     if not ids:
-        return RollUp([], {})
+        return RollUp([], {}, {})
     # Two statements: the second sees commits made while the first waited for its locks.
     locked = run_replanned(LOCK, [ids])
     changed = run_replanned(ROLL_UP, [ids])
     before = {
-        id_: _EmailBefore(from_uuid(workspace, prefix="ws_"), created_at, status, is_test, tuple(slices), tuple(times))
-        for id_, workspace, created_at, status, is_test, slices, *times in locked
+        id_: _EmailBefore(
+            from_uuid(workspace, prefix="ws_"), created_at, status, is_test, stream, tuple(slices), tuple(times)
+        )
+        for id_, workspace, created_at, status, is_test, stream, slices, *times in locked
     }
     changes = [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
-    return RollUp(changes, {from_uuid(id_): email.slices for id_, email in before.items() if not email.is_test})
+    live = {from_uuid(id_): email for id_, email in before.items() if not email.is_test}
+    slices = {id_: email.slices for id_, email in live.items()}
+    return RollUp(changes, slices, {id_: email.stream for id_, email in live.items()})
 
 
 def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from core.counters import counters
+from core.counters.process_counts import read_process_counts
 from core.counters.slices import CACHE_SIZE, Dimension, slice_id
 from core.lib.ids import from_uuid
 
@@ -94,6 +95,20 @@ def latency_changes(counts: Mapping[TimedGroup, int], *, at: datetime) -> Iterat
         yield counters.CounterKey(counters.SERVICE, counters.ALL_TIME, key), count
 
 
+def read_installation() -> dict[Latency, Histogram]:
+    """Return the histograms of all workspaces over all time."""
+    buckets = range(len(BOUNDS) + 1)
+    histograms: dict[Latency, dict[int, int]] = {latency: dict.fromkeys(buckets, 0) for latency in Latency}
+    for (latency, bucket), count in read_process_counts(PREFIX, known=()):
+        histograms[Latency(latency)][int(bucket)] = count
+    return {**histograms}
+
+
+def estimated_sum(histogram: Histogram) -> float:
+    """Return the seconds of all recipients together, each at the middle of its bucket."""
+    return sum(count * sum(_bounds_of(bucket)) / 2 for bucket, count in histogram.items())
+
+
 def percentile(histogram: Histogram, share: float) -> float | None:
     """Return the seconds within which a share of the recipients were; None without any.
 
@@ -102,7 +117,7 @@ def percentile(histogram: Histogram, share: float) -> float | None:
     rank, counted = share * sum(histogram.values()), 0
     for bucket, count in sorted(histogram.items()):
         if count and counted + count >= rank:
-            lower, upper = (BOUNDS[bucket - 1] if bucket else 0.0), BOUNDS[min(bucket, len(BOUNDS) - 1)]
+            lower, upper = _bounds_of(bucket)
             return round(lower + (upper - lower) * (rank - counted) / count, 3)
         counted += count
     return None
@@ -113,3 +128,8 @@ def share_within(histogram: Histogram, seconds: float) -> float | None:
     total = sum(histogram.values())
     within = sum(count for bucket, count in histogram.items() if bucket <= BOUNDS.index(seconds))
     return within / total if total else None
+
+
+def _bounds_of(bucket: int) -> tuple[float, float]:
+    """Return the bounds of a bucket; those of the last one are equal."""
+    return (BOUNDS[bucket - 1] if bucket else 0.0), BOUNDS[min(bucket, len(BOUNDS) - 1)]

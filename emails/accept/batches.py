@@ -34,7 +34,10 @@ emails_recipient r JOIN emails_email e ON e.id = r.email_id
 """
 # The queue entry that decides when a scheduled email is sent (emails.sending.scheduling) is due at the end of time.
 PAUSE = f"UPDATE emails_pending p SET due_at = '9999-01-01'::timestamptz FROM {LEADS}"  # noqa: S608 - constants
-RESUME = f"UPDATE emails_pending p SET due_at = e.scheduled_for FROM {LEADS}"  # noqa: S608
+# The time of the pause does not count towards the age of an email.
+RESUME = f"""
+UPDATE emails_pending p SET due_at = e.scheduled_for, since = greatest(e.scheduled_for, now()) FROM {LEADS}
+"""  # noqa: S608
 CANCEL = f"DELETE FROM emails_pending p USING {LEADS} RETURNING e.id"  # noqa: S608
 
 

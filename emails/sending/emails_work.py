@@ -198,6 +198,7 @@ class EmailQueueWork:
 
     async def perform(self, job: SendJob, lease: LeaseCheck) -> SendResult:
         failpoint("emails.before_hand_over")
+        began = time.monotonic()
         in_flight = self._in_flight[job.claim]
         reserved = [job.transport] if self._assignments.is_limited(job.transport) else []
         permit = _SendPermit(lease, in_flight, job.claim, self._assignments, reserved, job.expiry)
@@ -210,7 +211,7 @@ class EmailQueueWork:
             if job.expiry.is_over():
                 outcome = expired_outcome(handed_to=job.claim.handed_to)
         failpoint("emails.after_hand_over")
-        return SendResult(job.claim, outcome, tuple(reserved))
+        return SendResult(job.claim, outcome, tuple(reserved), began)
 
     def crash_result(self, job: SendJob, error: BaseException) -> SendResult:
         return SendResult(job.claim, internal_error_outcome(error))

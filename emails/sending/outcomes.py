@@ -5,9 +5,11 @@ different fence on its entries and changes nothing.
 """
 
 import random
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
+from datetime import time as time_of_day
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +18,14 @@ from django.db import transaction
 
 from analytics.reputation import counting
 from core.counters import counters
+from core.counters.latency import Latency, latency_changes
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from core.delivery.transports.router import pinned_transport
 from core.lib.sql import run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
+from emails.latencies import TimedRecipient, count_latencies
 from emails.models import Email
 from emails.pacing.paces import begin_release
 from emails.recipient_moves import MovedRecipient, RecipientMove, move_recipients
@@ -51,11 +55,26 @@ class SendResult:
     """A claim and the outcome of its delivery attempt.
 
     reserved: the transports whose daily limits have a message counted for it.
+    began: when the attempt began, in seconds of time.monotonic(); None if there was none.
     """
 
     claim: EmailClaim
     outcome: DeliveryOutcome
     reserved: tuple[str, ...] = ()
+    began: float | None = None
+
+    def times(self, now: datetime, clock: float) -> Iterator[tuple[Latency, float]]:
+        """Yield the latencies that ended, in seconds since the recipient was due.
+
+        The first attempt is the first one whose outcome is known: a worker that was lost left none.
+        clock: time.monotonic() at the time `now`.
+        """
+        seconds = (now - self.claim.since).total_seconds()
+        is_first = self.claim.attempt == self.claim.lost + 1 and self.outcome.reason not in INTERNAL_ERRORS
+        if is_first and self.began is not None:
+            yield Latency.FIRST_ATTEMPT, seconds - (clock - self.began)
+        if _is_final(self.outcome.status):
+            yield Latency.OUTCOME, seconds
 
 
 # The statuses that a recipient passes through; a status without any is not final.
@@ -78,6 +97,7 @@ MINIMUM_DELAYS = {"bad_domain_unconfirmed": timedelta(seconds=310)}
 @transaction.atomic(savepoint=False)
 def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     """Record the results whose claims this worker still leases, and return those; ignore the others."""
+    clock = time.monotonic()
     locked_at = QUEUE.lock_claimed([result.claim for result in results])
     if not locked_at:
         return []
@@ -106,7 +126,9 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     record_events([*_events(attempted, recipients)])
     rolled_up = roll_up(sorted({recipient.email_id for recipient in recipients.values()}))
     reputation_changes = _reputation_changes(attempted, recipients, rolled_up.slices, now=now)
-    counters.add([*rolled_up.changes, *_queue_changes(attempted, recipients, now=now), *reputation_changes])
+    latencies = _latency_changes(attempted, recipients, rolled_up.streams, now=now, clock=clock)
+    queue_changes = _queue_changes(attempted, recipients, now=now)
+    counters.add([*rolled_up.changes, *queue_changes, *reputation_changes, *latencies])
     _suppress(attempted, recipients)
     return current
 
@@ -143,7 +165,7 @@ def _park_seconds(result: SendResult, *, now: datetime) -> float:
 
 def _until_midnight(now: datetime) -> timedelta:
     """Return the time until a random second of the first minute of the next UTC day."""
-    midnight = datetime.combine(now.astimezone(UTC).date(), time.min, UTC) + timedelta(days=1)
+    midnight = datetime.combine(now.astimezone(UTC).date(), time_of_day.min, UTC) + timedelta(days=1)
     return midnight - now + timedelta(seconds=random.uniform(1, 60))  # noqa: S311 - spreads load, not a secret
 
 
@@ -248,6 +270,27 @@ def _reputation_changes(
                 sent_at=now,
                 slices=slices[recipient.email_id],
             )
+
+
+def _latency_changes(
+    results: Sequence[SendResult],
+    recipients: Mapping[str, MovedRecipient],
+    streams: Mapping[str, str],
+    *,
+    now: datetime,
+    clock: float,
+) -> Iterator[counters.CounterChange]:
+    """Return the changes of the histograms of live emails.
+
+    streams: of these, by id.
+    clock: time.monotonic() at the time `now`.
+    """
+    timed = (
+        TimedRecipient(recipient, result.claim.workspace_id, streams[recipient.email_id], result.times(now, clock))
+        for result in results
+        if (recipient := recipients[result.claim.recipient_id]).email_id in streams
+    )
+    return latency_changes(count_latencies(timed), at=now)
 
 
 def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:

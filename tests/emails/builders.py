@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.counters import counters
+from core.counters.latency import PREFIX
 from core.counters.models import CounterDelta, HourlyCounter
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, parked
@@ -114,9 +115,9 @@ def fold() -> None:
 
 
 def counter_values() -> dict[str, int]:
-    """Fold all changes and return the counters that are not zero."""
+    """Fold all changes and return the counters of workspaces that are not zero."""
     fold()
-    counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE)
+    counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE).exclude(key__startswith=f"{PREFIX}.")
     return {key: count for key, count in counted.values_list("key", "count") if count}
 
 
