@@ -7,12 +7,13 @@ same values; only request latency is specific to a server.
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
@@ -21,7 +22,7 @@ from config.internal_access import has_internal_access
 from console.dashboard.auth.oidc.metrics import read_sign_in_counts
 from console.privacy.backlog import read_oldest_seconds
 from core.api.latency import observed
-from core.counters import counters, smtp_usage
+from core.counters import counters, latency, smtp_usage
 from core.delivery.transports.router import TransportState
 from domains.tracking_hosts import count_tracking_hosts
 from emails.models import SourceListing
@@ -78,6 +79,17 @@ def outcomes() -> Metric:
     family = CounterMetricFamily("postrider_outcomes", "Delivery attempts by outcome.", labels=labels)
     for outcome in delivery_health.read_outcome_counts():
         family.add_metric([outcome.transport, outcome.status, outcome.reason], outcome.count)
+    return family
+
+
+def latencies() -> Metric:
+    description = "Seconds from acceptance of a recipient to its first attempt and its outcome; the sum is estimated."
+    family = HistogramMetricFamily("postrider_latency_seconds", description, labels=["until"])
+    names = {latency.Latency.FIRST_ATTEMPT: "first_attempt", latency.Latency.OUTCOME: "outcome"}
+    bounds = [*map(str, latency.BOUNDS), "+Inf"]
+    for one, histogram in latency.read_installation().items():
+        buckets = list(zip(bounds, accumulate(count for _, count in sorted(histogram.items())), strict=True))
+        family.add_metric([names[one]], buckets, sum_value=latency.estimated_sum(histogram))
     return family
 
 
@@ -217,6 +229,7 @@ METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     oldest_due,
     paused_streams,
     outcomes,
+    latencies,
     transports,
     source_listings,
     receivers,
