@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analytics.bounces import BounceCauses, BounceReason, BounceSample, BouncingHost
+from analytics.latency import GroupLatency, LatencyGroup, LatencyReport, LatencySummary
 from analytics.services import DAY, DailyVolume, day_of
 from core.api.fields import (
     AttributesSerializer,
@@ -21,7 +22,10 @@ from events.kinds import FAILURE_KINDS, EventKind
 
 MAX_DAYS = 90
 DEFAULT_DAYS = 14
-DEFAULT_CAUSES = timedelta(days=30)
+DEFAULT_RANGE = timedelta(days=30)
+# A year of many receivers takes a quarter of a second.
+MAX_LATENCY = timedelta(days=366)
+TOO_LONG = "from must be at most 366 days before to."
 # Years 1 and 9999 are common open ends; an offset may move them out of the range of datetime.
 FIRST_HOUR = datetime.min.replace(tzinfo=UTC)
 LAST_HOUR = datetime(9999, 12, 31, 23, tzinfo=UTC)
@@ -79,12 +83,33 @@ class BounceCausesQuery(serializers.Serializer[Any]):
     stream = StreamField(help_text=STREAM)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if is_reversed(attrs):
-            raise serializers.ValidationError({"from": [invalid_range()]})
-        start = attrs.get("from")
-        end = attrs.get("to") or max(datetime.now(UTC), start or FIRST_HOUR)
-        start = start or max(end, FIRST_HOUR + DEFAULT_CAUSES) - DEFAULT_CAUSES
+        start, end = _last_days(attrs)
         return {"event": EventKind(attrs["event"]), "start": start, "end": end, "stream": attrs["stream"]}
+
+
+class LatencyQuery(serializers.Serializer[Any]):
+    """A range in whole UTC hours: `from` rounded down, `to` up."""
+
+    locals()["from"] = DateTimeBoundField(
+        is_end=False, help_text="The first hour or day. Defaults to the day 30 days before the end."
+    )
+    to = DateTimeBoundField(
+        is_end=True,
+        help_text="The end of the range: a time, or a date, which is included. Defaults to now, and is at most 366 "
+        "days after the start.",
+    )
+    by = OptionField(
+        choices=[group.value for group in LatencyGroup],
+        required=False,
+        help_text="Also returns the latencies of each of these groups.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        start, end = _last_days(attrs)
+        start, end = _hour_down(start) if attrs.get("from") else _day_down(start), _hour_up(end)
+        if end - start > MAX_LATENCY:
+            raise serializers.ValidationError({"from": [serializers.ErrorDetail(TOO_LONG, code="invalid_range")]})
+        return {"start": start, "end": end, "by": LatencyGroup(attrs["by"]) if "by" in attrs else None}
 
 
 class BreakdownSerializer(serializers.Serializer[Any]):
@@ -188,6 +213,53 @@ class BounceCausesSerializer(AttributesSerializer[BounceCauses]):
         many=True, help_text="The 20 receiving hosts with the most recipients, most frequent first."
     )
     otherHosts = CountField(help_text="The number of recipients at other hosts.")
+
+
+def _share(limit: str) -> serializers.FloatField:
+    text = f"The share of the recipients that took at most {limit}; null if there are none."
+    return serializers.FloatField(min_value=0, max_value=1, allow_null=True, help_text=text)
+
+
+class LatencySummarySerializer(AttributesSerializer[LatencySummary]):
+    count = CountField(help_text="The number of recipients.")
+    p50 = serializers.FloatField(allow_null=True, help_text="The seconds within which half of them were; null if none.")
+    p95 = serializers.FloatField(allow_null=True, help_text="The seconds within which 95 % were; null if none.")
+    p99 = serializers.FloatField(allow_null=True, help_text="The seconds within which 99 % were; null if none.")
+    within10Seconds = _share("10 seconds")
+    within60Seconds = _share("60 seconds")
+    within10Minutes = _share("10 minutes")
+
+
+class GroupLatencySerializer(AttributesSerializer[GroupLatency]):
+    id = serializers.CharField(
+        help_text="The id of the stream, or the receiver, such as `google`; `other` for those without a name."
+    )
+    name = serializers.CharField(help_text="The name for people.")
+    firstAttempt = LatencySummarySerializer(help_text="From acceptance to the beginning of the first attempt.")
+    outcome = LatencySummarySerializer(help_text="From acceptance to the outcome.")
+
+
+class LatencyReportSerializer(AttributesSerializer[LatencyReport]):
+    locals()["from"] = UtcDateTimeField(source="start", help_text="The start of the range, rounded down to the hour.")
+    to = UtcDateTimeField(source="end", help_text="The end of the range, rounded up to the hour.")
+    firstAttempt = LatencySummarySerializer(
+        source="total.first_attempt", help_text="All recipients, from acceptance to the beginning of the first attempt."
+    )
+    outcome = LatencySummarySerializer(
+        source="total.outcome", help_text="All recipients, from acceptance to the outcome."
+    )
+    groups = GroupLatencySerializer(
+        many=True, help_text="The groups with recipients, those with most of them first; empty without `by`."
+    )
+
+
+def _last_days(attrs: dict[str, Any]) -> tuple[datetime, datetime]:
+    """Return a range, by default of DEFAULT_RANGE until now. Raises ValidationError for one that is reversed."""
+    if is_reversed(attrs):
+        raise serializers.ValidationError({"from": [invalid_range()]})
+    start = attrs.get("from")
+    end = attrs.get("to") or max(datetime.now(UTC), start or FIRST_HOUR)
+    return start or max(end, FIRST_HOUR + DEFAULT_RANGE) - DEFAULT_RANGE, end
 
 
 def _hour_down(time: datetime) -> datetime:

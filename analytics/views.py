@@ -1,9 +1,10 @@
-"""`/v1/analytics`: totals and rates of a range, the volume of each day, and causes of bounces."""
+"""`/v1/analytics`: totals and rates of a range, the volume of each day, causes of bounces, and latencies."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.bounces import read_causes
+from analytics.latency import read_latency
 from analytics.serializers import (
     AnalyticsSerializer,
     BounceCausesQuery,
@@ -11,6 +12,8 @@ from analytics.serializers import (
     DaysQuery,
     DaysSerializer,
     HoursQuery,
+    LatencyQuery,
+    LatencyReportSerializer,
 )
 from analytics.services import read_days, read_range
 from core.api.schema import Operation, response
@@ -20,6 +23,7 @@ from streams.errors import StreamNotFound
 
 # Created once: instantiation copies every field, and rendering keeps no state in them.
 RANGE, VOLUME, BOUNCES = AnalyticsSerializer(), DaysSerializer(), BounceCausesSerializer()
+LATENCY = LatencyReportSerializer()
 
 ANALYTICS = {
     "from": "2026-11-01T00:00:00.000Z",
@@ -55,6 +59,31 @@ CAUSES = {
     "reasons": [{"reason": "unknown_user", "recipients": 12, "share": 1.0, **REMEDY}],
     "hosts": [{"name": "Google", "recipients": 9, "share": 0.75, "topReason": "unknown_user", **REMEDY}],
     "otherHosts": 3,
+}
+FIRST_ATTEMPT = {
+    "count": 1200,
+    "p50": 0.139,
+    "p95": 0.226,
+    "p99": 0.36,
+    "within10Seconds": 1.0,
+    "within60Seconds": 1.0,
+    "within10Minutes": 1.0,
+}
+OUTCOME = {
+    "count": 1195,
+    "p50": 0.61,
+    "p95": 3.9,
+    "p99": 412.0,
+    "within10Seconds": 0.97,
+    "within60Seconds": 0.98,
+    "within10Minutes": 0.995,
+}
+LATENCIES = {
+    "from": "2026-10-22T07:00:00.000Z",
+    "to": "2026-11-21T07:00:00.000Z",
+    "firstAttempt": FIRST_ATTEMPT,
+    "outcome": OUTCOME,
+    "groups": [{"id": "google", "name": "Google", "firstAttempt": FIRST_ATTEMPT, "outcome": OUTCOME}],
 }
 
 
@@ -115,3 +144,23 @@ class BounceCausesView(WorkspaceView):
     def get(self, request: Request) -> Response:
         causes = read_causes(self.workspace, **self.valid_query(BounceCausesQuery))
         return Response(BOUNCES.to_representation(causes))
+
+
+@keyed_view()
+class LatencyView(WorkspaceView):
+    action = "latency"
+
+    @Operation(
+        "getLatency",
+        "Get latencies",
+        "Returns how long recipients of live emails took from acceptance to the first delivery attempt, and to the "
+        "outcome: accepted by the next mail server, bounced or failed. Waits that the sender asked for do not count: "
+        "until `scheduledFor`, and while a batch or a stream is paused. Recipients count in the UTC hour in which "
+        "their time ended, without those of the simulator; `from` is rounded down and `to` up to the hour. "
+        "Percentiles are interpolated within buckets of at most 25 %. Emails deleted by retention still count.",
+        response(LatencyReportSerializer, "The latencies.", LATENCIES),
+        parameters=[LatencyQuery],
+    )
+    def get(self, request: Request) -> Response:
+        report = read_latency(self.workspace, **self.valid_query(LatencyQuery))
+        return Response(LATENCY.to_representation(report))

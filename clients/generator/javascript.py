@@ -37,6 +37,7 @@ INPUTS = {
 FILTERS = {
     "getAnalytics": "AnalyticsRange",
     "getBounceCauses": "BounceFilters",
+    "getLatency": "LatencyFilters",
     "listDeliveries": "DeliveryFilters",
     "listEmails": "EmailFilters",
     "exportEmails": "EmailFilters",

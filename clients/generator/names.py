@@ -291,6 +291,7 @@ MODULES: dict[str, tuple[Resource, ...]] = {
                 "get": Method("getAnalytics"),
                 "daily": Method("getDailyVolume", positional=("days",)),
                 "bounces": Method("getBounceCauses"),
+                "latency": Method("getLatency"),
             },
         ),
         Resource("Queue", "The queue: `client.queue`.", {"stats": Method("getQueueStats")}),

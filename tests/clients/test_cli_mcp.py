@@ -18,8 +18,8 @@ from tests.stack.stack import REPOSITORY, wait_for
 pytestmark = pytest.mark.stack
 
 READING = [
-    "bounce_causes", "explain_bounce", "list_alerts", "list_domains", "list_streams", "read_received", "search_emails",
-    "search_received",
+    "bounce_causes", "explain_bounce", "latency", "list_alerts", "list_domains", "list_streams", "read_received",
+    "search_emails", "search_received",
 ]  # fmt: skip
 
 
@@ -156,6 +156,12 @@ def test_a_bounce_and_the_causes_of_bounces_are_explained(server, client):
     assert "unknown_user" in {one["reason"] for one in causes["reasons"]}
     assert all(one["advice"] and one["docsUrl"] for one in (*causes["reasons"], *causes["hosts"]))
     assert "bounced, failed, deferred" in call(server, "bounce_causes", {"event": "opened"})
+
+
+def test_latencies_are_percentiles(server):
+    report = call(server, "latency", {"by": "receiver", "since": "2026-01-01"})
+    assert {"from", "to", "firstAttempt", "outcome", "groups"} == set(report)
+    assert "stream, receiver" in call(server, "latency", {"by": "tag"})
 
 
 def test_missing_records_of_domains_are_listed(server, client):

@@ -300,6 +300,17 @@ def test_analytics_and_the_queue_count_sent_emails(client):
     assert len(client.analytics.daily()) == 14
 
 
+def test_latencies_have_percentiles_by_group(client):
+    email = client.emails.send(**new_email())
+    wait_for(lambda: delivered(client, email.id), seconds=20, what="the delivery")
+    report = client.analytics.latency(by="stream", from_=datetime.now(UTC) - timedelta(days=1))
+    assert report.outcome.count == sum(group.outcome.count for group in report.groups) > 0
+    assert 0 < report.first_attempt.p50 <= report.first_attempt.p99
+    assert 0 < report.outcome.within10_minutes <= 1
+    assert "main" in {group.id for group in report.groups}
+    assert client.analytics.latency(from_="2026-01-01", to="2026-01-01").outcome.p50 is None
+
+
 def test_causes_of_bounces_have_reasons_and_hosts(client):
     email = client.emails.send(**new_email(to="bounced@simulator.example"))
     wait_for(lambda: client.emails.get(email.id).status == "bounced", seconds=60, what="the bounce")

@@ -10,10 +10,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
+from core.counters.latency import Latency, bucket_of, counter_name, histogram_id
+from core.delivery.receivers_file import built_in_receivers
+from core.lib.ids import from_uuid, to_uuid
 from core.lib.worker.stages import Stage
 from tests.stack.stack import Stack, running_stack
 from tools.benchmarks.figures import record_figure
@@ -61,6 +66,15 @@ SELECT gen_random_uuid(), %(workspace)s, 'example.com', %(stage)s, now() + %(ahe
 INSERT INTO analytics_tallydelta (workspace_id, hour, key, change)
 SELECT %(workspace)s, '1970-01-01 00:00:00+00'::timestamptz, key, %(backlog)s FROM unnest(%(keys)s::text[]) AS key;
 """
+# A month of ten million emails at all receivers of the table, with times from 0.2 s to 10 min.
+LATENCY_DAYS = 30
+LATENCY_KEYS = [counter_name(latency, bucket) for latency in Latency for bucket in range(4, bucket_of(600))]
+COUNT_LATENCIES = """
+INSERT INTO analytics_tally (workspace_id, hour, key, count)
+SELECT histogram, hour, key, %(emails)s
+  FROM unnest(%(histograms)s::uuid[]) AS histogram, unnest(%(keys)s::text[]) AS key,
+       generate_series(date_trunc('hour', now(), 'UTC') - %(days)s * interval '1 day', now(), '1 hour') AS hour
+"""
 # The queries of a service without counters, on the same table with the same indexes: one row, or one per day.
 COLUMNS = """
        count(*) FILTER (WHERE status NOT IN ('cancelled', 'scheduled')), count(delivered_at), count(bounced_at),
@@ -92,7 +106,21 @@ def measure_analytics(stack: Stack) -> None:
     since = time.strftime("%Y-%m-%d", time.gmtime(time.time() - DAYS * 86_400))
     report("analytics, all", measure(lambda: read(stack, "/analytics"), 500))
     compare(stack, f"analytics, {DAYS} days", f"/analytics?from={since}", SCAN)
+    for by in ("stream", "receiver"):
+        path = f"/analytics/latency?by={by}"
+        milliseconds = report(f"latency by {by}", measure(partial(read, stack, path), 500))
+        record_figure(f"latency of {LATENCY_DAYS} days by {by}: p50", milliseconds, "ms", at_most=50)
     compare(stack, f"daily, {DAYS} days", f"/analytics/daily?days={DAYS}", SCAN_BY_DAY)
+
+
+def count_latencies(connection: psycopg.Connection, workspace: Any) -> None:
+    workspace_id = from_uuid(workspace, prefix="ws_")
+    receivers = ["", *(receiver.key for receiver in built_in_receivers().receivers)]
+    histograms = [to_uuid(histogram_id(workspace_id, receiver=one), prefix="ws_") for one in receivers]
+    hours, keys = 24 * LATENCY_DAYS, LATENCY_KEYS
+    emails = 10_000_000 // (hours * len(keys) * len(receivers))
+    values = {"histograms": histograms, "keys": keys, "days": size(LATENCY_DAYS, smoke=1), "emails": emails}
+    connection.execute(COUNT_LATENCIES, values)
 
 
 def compare(stack: Stack, name: str, path: str, sql: str) -> None:
@@ -112,6 +140,7 @@ def fill(stack: Stack, count: int) -> None:
             stop = min(start + CHUNK - 1, count)
             values = {"workspace": workspace, "start": start, "stop": stop, "count": count, "days": DAYS}
             connection.execute(FILL, values)
+        count_latencies(connection, workspace)
         for statement in COUNT.split(";\n")[:-1]:
             connection.execute(statement, {"others": OTHERS_DELTAS} if "others" in statement else None)
         connection.execute("VACUUM ANALYZE")

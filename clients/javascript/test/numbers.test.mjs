@@ -15,6 +15,15 @@ test("analytics count sent emails, in total and by day", async () => {
   assert.equal((await postrider.analytics.daily()).length, 14);
 });
 
+test("latencies have percentiles by group", async () => {
+  const { id } = await postrider.emails.send(newEmail());
+  await until(async () => (await postrider.emails.get(id)).deliveredAt, "the delivery");
+  const { firstAttempt, outcome, groups } = await postrider.analytics.latency({ by: "stream" });
+  assert.ok(firstAttempt.p50 > 0 && outcome.p95 >= outcome.p50 && outcome.within10Minutes <= 1);
+  assert.ok(groups.some((one) => one.id === "main" && one.outcome.count > 0));
+  assert.equal((await postrider.analytics.latency({ from: "2026-01-01", to: "2026-01-01" })).outcome.p95, null);
+});
+
 test("causes of bounces have reasons and hosts", async () => {
   const { id } = await postrider.emails.send(newEmail({ to: "bounced@simulator.example" }));
   await until(async () => (await postrider.emails.get(id)).status === "bounced", "the bounce");

@@ -14,6 +14,7 @@ from postrider_client.cli.emails import emails
 from postrider_client.cli.error_messages import INTERRUPTED, OUTPUT_CLOSED, USAGE, error_message, exit_code
 from postrider_client.cli.inbound import inbound
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.latency import latency
 from postrider_client.cli.login import login
 from postrider_client.cli.mcp_server.command import mcp
 from postrider_client.cli.output import note
@@ -28,8 +29,8 @@ from postrider_client.version import __version__
 
 # In the order of the help.
 COMMANDS = (
-    login, send, emails, bounces, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks, erase,
-    export_subject, apply, mcp, completion,
+    login, send, emails, bounces, latency, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks,
+    erase, export_subject, apply, mcp, completion,
 )  # fmt: skip
 
 

@@ -101,6 +101,20 @@ class McpTools:
         marked = {name: [_cause(one, marks) for one in causes.raw[name]] for name in ("reasons", "hosts")}
         return {"notice": REPLY_NOTICE, **causes.raw, **marked}
 
+    def latency(
+        self,
+        *,
+        by: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Find out how fast email is: seconds from acceptance to the first attempt and to the outcome, as percentiles.
+
+        by: stream or receiver, the organisation that runs the recipients' mail hosts; also for each of them.
+        since, until: dates such as 2026-12-01; the last 30 days without them.
+        """
+        return self.client.analytics.latency(by=by, from_=since, to=until).raw
+
     def list_domains(self) -> dict[str, Any]:
         """List sending domains with their required DNS records that are missing or wrong."""
         return {"domains": [_with_missing_records(domain) for domain in self.client.domains.list()]}
@@ -196,7 +210,7 @@ def _strict_tool(method: Callable[..., Any], description: str, annotations: Tool
 
 
 def _reading_tools(methods: McpTools) -> tuple[Callable[..., dict[str, Any]], ...]:
-    sent = (methods.search_emails, methods.explain_bounce, methods.bounce_causes)
+    sent = (methods.search_emails, methods.explain_bounce, methods.bounce_causes, methods.latency)
     settings = (methods.list_domains, methods.list_streams, methods.list_alerts)
     return (*sent, *settings, methods.search_received, methods.read_received)
 
