@@ -13,6 +13,7 @@ from console.dashboard.pages.onboarding import read_onboarding
 from console.dashboard.pages.overview.health import read_health
 from console.dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
 from console.dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
+from console.dashboard.pages.overview.speed import read_speed
 from console.dashboard.pages.usage import percent_used
 from console.dashboard.ui.labels import EMAIL_TONES
 from console.dashboard.ui.refresh import Refresh, refresh_of
@@ -27,7 +28,7 @@ from emails.queue_stats import read_queue_stats
 from streams.models import Stream
 
 RECENT_EMAILS = 6
-LIVE = ("totals", "charts", "days", "latest", "health", "queue")
+LIVE = ("totals", "charts", "days", "latest", "health", "speed", "queue")
 WATCHED_DAYS = 90
 
 
@@ -59,6 +60,8 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "selection": selection,
         "health": read_health(workspace),
         "health_days": PERIOD_DAYS,
+        # Histograms know neither domains nor templates and tags.
+        "speed": None if selection.value else read_speed(workspace, stream, period=period),
         "recent": recent,
         "has_emails": has_emails,
         **({} if has_emails else read_onboarding(workspace)),

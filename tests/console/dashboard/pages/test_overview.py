@@ -5,11 +5,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.dashboard.pages.overview.selection import DIMENSIONS
+from console.dashboard.pages.overview.speed import duration_text
 from core.counters import counters
+from core.counters.latency import Latency, TimedGroup, bucket_of, latency_changes
 from core.counters.slices import Dimension, slice_id
 from core.workspaces.models import Workspace
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
+from streams.services import create_stream
 from tests.console.dashboard.conftest import make_email
 from tests.console.dashboard.scenario import make_template
 
@@ -239,3 +242,40 @@ class TestHealth:
         Domain.objects.create(workspace=workspace, name="b.example")
 
         assert self.health(owner)["b.example"][:2] == ("warning", "not verified")
+
+
+class TestSpeed:
+    def test_is_shown_with_the_slow_receivers_once_there_is_data(self, owner, workspace):
+        assert owner.get("/dashboard/").context["speed"] is None
+        self.time(workspace, 0.5, 90)
+        self.time(workspace, 400, 30, receiver="google")
+        self.time(workspace, 4000, 40, receiver="telekom")
+        self.time(workspace, 9000, 19, receiver="yahoo")
+        self.time(workspace, 20, 90, receiver="apple")
+
+        page = owner.get("/dashboard/?days=7")
+
+        speed = page.context["speed"]
+        assert [(one.name, one.recipients) for one in speed.slow] == [("T-Online", 40), ("Google", 30)]
+        assert (speed.p95, round(speed.within_60_seconds)) == ("2.4 h", 67)
+        assert "Slow receivers (95% within)" in page.text
+        assert "<h3>Geschwindigkeit</h3>" in owner.get("/dashboard/", headers={"accept-language": "de"}).text
+        assert owner.get("/dashboard/", {"show": "tag:shop"}).context["speed"] is None
+
+    def test_of_a_stream_has_its_recipients_only(self, owner, workspace):
+        create_stream(workspace, slug="codes", name="Codes")
+        self.time(workspace, 3, 9, stream="codes")
+        self.time(workspace, 300, 9)
+
+        shown = {name: owner.get(f"/dashboard/?stream={name}").context["speed"] for name in ("codes", "main", "")}
+
+        assert [(one.within_10_seconds, one.slow) for one in shown.values()] == [(100, []), (0, []), (50, [])]
+
+    def test_names_a_duration_in_its_unit(self):
+        shown = [duration_text(seconds) for seconds in (0.139, 9.96, 119, 120, 6000, 7200, 86_400, 172_800)]
+        assert shown == ["0.1 s", "10.0 s", "119 s", "2.0 min", "100 min", "2.0 h", "24 h", "2.0 days"]
+
+    def time(self, workspace, seconds: float, number: int, *, stream: str = "", receiver: str = "") -> None:
+        """Count recipients that had their outcome after a time."""
+        group = TimedGroup(workspace.id, stream, receiver, Latency.OUTCOME, bucket_of(seconds))
+        counters.add(latency_changes({group: number}, at=NOON))
