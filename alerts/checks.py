@@ -13,8 +13,12 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from alerts.models import Alert
+from alerts.recent import MINIMUM_RECIPIENTS
+from alerts.sends import learn_patterns
 from alerts.services import describe_alert
-from alerts.values import MINIMUM_TOTAL, WatchedValue, read_values
+from alerts.values import MINIMUM_TOTAL, RATES, read_values
+from alerts.waiting import WAITING_MINUTES
+from alerts.watched_value import WatchedValue
 from analytics.reputation.rates import PERIOD_DAYS
 from core.lib.coded_texts import CodedText
 from events.kinds import EventKind
@@ -33,6 +37,17 @@ SENTENCES = {
     Alert.WatchedMetric.COMPLAINT_RATE: "alerts.complaint_rate",
     Alert.WatchedMetric.FAILURE_RATE: "alerts.failure_rate",
     Alert.WatchedMetric.QUOTA_USED: "alerts.quota_used",
+    Alert.WatchedMetric.LATENCY_P95: "alerts.latency_p95",
+    Alert.WatchedMetric.DEFERRED_SHARE: "alerts.deferred_share",
+    Alert.WatchedMetric.WAITING: "alerts.waiting",
+    Alert.WatchedMetric.SILENT: "alerts.silent",
+}
+# Why there is no value; `waiting` always has one.
+NO_VALUES = {
+    Alert.WatchedMetric.QUOTA_USED: "alerts.no_quota",
+    Alert.WatchedMetric.LATENCY_P95: "alerts.too_few_recipients",
+    Alert.WatchedMetric.DEFERRED_SHARE: "alerts.too_few_recipients",
+    Alert.WatchedMetric.SILENT: "alerts.no_rhythm",
 }
 
 # Notifies the owners of an alert that began or ended, with a summary of its value, in the caller's transaction.
@@ -40,7 +55,8 @@ Notify = Callable[..., Any]
 
 
 def check_alerts(*, notify: Notify) -> None:
-    """Check the alerts of all workspaces that are not deleted, and whose owner has confirmed an address."""
+    """Check the alerts that are watched."""
+    learn_patterns()
     for batch in _batches():
         values = read_values(batch)
         for alert in batch:
@@ -48,7 +64,7 @@ def check_alerts(*, notify: Notify) -> None:
 
 
 def _batches() -> Iterator[Sequence[Alert]]:
-    alerts = Alert.objects.filter(workspace__deletes_at=None, workspace__is_proven=True).select_related("workspace")
+    alerts = Alert.objects.watched().select_related("workspace")
     batch = list(alerts.order_by("id")[:BATCH])
     while batch:
         yield batch
@@ -92,7 +108,7 @@ def _announce(alert: Alert, kind: EventKind, value: WatchedValue | None, notify:
         "alertId": alert.id,
         "metric": alert.metric,
         "threshold": alert.threshold,
-        "value": value.percent if value else None,
+        "value": value.number if value else None,
         **({"stream": alert.stream} if alert.stream else {}),
     }
     record_events([NewEvent(kind, workspace_id=alert.workspace_id, details=details)])
@@ -101,9 +117,12 @@ def _announce(alert: Alert, kind: EventKind, value: WatchedValue | None, notify:
 
 
 def _summary(alert: Alert, value: WatchedValue | None) -> CodedText:
-    """Return a sentence about the value."""
+    """Return a sentence about the value, or about why there is none."""
+    metric = Alert.WatchedMetric(alert.metric)
+    facts = {"days": PERIOD_DAYS, "minutes": WAITING_MINUTES}
     if value is None:
-        code = "alerts.no_quota" if alert.metric == Alert.WatchedMetric.QUOTA_USED else "alerts.too_few"
-        return CodedText(code, minimum=MINIMUM_TOTAL, days=PERIOD_DAYS)
-    counts = {"part": f"{value.part:,}", "total": f"{value.total:,}", "percent": f"{value.percent:g}"}
-    return CodedText(SENTENCES[Alert.WatchedMetric(alert.metric)], **counts, days=PERIOD_DAYS)
+        minimum = MINIMUM_TOTAL if metric in RATES else MINIMUM_RECIPIENTS
+        return CodedText(NO_VALUES.get(metric, "alerts.too_few"), minimum=minimum, **facts)
+    number = f"{value.number:,.2f}".rstrip("0").rstrip(".")
+    numbers = {"part": f"{value.part:,}", "total": f"{value.total:,}", "number": number, "percent": number}
+    return CodedText(SENTENCES[metric], **numbers, **facts)

@@ -12,5 +12,5 @@ class AlertExists(Problem):
     """
 
     status, code, title = 409, "alert_exists", "Alert exists"
-    example = "There is an alert at 5 % of this metric already. Use another threshold."
+    example = "There is the alert 'Bounce rate at 5%' already. Use another threshold."
     added_members: ClassVar = {"alertId": Member("The id of the existing alert.", "alr_0Uf7kWQ2mX1cVbNq8RtYzA")}

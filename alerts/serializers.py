@@ -5,7 +5,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from alerts.models import Alert
+from alerts.models import UNITS, Alert
+from alerts.services import TOO_LARGE, threshold_error
 from core.api.fields import (
     AllOptional,
     FieldErrors,
@@ -24,7 +25,7 @@ NO_STREAM = "quota_of_a_stream"
 class AlertFields(RowInput):
     """The fields that can be changed."""
 
-    threshold = NumberField(min_value=0.01, max_value=100)
+    threshold = NumberField(min_value=0.01, max_value=max(unit.most for unit in UNITS.values()))
     emailOwners = StrictBooleanField(
         required=False,
         help_text="Whether the owners of the workspace get an email when the alert begins and when it ends. True by "
@@ -38,17 +39,24 @@ class AlertFields(RowInput):
 
 class AlertInput(AlertFields):
     stream = OptionalTextField(
-        max_length=40, help_text="The id of the only stream whose emails count, of a rate; null for all emails."
+        max_length=40,
+        help_text="The id of the only stream whose emails count; null for all emails, and for `quota_used`.",
     )
 
     class Meta(AlertFields.Meta):
         fields = (*AlertFields.Meta.fields, "metric", "stream")
 
     def combination_errors(self, data: Mapping[str, Any]) -> FieldErrors:
-        if data.get("metric") == Alert.WatchedMetric.QUOTA_USED and data.get("stream"):
+        metric: Any = data.get("metric")
+        threshold: Any = data.get("threshold")
+        errors: dict[str, list[serializers.ErrorDetail]] = {}
+        if metric == Alert.WatchedMetric.QUOTA_USED and data.get("stream"):
             detail = translate(CodedText("alerts.quota_has_no_stream"))
-            return {"stream": [serializers.ErrorDetail(detail, code=NO_STREAM)]}
-        return {}
+            errors["stream"] = [serializers.ErrorDetail(detail, code=NO_STREAM)]
+        is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if metric in UNITS and is_number and (error := threshold_error(metric, threshold)):
+            errors["threshold"] = [serializers.ErrorDetail(translate(error), code=TOO_LARGE)]
+        return errors
 
 
 class AlertChanges(AllOptional, AlertFields):
@@ -60,7 +68,8 @@ class AlertSerializer(RowSerializer[Alert]):
 
     optional_fields = frozenset({"stream"})
     value = serializers.SerializerMethodField(
-        "present_value", help_text="The present value in percent; null with fewer than 100 emails, or without a quota."
+        "present_value",
+        help_text="The present value in the unit of the threshold; null with too few emails, or without a quota.",
     )
 
     class Meta:
@@ -72,4 +81,4 @@ class AlertSerializer(RowSerializer[Alert]):
 
     def present_value(self, alert: Alert) -> float | None:
         value = self.context["values"][alert.id]
-        return value.percent if value else None
+        return value.number if value else None

@@ -6,8 +6,8 @@ from typing import Any
 from django.db import transaction
 
 from alerts.errors import AlertExists
-from alerts.models import Alert
-from core.api.errors import NotFound
+from alerts.models import UNITS, Alert
+from core.api.errors import InvalidFields, NotFound
 from core.lib.coded_texts import CodedText
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.errors import PlanLimitReached
@@ -15,11 +15,16 @@ from core.workspaces.models import Workspace
 from streams.services import existing_stream
 
 MAX_ALERTS = 20
+TOO_LARGE = "max_value"
 NAMES = {
     Alert.WatchedMetric.BOUNCE_RATE: "alerts.bounce_rate_at",
     Alert.WatchedMetric.COMPLAINT_RATE: "alerts.complaint_rate_at",
     Alert.WatchedMetric.FAILURE_RATE: "alerts.failure_rate_at",
     Alert.WatchedMetric.QUOTA_USED: "alerts.quota_used_at",
+    Alert.WatchedMetric.LATENCY_P95: "alerts.latency_p95_at",
+    Alert.WatchedMetric.DEFERRED_SHARE: "alerts.deferred_share_at",
+    Alert.WatchedMetric.WAITING: "alerts.waiting_at",
+    Alert.WatchedMetric.SILENT: "alerts.silent_at",
 }
 
 
@@ -29,8 +34,9 @@ def create_alert(
 ) -> Alert:
     """Create an alert. stream: empty for all emails.
 
-    Raises StreamNotFound, AlertExists, and PlanLimitReached at MAX_ALERTS.
+    Raises InvalidFields, StreamNotFound, AlertExists, and PlanLimitReached at MAX_ALERTS.
     """
+    _refuse_threshold(metric, threshold)
     if stream:
         existing_stream(workspace, stream)
     workspace.lock()
@@ -49,8 +55,9 @@ def create_alert(
 def update_alert(alert: Alert, *, changes: Mapping[str, Any]) -> Alert:
     """Change the threshold or the emails of an alert. The next check compares its value with the new threshold.
 
-    Raises NotFound, AlertExists.
+    Raises InvalidFields, NotFound, AlertExists.
     """
+    _refuse_threshold(alert.metric, changes.get("threshold", alert.threshold))
     alert.workspace.lock()
     locked = Alert.objects.select_for_update(of=("self",)).select_related("workspace").filter(id=alert.id).first()
     if locked is None:
@@ -71,7 +78,8 @@ def delete_alert(alert: Alert) -> None:
 
 def describe_alert(alert: Alert) -> CodedText:
     """Return a name of the alert: its metric, threshold and stream."""
-    name = CodedText(NAMES[Alert.WatchedMetric(alert.metric)], limit=f"{alert.threshold:g}")
+    limit = f"{alert.threshold:,.2f}".rstrip("0").rstrip(".")
+    name = CodedText(NAMES[Alert.WatchedMetric(alert.metric)], limit=limit)
     return CodedText("alerts.in_stream", stream=alert.stream, text=name) if alert.stream else name
 
 
@@ -80,4 +88,16 @@ def _refuse_duplicate(alert: Alert) -> None:
     same = {name: getattr(alert, name) for name in ("workspace", "metric", "stream", "threshold")}
     other = Alert.objects.filter(**same).exclude(id=alert.id).first()
     if other is not None:
-        raise AlertExists(CodedText("alerts.exists", limit=f"{alert.threshold:g}"), alertId=other.id)
+        raise AlertExists(CodedText("alerts.exists", name=describe_alert(alert)), alertId=other.id)
+
+
+def _refuse_threshold(metric: str, threshold: float) -> None:
+    """Raise InvalidFields for a threshold above the largest of the metric."""
+    if error := threshold_error(metric, threshold):
+        raise InvalidFields([{"field": "threshold", "code": TOO_LARGE, "detail": error}])
+
+
+def threshold_error(metric: str, threshold: float) -> str:
+    """Return why a threshold is too large for the metric; empty if it is not."""
+    most = UNITS[metric].most
+    return CodedText("alerts.threshold_too_large", most=f"{most:,g}") if threshold > most else ""

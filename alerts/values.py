@@ -1,11 +1,17 @@
-"""Values that alerts watch, read from the counters and the usage, never from emails (docs/decisions/0246)."""
+"""Values that alerts watch: rates and the quota from the counters and the usage, never from emails.
+
+See docs/decisions/0246. Each of the other metrics has a module of its own.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 
 from alerts.models import Alert
+from alerts.recent import VALUES, read_recent
+from alerts.sends import read_silences
+from alerts.waiting import read_waiting
+from alerts.watched_value import Share, WatchedValue, WatchedValues
 from analytics.outcomes import OUTCOMES, RATED
 from analytics.reputation.rates import PERIOD_DAYS
 from core.counters import counters
@@ -16,8 +22,6 @@ from streams.models import MAIN
 
 # The least total of a rate, as in the charts (docs/decisions/0260): one bounce of ten emails says nothing.
 MINIMUM_TOTAL = 100
-# An alert ends below this share of its threshold, so that a value near it neither begins nor ends alerts all day.
-END_SHARE = Decimal("0.9")
 
 
 @dataclass(frozen=True)
@@ -70,40 +74,8 @@ SELECT workspace_id, used FROM workspaces_usage
 """
 
 
-@dataclass(frozen=True)
-class WatchedValue:
-    """A value as a share: of the emails or recipients of a rate, or of the units of a quota."""
-
-    part: int
-    total: int
-
-    @property
-    def percent(self) -> float:
-        """The share in percent, rounded down to two decimals: 3.999 % has not reached 4 %."""
-        return 10_000 * self.part // self.total / 100
-
-    def reaches(self, limit: Decimal) -> bool:
-        """Return whether the share is at a limit in percent, or above it."""
-        return 100 * self.part >= limit * self.total
-
-    def is_far_below(self, limit: Decimal) -> bool:
-        """Return whether the share is below END_SHARE of a limit in percent."""
-        return 100 * self.part < END_SHARE * limit * self.total
-
-
-# The value of each alert by its id; None if there are too few emails, or no quota.
-WatchedValues = dict[str, WatchedValue | None]
-
-
-def read_values(alerts: Collection[Alert]) -> WatchedValues:
-    """Return the values of alerts, in two queries. alerts: with their workspaces."""
-    rates = [alert for alert in alerts if alert.metric in RATES]
-    quotas = [alert for alert in alerts if alert.metric not in RATES]
-    return {**_read_rates(rates), **_read_quotas(quotas)}
-
-
 def _read_rates(alerts: Collection[Alert]) -> WatchedValues:
-    counts = _read_counts({(alert.workspace_id, alert.stream) for alert in alerts}) if alerts else {}
+    counts = _read_counts({(alert.workspace_id, alert.stream) for alert in alerts})
     return {
         alert.id: _rate(RATES[alert.metric], counts.get((alert.workspace_id, alert.stream), Counter()))
         for alert in alerts
@@ -112,7 +84,7 @@ def _read_rates(alerts: Collection[Alert]) -> WatchedValues:
 
 def _rate(rate: CountedRate, counts: Mapping[str, int]) -> WatchedValue | None:
     part, total = (sum(counts[key] for key in keys) for keys in (rate.parts, rate.total))
-    return WatchedValue(part, total) if total >= MINIMUM_TOTAL else None
+    return Share(part, total) if total >= MINIMUM_TOTAL else None
 
 
 def _read_counts(scopes: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Counter[str]]:
@@ -134,10 +106,28 @@ def _read_counts(scopes: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Cou
 
 def _read_quotas(alerts: Collection[Alert]) -> WatchedValues:
     ids = {to_uuid(alert.workspace_id, prefix="ws_") for alert in alerts}
-    used = dict(run(READ_USAGE, [list(ids)])) if ids else {}
+    used = dict(run(READ_USAGE, [list(ids)]))
     return {alert.id: _quota(alert, used.get(to_uuid(alert.workspace_id, prefix="ws_"), 0)) for alert in alerts}
 
 
 def _quota(alert: Alert, used: int) -> WatchedValue | None:
     limit = alert.workspace.limits.emails_per_month
-    return WatchedValue(used, limit) if limit else None
+    return Share(used, limit) if limit else None
+
+
+# Each reads the values of alerts of its metrics in a number of queries that does not depend on the alerts.
+READERS: Mapping[str, Callable[[Collection[Alert]], WatchedValues]] = {
+    **dict.fromkeys(RATES, _read_rates),
+    **dict.fromkeys(VALUES, read_recent),
+    Alert.WatchedMetric.QUOTA_USED: _read_quotas,
+    Alert.WatchedMetric.WAITING: read_waiting,
+    Alert.WatchedMetric.SILENT: read_silences,
+}
+
+
+def read_values(alerts: Collection[Alert]) -> WatchedValues:
+    """Return the values of alerts, in at most three queries for each kind of value. alerts: with their workspaces."""
+    groups = defaultdict[Callable[[Collection[Alert]], WatchedValues], list[Alert]](list)
+    for alert in alerts:
+        groups[READERS[alert.metric]].append(alert)
+    return {id_: value for read, group in groups.items() for id_, value in read(group).items()}

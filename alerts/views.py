@@ -56,8 +56,9 @@ class AlertViewSet(WorkspaceViewSet[Alert]):
     @Operation(
         "createAlert",
         "Create an alert",
-        "Watches a rate or the quota: when the value reaches the threshold, the owners get an email, and webhooks that "
-        "subscribe to it get `alert.triggered`; when it is below nine tenths of the threshold, `alert.resolved`. "
+        "Watches a value, such as a rate, the quota, the time to send or the silence of a stream: when it reaches the "
+        "threshold, the owners get an email, and webhooks that subscribe to it get `alert.triggered`; when it is below "
+        "nine tenths of the threshold, `alert.resolved`. "
         "Alerts are checked every minute, and begin at most once in 24 hours. A workspace has at most 20.",
         response(AlertSerializer, "The alert was created.", ALERT, status=201),
         problems=[AlertExists, StreamNotFound, PlanLimitReached],
@@ -65,6 +66,7 @@ class AlertViewSet(WorkspaceViewSet[Alert]):
         bodies={
             "Bounces of a stream": {"metric": "bounce_rate", "threshold": 4, "stream": "main"},
             "Quota": {"metric": "quota_used", "threshold": 80},
+            "Silence of a stream": {"metric": "silent", "threshold": 2, "stream": "main"},
         },
     )
     def create(self, request: Request) -> Response:

@@ -238,9 +238,7 @@ class ConfigurationInput(RowInput):
     streams = EntriesField(
         child=ConfiguredStreamInput(), required=False, max_length=MAX_STREAMS, help_text="The streams, also `main`."
     )
-    alerts = EntriesField(
-        child=AlertInput(), required=False, max_length=MAX_ALERTS, help_text="The alerts on rates and quota."
-    )
+    alerts = EntriesField(child=AlertInput(), required=False, max_length=MAX_ALERTS, help_text="The alerts.")
     webhooks = EntriesField(
         child=ConfiguredWebhookInput(), required=False, max_length=MAX_ENTRIES, help_text="The webhook endpoints."
     )

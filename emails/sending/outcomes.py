@@ -18,10 +18,12 @@ from django.db import transaction
 
 from analytics.reputation import counting
 from core.counters import counters
+from core.counters.deferrals import deferral_changes
 from core.counters.latency import Latency, latency_changes
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
 from core.delivery.transports.router import pinned_transport
+from core.delivery.transports.simulator import is_simulated
 from core.lib.sql import run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
@@ -63,15 +65,19 @@ class SendResult:
     reserved: tuple[str, ...] = ()
     began: float | None = None
 
+    @property
+    def is_first_attempt(self) -> bool:
+        """Whether the attempt is the first one whose outcome is known: a worker that was lost left none."""
+        is_first = self.claim.attempt == self.claim.lost + 1 and self.outcome.reason not in INTERNAL_ERRORS
+        return is_first and self.began is not None
+
     def times(self, now: datetime, clock: float) -> Iterator[tuple[Latency, float]]:
         """Yield the latencies that ended, in seconds since the recipient was due.
 
-        The first attempt is the first one whose outcome is known: a worker that was lost left none.
         clock: time.monotonic() at the time `now`.
         """
         seconds = (now - self.claim.since).total_seconds()
-        is_first = self.claim.attempt == self.claim.lost + 1 and self.outcome.reason not in INTERNAL_ERRORS
-        if is_first and self.began is not None:
+        if self.is_first_attempt and self.began is not None:
             yield Latency.FIRST_ATTEMPT, seconds - (clock - self.began)
         if _is_final(self.outcome.status):
             yield Latency.OUTCOME, seconds
@@ -128,7 +134,8 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     reputation_changes = _reputation_changes(attempted, recipients, rolled_up.slices, now=now)
     latencies = _latency_changes(attempted, recipients, rolled_up.streams, now=now, clock=clock)
     queue_changes = _queue_changes(attempted, recipients, now=now)
-    counters.add([*rolled_up.changes, *queue_changes, *reputation_changes, *latencies])
+    deferrals = _deferral_changes(attempted, recipients, rolled_up.streams, now=now)
+    counters.add([*rolled_up.changes, *queue_changes, *reputation_changes, *latencies, *deferrals])
     _suppress(attempted, recipients)
     return current
 
@@ -291,6 +298,26 @@ def _latency_changes(
         if (recipient := recipients[result.claim.recipient_id]).email_id in streams
     )
     return latency_changes(count_latencies(timed), at=now)
+
+
+def _deferral_changes(
+    results: Sequence[SendResult],
+    recipients: Mapping[str, MovedRecipient],
+    streams: Mapping[str, str],
+    *,
+    now: datetime,
+) -> Iterator[counters.CounterChange]:
+    """Yield the counters of recipients that were deferred at their first attempt; the simulator's are not counted.
+
+    streams: those of live emails, by id.
+    """
+    for result in results:
+        if result.outcome.status is not DeliveryStatus.DEFERRED or not result.is_first_attempt:
+            continue
+        recipient = recipients[result.claim.recipient_id]
+        stream = streams.get(recipient.email_id)
+        if stream is not None and not is_simulated(recipient.address, domain=settings.SIMULATOR_DOMAIN):
+            yield from deferral_changes(result.claim.workspace_id, stream="" if stream == MAIN else stream, at=now)
 
 
 def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:

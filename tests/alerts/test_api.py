@@ -57,6 +57,12 @@ class TestCreate:
         [
             ({"threshold": 0.009}, {"threshold": "min_value"}),
             ({"threshold": 100.01}, {"threshold": "max_value"}),
+            ({"metric": "latency_p95", "threshold": 172_800.1}, {"threshold": "max_value"}),
+            ({"metric": "deferred_share", "threshold": 100.1}, {"threshold": "max_value"}),
+            ({"metric": "waiting", "threshold": 1001}, {"threshold": "max_value"}),
+            ({"metric": "silent", "threshold": 101}, {"threshold": "max_value"}),
+            ({"metric": "quota_used", "stream": "main", "threshold": 101},
+             {"stream": "quota_of_a_stream", "threshold": "max_value"}),
             ({"threshold": "4"}, {"threshold": "invalid"}),
             ({"threshold": True}, {"threshold": "invalid"}),
             ({"threshold": None}, {"threshold": "required"}),
@@ -74,6 +80,22 @@ class TestCreate:
     def test_invalid_fields_are_refused(self, api, alice, fields, errors):
         assert field_codes(api.post("/alerts", BOUNCES | fields)) == errors
         assert not Alert.objects.exists()
+
+    @each(
+        ("metric", "threshold", "name"),
+        [
+            ("latency_p95", 172_800, "95th percentile of the time to send at 172,800 s"),
+            ("latency_p95", 2.5, "95th percentile of the time to send at 2.5 s"),
+            ("deferred_share", 100, "Deferred recipients at 100%"),
+            ("waiting", 1000, "Waiting emails at 1,000"),
+            ("silent", 2, "Silence of 2 usual gaps"),
+        ],
+    )
+    def test_other_metrics_have_other_units(self, api, alice, metric, threshold, name):
+        body = create(api, metric=metric, threshold=threshold, stream="main")
+        assert (body["metric"], body["threshold"]) == (metric, threshold)
+        assert body["value"] == (0 if metric == "waiting" else None)
+        assert AuditEntry.objects.get(act="alert_created").about == f"In the stream main: {name}"
 
     def test_metric_and_threshold_are_required(self, api, alice):
         assert field_codes(api.post("/alerts", {"stream": "main"})) == {"metric": "required", "threshold": "required"}
@@ -143,6 +165,13 @@ class TestChange:
         alert = create(api)
         field_codes(api.patch(f"/alerts/{alert['id']}", fields))
         assert api.get(f"/alerts/{alert['id']}").json() == alert
+
+    def test_a_threshold_has_the_limits_of_the_metric(self, api, alice):
+        alert = create(api)
+        assert field_codes(api.patch(f"/alerts/{alert['id']}", {"threshold": 101})) == {"threshold": "max_value"}
+        assert api.get(f"/alerts/{alert['id']}").json() == alert
+        latency = create(api, metric="latency_p95")
+        assert api.patch(f"/alerts/{latency['id']}", {"threshold": 101}).json()["threshold"] == 101
 
     def test_it_cannot_become_another_one(self, api, alice):
         first, second = create(api), create(api, threshold=5)

@@ -14,7 +14,8 @@ from alerts import checks
 from alerts.checks import check_alerts
 from alerts.models import Alert
 from alerts.services import delete_alert, update_alert
-from alerts.values import WatchedValue, read_values
+from alerts.values import read_values
+from alerts.watched_value import Amount, Share
 from console.system_mail.models import SystemMail
 from console.system_mail.tasks import check_watched_values
 from core.workspaces.account_status import suspend_workspace
@@ -195,10 +196,10 @@ class TestStreams:
         values = read_values([*alerts.values(), other])
         shown = {slug: values[alert.id] for slug, alert in alerts.items()}
         assert shown == {
-            "main": WatchedValue(9, 900),
-            "news": WatchedValue(20, 200),
+            "main": Share(9, 900),
+            "news": Share(20, 200),
             "offers": None,
-            "": WatchedValue(79, 1150),
+            "": Share(79, 1150),
         }
         assert values[other.id] is None
         check_watched_values()
@@ -209,7 +210,7 @@ class TestStreams:
     def test_main_is_everything_in_a_workspace_without_other_streams(self, alice):
         alert = make_alert(alice.workspace, stream="main")
         count(alice.workspace, rated_sent=100, rated_bounced=4)
-        assert read_values([alert]) == {alert.id: WatchedValue(4, 100)}
+        assert read_values([alert]) == {alert.id: Share(4, 100)}
 
     def test_webhooks_of_other_streams_do_not_get_it(self, workspace, settings):
         settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS = True
@@ -357,12 +358,19 @@ def test_the_number_of_queries_does_not_grow_with_the_alerts(alice, bob):
         return len(captured)
 
     make_alert(alice.workspace)
-    make_alert(alice.workspace, "quota_used", 80)
+    for metric in ("quota_used", "latency_p95", "deferred_share", "waiting", "silent"):
+        make_alert(alice.workspace, metric, 80)
+    make_alert(alice.workspace, "latency_p95", 80, stream="main")
+    # Reads the sends of the alert on silence, as once a day.
+    check_watched_values()
     first = queries()
     for workspace in (alice.workspace, bob.workspace, *(make_account(f"{n}@example.com").workspace for n in range(3))):
-        for threshold in range(10, 15):
+        for threshold in range(10, 12):
             make_alert(workspace, threshold=threshold)
-            make_alert(workspace, "quota_used", threshold)
+            for metric in ("quota_used", "deferred_share", "waiting", "silent"):
+                make_alert(workspace, metric, threshold)
+            make_alert(workspace, "latency_p95", threshold, stream="main")
+    check_watched_values()
     assert queries() == first
 
 
@@ -381,16 +389,24 @@ def test_all_alerts_are_checked_in_batches(alice, monkeypatch):
     hundredths=st.integers(1, 10_000),
 )
 def test_a_value_never_begins_and_ends_an_alert_at_once(part, total, hundredths):
-    limit, value = Decimal(hundredths) / 100, WatchedValue(part, total)
+    limit, value = Decimal(hundredths) / 100, Share(part, total)
     assert not (value.reaches(limit) and value.is_far_below(limit))
     assert value.reaches(limit) == (part * 10_000 >= hundredths * total)
     # A threshold of two decimals is reached exactly if the shown value is.
-    assert value.reaches(limit) == (Decimal(str(value.percent)) >= limit)
+    assert value.reaches(limit) == (Decimal(str(value.number)) >= limit)
+
+
+@given(number=st.floats(0, 10**6), hundredths=st.integers(1, 10**8))
+def test_an_amount_is_compared_as_it_is_shown(number, hundredths):
+    limit, value = Decimal(hundredths) / 100, Amount.of(number)
+    assert not (value.reaches(limit) and value.is_far_below(limit))
+    assert value.reaches(limit) == (Decimal(str(value.number)) >= limit)
+    assert 0 <= number - value.number < 0.011
 
 
 @given(hundredths=st.integers(1, 10_000))
 def test_the_threshold_is_exact(hundredths):
     alert = Alert(threshold=hundredths / 100)
     assert alert.limit == Decimal(hundredths) / 100
-    assert WatchedValue(hundredths, 10_000).reaches(alert.limit)
-    assert not WatchedValue(hundredths - 1, 10_000).reaches(alert.limit)
+    assert Share(hundredths, 10_000).reaches(alert.limit)
+    assert not Share(hundredths - 1, 10_000).reaches(alert.limit)

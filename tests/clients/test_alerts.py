@@ -39,6 +39,9 @@ def test_commands(cli, client):
     changed = cli.run("alerts", "update", alert["id"], "--threshold", "90", "--email-owners").json
     assert (changed["threshold"], changed["emailOwners"]) == (90, True)
     assert cli.run("alerts", "update", alert["id"]).code == 2
+    silence = cli.run("alerts", "create", "silent", "2").json
+    (line,) = [line for line in cli.screen("alerts", "list").text.splitlines() if silence["id"] in line]
+    assert "2 usual gaps" in line
     refused = cli.run("alerts", "create", "quota_used", "101")
     assert (refused.code, "100" in refused.errors) == (5, True), refused.errors
     refused = cli.run("alerts", "create", "bounce_rate", "4", "--stream", "unknown")
@@ -63,6 +66,8 @@ alerts:
   - metric: quota_used
     threshold: 80
     emailOwners: false
+  - metric: latency_p95
+    threshold: 60
 """
 
 
@@ -71,25 +76,29 @@ def test_alerts_follow_the_file_and_the_initial_file_has_them(shop: Shop):  # no
         ("create", "stream", "newsletter"),
         ("create", "alert", "bounce_rate of newsletter at 4%"),
         ("create", "alert", "quota_used at 80%"),
+        ("create", "alert", "latency_p95 at 60 s"),
     ]
     shop.apply("--yes")
     assert shop.plan("--prune") == []
-    quota, bounces = shop.client.alerts.list()
+    latency, quota, bounces = shop.client.alerts.list()
+    shop.client.alerts.delete(latency.id)
     shop.client.alerts.update(quota.id, email_owners=True)
     shop.client.alerts.update(bounces.id, threshold=5)
     assert shop.plan("--prune") == [
         ("create", "alert", "bounce_rate of newsletter at 4%"),
         ("update", "alert", "quota_used at 80%"),
+        ("create", "alert", "latency_p95 at 60 s"),
         ("delete", "alert", "bounce_rate of newsletter at 5%"),
     ]
     shop.apply("--yes", "--prune")
     assert shop.plan("--prune") == []
     assert {(one.metric, one.threshold, one.email_owners) for one in shop.client.alerts.list()} == {
-        ("bounce_rate", 4, True), ("quota_used", 80, False)
+        ("bounce_rate", 4, True), ("quota_used", 80, False), ("latency_p95", 60, True)
     }  # fmt: skip
     assert shop.initial()["alerts"] == [
         {"metric": "quota_used", "threshold": 80.0, "emailOwners": False},
         {"metric": "bounce_rate", "stream": "newsletter", "threshold": 4.0},
+        {"metric": "latency_p95", "threshold": 60.0},
     ]
     assert shop.plan("--prune") == []
 

@@ -1,6 +1,6 @@
 """Alerts: list with present values, create, change and delete (docs/decisions/0247)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy
 from alerts.checks import MINIMUM_INTERVAL
 from alerts.models import Alert
 from alerts.services import create_alert, delete_alert, describe_alert, update_alert
-from alerts.values import WatchedValue, read_values
+from alerts.values import read_values
+from alerts.watched_value import WatchedValue
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.alerts.forms import CHANGEABLE, AlertForm, NewAlertForm
 from console.dashboard.pages.overview.health import rate_text
@@ -24,13 +25,24 @@ from console.dashboard.ui.scoping import ScopedAdmin
 from console.dashboard.ui.streams import streams_of
 from core.lib.translation import translate
 
+PERCENTAGE = gettext_lazy("%(rate)s%%")
+# Values of other metrics as texts.
+AMOUNTS: Mapping[str, Any] = {
+    Alert.WatchedMetric.LATENCY_P95: gettext_lazy("%(rate)s s"),
+    Alert.WatchedMetric.WAITING: "%(rate)s",
+    Alert.WatchedMetric.SILENT: gettext_lazy("%(rate)s usual gaps"),
+}
+
 
 class AlertSection(ScopedAdmin):
     slug, title = "alerts", gettext_lazy("Alerts")
     empty = (
         "notifications",
         gettext_lazy("No alerts yet"),
-        gettext_lazy("An alert notifies the owners and webhooks when a rate or the used quota reaches a threshold."),
+        gettext_lazy(
+            "An alert notifies the owners and webhooks when a value, such as a rate or the time to send, reaches a "
+            "threshold."
+        ),
     )
     add_label = gettext_lazy("Create alert")
 
@@ -90,8 +102,8 @@ def _rows(alerts: Iterable[Alert]) -> list[dict[str, Any]]:
     return [
         {
             "alert": alert,
-            "threshold": _percent(alert.threshold),
-            "value": _percent(value.percent) if (value := values[alert.id]) else "",
+            "threshold": _amount(alert, alert.threshold),
+            "value": _amount(alert, value.number) if (value := values[alert.id]) else "",
             "next_at": _next_at(alert, value),
         }
         for alert in shown
@@ -105,5 +117,5 @@ def _next_at(alert: Alert, value: WatchedValue | None) -> datetime | None:
     return next_at if next_at > timezone.now() else None
 
 
-def _percent(number: float) -> str:
-    return _("%(rate)s%%") % {"rate": rate_text(number)}
+def _amount(alert: Alert, number: float) -> str:
+    return str(AMOUNTS.get(alert.metric, PERCENTAGE)) % {"rate": rate_text(number)}

@@ -43,6 +43,18 @@ class TestList:
         assert "Bounce rate 6.2% 4.5% Yes triggered" in text
         assert "Quota used unlimited 80% No not triggered" in text
 
+    def test_each_metric_has_its_unit(self, owner, alice):
+        for metric, threshold in (("latency_p95", 2.5), ("deferred_share", 20), ("waiting", 10), ("silent", 2)):
+            make_alert(alice.workspace, metric, threshold)
+        text = " ".join(shown_text(owner.get(LIST)).split())
+        assert "95th percentile of the time to send no data 2.5 s Yes not triggered" in text
+        assert "Deferred recipients no data 20% Yes" in text
+        assert "Waiting emails 0 10 Yes" in text
+        assert "Silence no data 2 usual gaps Yes" in text
+        german = " ".join(shown_text(owner.get(LIST, headers={"accept-language": "de"})).split())
+        assert "Versanddauer keine Daten 2,5 s Ja" in german
+        assert "Stille keine Daten 2 übliche Abstände Ja" in german
+
     def test_a_value_above_the_threshold_names_the_time_of_the_next_notification(self, owner, alice):
         alert = make_alert(alice.workspace, threshold=4.5)
         begun_at = timezone.now() - timedelta(hours=7)
@@ -92,7 +104,8 @@ class TestForms:
 
     def test_errors_are_beside_their_fields(self, owner):
         for name, value, error in (
-            ("threshold", "101", "less than or equal to 100"),
+            ("threshold", "101", "For this metric, the threshold is at most 100."),
+            ("threshold", "172801", "less than or equal to 172800"),
             ("threshold", "much", "Enter a number."),
             ("metric", "opens", "Select a valid choice."),
         ):
@@ -106,7 +119,8 @@ class TestForms:
 
     def test_a_refusal_of_the_service_is_shown(self, owner, alice):
         make_alert(alice.workspace, threshold=4.5)
-        assert "There is an alert at 4.5% of this metric already." in owner.post(f"{LIST}add/", FIELDS).text
+        page = shown_text(owner.post(f"{LIST}add/", FIELDS))
+        assert "already. Change it, or use another threshold." in page
 
     def test_an_alert_is_changed(self, owner, alice):
         alert = make_alert(alice.workspace)
@@ -127,6 +141,15 @@ class TestForms:
         assert ">not triggered</span>" in page
         check_watched_values()
         assert ">triggered</span>" in owner.get(f"{LIST}{alert.id}/").text
+
+    def test_a_threshold_has_the_limits_of_the_metric(self, owner, alice):
+        alert = make_alert(alice.workspace)
+        page = owner.post(f"{LIST}{alert.id}/", {"threshold": "101"})
+        assert "For this metric, the threshold is at most 100." in page.text
+        latency = make_alert(alice.workspace, "latency_p95", 60)
+        owner.post(f"{LIST}{latency.id}/", {"threshold": "101"})
+        latency.refresh_from_db()
+        assert latency.threshold == 101
 
     def test_an_alert_is_deleted_after_a_confirmation(self, owner, alice):
         alert = make_alert(alice.workspace)

@@ -7,15 +7,18 @@ import click
 
 from postrider_client.answers import Alert
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
+from postrider_client.cli.configuration.kinds import displayed_threshold
 from postrider_client.cli.invocation import Invocation
 from postrider_client.cli.options import changes_of, field_options, given
 from postrider_client.cli.output import Column
 
-METRICS = ("bounce_rate", "complaint_rate", "failure_rate", "quota_used")
+METRICS = (
+    "bounce_rate", "complaint_rate", "failure_rate", "quota_used", "latency_p95", "deferred_share", "waiting", "silent",
+)  # fmt: skip
 
 
-def percent(number: Optional[float]) -> str:
-    return "" if number is None else f"{number:g}%"
+def amount(alert: Alert, number: Optional[float]) -> str:
+    return "" if number is None else displayed_threshold(alert.metric, number)
 
 
 def state_of(alert: Alert) -> str:
@@ -26,15 +29,15 @@ ALERT_COLUMNS = (
     Column("Id", attrgetter("id"), is_whole=True),
     Column("Metric", attrgetter("metric")),
     Column("Stream", lambda alert: alert.stream or ""),
-    Column("Threshold", lambda alert: percent(alert.threshold)),
-    Column("Now", lambda alert: percent(alert.value)),
+    Column("Threshold", lambda alert: amount(alert, alert.threshold)),
+    Column("Now", lambda alert: amount(alert, alert.value)),
     Column("State", state_of),
 )
 
 
 @click.group(cls=PostriderGroup)
 def alerts() -> None:
-    """Manage alerts on rates and the quota, about which owners and webhooks are notified."""
+    """Manage alerts on values such as rates and the quota, about which owners and webhooks are notified."""
 
 
 @alerts.command("list")
@@ -47,16 +50,19 @@ def list_alerts(invocation: Invocation) -> None:
 
 @alerts.command("create")
 @click.argument("metric", type=click.Choice(METRICS))
-@click.argument("threshold", type=float, metavar="PERCENT")
+@click.argument("threshold", type=float, metavar="NUMBER")
 @click.option("--stream", metavar="ID", help="Only emails of this stream count.")
 @field_options("AlertChanges", without=("threshold",))
 @pass_invocation
 def create_alert(invocation: Invocation, /, *, metric: str, threshold: float, **options: Any) -> None:
-    """Create an alert that begins when a value reaches a percentage.
+    """Create an alert that begins when a value reaches a threshold.
+
+    It is a percentage; of latency_p95 seconds, of waiting a number of emails, and of silent one of usual gaps.
 
     \b
     postrider alerts create quota_used 80
     postrider alerts create bounce_rate 4 --stream newsletter
+    postrider alerts create silent 2 --stream receipts
     """  # noqa: D301 - click keeps the lines after this character
     with invocation.client() as client:
         alert = client.alerts.create(metric=metric, threshold=threshold, **given(options))
@@ -65,7 +71,7 @@ def create_alert(invocation: Invocation, /, *, metric: str, threshold: float, **
 
 @alerts.command("update")
 @click.argument("alert_id", metavar="ID")
-@field_options("AlertChanges", threshold={"metavar": "PERCENT"})
+@field_options("AlertChanges", threshold={"metavar": "NUMBER"})
 @pass_invocation
 def update_alert(invocation: Invocation, /, *, alert_id: str, **options: Any) -> None:
     """Change the threshold or the emails of an alert."""

@@ -19,6 +19,8 @@ TEMPORARY_KEY = "postrider apply"
 # The stream that every workspace has, and the fields of a stream that cannot be changed.
 MAIN = "main"
 FIXED = ("id", "kind")
+# The units of alerts that are not in percent.
+UNITS = {"latency_p95": " s", "waiting": " emails", "silent": " usual gaps"}
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,12 @@ def decimal(number: Any) -> Any:
 
 def displayed_alert(values: Values) -> str:
     stream = f" of {values['stream']}" if values.get("stream") else ""
-    return f"{values['metric']}{stream} at {float(values['threshold']):g}%"
+    return f"{values['metric']}{stream} at {displayed_threshold(values['metric'], float(values['threshold']))}"
+
+
+def displayed_threshold(metric: str, number: float) -> str:
+    """Return a threshold, or a value, of an alert with its unit."""
+    return f"{number:,.10g}{UNITS.get(metric, '%')}"
 
 
 def subdomain_of(tracking: Optional[Mapping[str, Any]]) -> Optional[str]:

@@ -124,7 +124,7 @@ class McpTools:
         return {"streams": [stream.raw for stream in self.client.streams.list()]}
 
     def list_alerts(self) -> dict[str, Any]:
-        """List alerts on rates and the quota, with their thresholds, present values, and whether they are triggered."""
+        """List alerts with their thresholds, present values, and whether they are triggered."""
         return {"alerts": [alert.raw for alert in self.client.alerts.list()]}
 
     def search_received(
