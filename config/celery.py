@@ -41,6 +41,8 @@ SCHEDULE = {
     "old reports": ("inbound.tasks.purge", 3600),
     # Looks up the addresses whose last lookup is an hour ago, also after a restart of beat.
     "watch-sources": ("emails.tasks.watch", 300),
+    # Only of an installation that uses it.
+    **({"canary": ("system_mail.tasks.check_canaries", 15)} if env.is_set("CANARY_MINUTES") else {}),
 }
 
 broker_url, broker_options = broker_settings(env.text("REDIS_URL"))

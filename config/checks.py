@@ -68,6 +68,7 @@ def setting_errors() -> Iterator[str]:
     yield from _sending_domains()
     yield from _inbound()
     yield from _system_email()
+    yield from _canary()
     yield from _delivery()
     yield from _identity_provider()
     yield from _failpoints()
@@ -132,6 +133,21 @@ def _system_email() -> Iterator[str]:
     logo = settings.SYSTEM_LOGO_URL
     if logo and not HTTPS_URL.fullmatch(logo):
         yield f"SYSTEM_LOGO_URL must be a URL such as https://example.com/logo.png, not {logo!r}."
+
+
+def _canary() -> Iterator[str]:
+    """Check the settings of the canary; the URL is a secret."""
+    if not settings.CANARY_MINUTES:
+        return
+    try:
+        is_valid = parse_address(settings.CANARY_ADDRESS).spec == settings.CANARY_ADDRESS
+    except InvalidAddress:
+        is_valid = False
+    if not is_valid or not settings.CANARY_ADDRESS.isascii():
+        yield "CANARY_ADDRESS must be the address that CANARY_MINUTES sends to, such as canary@in.example.com."
+    url = urlsplit(settings.CANARY_PING_URL)
+    if settings.CANARY_PING_URL and (url.scheme not in {"http", "https"} or not url.hostname):
+        yield "CANARY_PING_URL must be a URL such as https://hc-ping.com/your-check."
 
 
 def _addresses() -> Iterator[str]:

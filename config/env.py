@@ -50,6 +50,7 @@ class DeclaredSetting:
 SECRETS = frozenset(
     {
         "APP_KEYS",
+        "CANARY_PING_URL",
         "DATABASE_URL",
         "METRICS_TOKEN",
         "OIDC_CLIENT_SECRET",

@@ -2,7 +2,7 @@
 
 The service is not ready if the database is unavailable, sending or a transport is paused, or recipients or events are
 overdue; in embedded mode also if no worker is running (docs/decisions/0046). A web server that is stopping is not ready
-(0091).
+(0091). A late canary is a warning (0382).
 Redis does not matter: emails are accepted and sent without it.
 
 A load balancer asks `/servingz`, which fails only if this process cannot serve requests (0124).
@@ -20,6 +20,7 @@ from config.heartbeats import live_workers
 from config.internal_access import has_internal_access
 from config.web.probe import describe_arrival
 from config.web.stop import is_stopping
+from console.system_mail.canary.status import find_warnings
 from core.lib.datetimes import format_datetime
 from core.lib.redis_client import ask_redis
 from emails.sending.delivery_health import is_sending, oldest_due_seconds
@@ -66,6 +67,11 @@ ANY_HOST_PATHS = frozenset({"/healthz", "/servingz", "/internal/tls"})
 READINESS_CHECKS: tuple[Callable[[], str | None], ...] = (check_sending, check_events, check_transport, check_worker)
 
 
+def canary_warnings() -> list[str]:
+    """Return what the canary shows. It may be the fault of a mailbox elsewhere, so that the service stays ready."""
+    return find_warnings(has_workers=bool(live_workers())) if settings.CANARY_MINUTES else []
+
+
 class HostMiddleware(CommonMiddleware):
     """Django's check of the host name, except for probes: they send the address of the process as the host.
 
@@ -91,15 +97,17 @@ def servingz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
+    warnings: list[str] = []
     try:
         complaints = [complaint for check in READINESS_CHECKS if (complaint := check())]
+        warnings = canary_warnings()
     except Error:
         complaints = ["The database is not responding."]
     if is_stopping():
         complaints.append("This web server is stopping.")
     body: dict[str, Any] = {"status": "not ready" if complaints else "ready"}
     if has_internal_access(request):
-        body |= {"complaints": complaints, "broker": has_broker()}
+        body |= {"complaints": complaints, "broker": has_broker()} | ({"warnings": warnings} if warnings else {})
     return JsonResponse(body, status=503 if complaints else 200)
 
 

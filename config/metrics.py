@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any
 
+from django.conf import settings
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import CollectorRegistry, generate_latest
@@ -21,6 +22,8 @@ from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from console.dashboard.auth.oidc.metrics import read_sign_in_counts
 from console.privacy.backlog import read_oldest_seconds
+from console.system_mail.canary.status import is_missing, last_durations
+from console.system_mail.models import CanaryRun
 from core.api.latency import observed
 from core.counters import counters, latency, smtp_usage
 from core.delivery.transports.router import TransportState
@@ -223,6 +226,29 @@ def oldest_privacy_request() -> Metric:
     return family
 
 
+def canaries() -> list[Metric]:
+    """Return the last canary of each transport; nothing without canaries."""
+    if not settings.CANARY_MINUTES:
+        return []
+    runs = list(CanaryRun.objects.newest_ended())
+    late = GaugeMetricFamily(
+        "postrider_canary_late",
+        "Whether the last canary of a transport did not come back in time: 1 or 0.",
+        labels=["transport"],
+    )
+    for run in runs:
+        late.add_metric([run.transport], run.is_late)
+    durations = GaugeMetricFamily(
+        "postrider_canary_seconds",
+        "Seconds that the last canary of a transport needed to come back, unless it is late.",
+        labels=["transport"],
+    )
+    for transport, duration in last_durations(runs).items():
+        durations.add_metric([transport], duration.total_seconds())
+    description = "Whether no canary is sent any more: 1 or 0."
+    return [late, durations, GaugeMetricFamily("postrider_canary_missing", description, value=is_missing())]
+
+
 # Each reads the database; a failing one is left out of the scrape.
 METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     queue_depth,
@@ -246,6 +272,7 @@ METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     tracking_hosts,
     unfolded_deltas,
     oldest_privacy_request,
+    canaries,
 )
 
 

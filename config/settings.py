@@ -161,6 +161,10 @@ WEBHOOK_ALLOW_PRIVATE_NETWORKS = env.boolean("WEBHOOK_ALLOW_PRIVATE_NETWORKS", E
 # Monitoring
 METRICS_TOKEN = env.text("METRICS_TOKEN")
 WEB_STOP_DELAY = env.integer("WEB_STOP_DELAY", 0 if EMBEDDED else 5, low=0, high=300)
+# The canary (docs/decisions/0382): 0 minutes switch it off.
+CANARY_MINUTES = env.integer("CANARY_MINUTES", 0, low=0, high=1440)
+CANARY_ADDRESS = env.text("CANARY_ADDRESS").lower()
+CANARY_PING_URL = env.text("CANARY_PING_URL")
 READY_MAX_DELAY = env.integer("READY_MAX_DELAY", 900, low=10, high=7 * 86_400)
 
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 0, low=0, high=512)

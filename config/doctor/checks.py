@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from config.doctor import identity_provider, installation, mail, receiving, standby, submission, transports, web
+from config.doctor import canary, identity_provider, installation, mail, receiving, standby, submission, transports, web
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, Verdict, failed, skip
 
 
@@ -55,6 +55,8 @@ CHECKS = (
     DoctorCheck("receiving", receiving.check_mail_hosts, needs="migrations"),
     DoctorCheck("receiving_domain", receiving.check_shared_domain),
     DoctorCheck("receiving_domains", receiving.check_domains, needs="migrations"),
+    DoctorCheck("canary", canary.check_canary_setup, needs="migrations"),
+    DoctorCheck("canary_runs", canary.check_canary_runs, needs="migrations"),
     DoctorCheck("static_files", installation.check_static_files),
     DoctorCheck("submission", submission.check_submission),
     DoctorCheck("submission_certificate", submission.check_submission_certificate),

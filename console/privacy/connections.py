@@ -74,6 +74,7 @@ KINDS = (
             "config.doctor.web",
             "core.lib.network.resolver",
             "domains.check_queue.processor",
+            "console.system_mail.canary.ping",
             "emails.sending.transports",
             "receiving.reading.dns_lookups",
             "receiving.reading.libraries",
@@ -152,6 +153,14 @@ KINDS = (
         "OIDC_ISSUER",
         ("console.dashboard.auth.oidc.provider",),
         destinations.find_identity_provider,
+    ),
+    ConnectionKind(
+        "canary",
+        gettext_lazy("Monitor of canaries"),
+        gettext_lazy("A call after each canary that came back, without content."),
+        "CANARY_PING_URL",
+        ("console.system_mail.canary.ping",),
+        destinations.find_canary,
     ),
     ConnectionKind(
         "spam_filter",

@@ -98,6 +98,11 @@ def find_identity_provider() -> Iterator[str]:
         yield _("the hosts of its endpoints")
 
 
+def find_canary() -> Iterator[str]:
+    if settings.CANARY_MINUTES and settings.CANARY_PING_URL:
+        yield _place_of_url(settings.CANARY_PING_URL)
+
+
 def find_spam_filter() -> Iterator[str]:
     if settings.RSPAMD_URL:
         yield _place_of_url(settings.RSPAMD_URL)

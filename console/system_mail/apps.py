@@ -13,3 +13,4 @@ class SystemMailConfig(AppConfig):
             transport_notices,  # noqa: F401
             workspace_emails,  # noqa: F401
         )
+        from console.system_mail.canary import returned  # noqa: F401, PLC0415

@@ -19,6 +19,7 @@ LABELS = {
     SystemMailKind.RESET: _("Choose a new password"),
     SystemMailKind.PROOF: _("Confirm the address"),
     SystemMailKind.NOTICE: _("Open the dashboard"),
+    SystemMailKind.CANARY: _("Open the dashboard"),
 }
 WHITE, BLACK = "#ffffff", "#000000"
 

@@ -9,13 +9,16 @@ from core.lib.worker import wakeup
 from core.workspaces.models import User
 
 
-def queue_system_mail(*, to: str, kind: SystemMailKind, subject: str, text: str) -> SystemMail:
+def queue_system_mail(
+    *, to: str, kind: SystemMailKind, subject: str, text: str, transport: str | None = None
+) -> SystemMail:
     """Queue a system email in the caller's transaction. Once committed, it is sent even if a process dies.
 
     subject and text: in the active language (in_language_of). Each URL of the text has a separate line; line breaks in
     the subject become spaces.
+    transport: the only one that may send it; by default those of the usual route.
     """
-    mail = _create(to, kind, subject, text, SystemMailState.WAITING)
+    mail = _create(to, kind, subject, text, SystemMailState.WAITING, transport=transport)
     transaction.on_commit(lambda: wakeup.notify_soon(KIND))
     return mail
 
@@ -34,8 +37,10 @@ def in_language_of(user: User | None) -> override:
     return override(user.language if user and user.language else get_language())
 
 
-def _create(to: str, kind: SystemMailKind, subject: str, text: str, state: SystemMailState) -> SystemMail:
-    subject = " ".join(subject.split())[:200]
-    mail = SystemMail(kind=kind, recipient=to, subject=subject, language=get_language() or "en", state=state)
+def _create(
+    to: str, kind: SystemMailKind, subject: str, text: str, state: SystemMailState, *, transport: str | None = None
+) -> SystemMail:
+    subject, language = " ".join(subject.split())[:200], get_language() or "en"
+    mail = SystemMail(kind=kind, recipient=to, subject=subject, language=language, state=state, handed_to=transport)
     mail.with_text(text).save(force_insert=True)
     return mail

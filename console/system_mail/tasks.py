@@ -1,10 +1,11 @@
-"""System email tasks: send, delete old rows, and check reputations and alerts. Each may be lost or run twice."""
+"""System email tasks: send, delete old rows, check reputations, alerts and canaries. Each may be lost or run twice."""
 
 from celery import shared_task
 
 from alerts.checks import check_alerts
 from analytics.reputation.services import check_reputations
 from console.system_mail.alert_emails import notify_of_alert
+from console.system_mail.canary.runs import check_canaries
 from console.system_mail.queue import delete_expired
 from console.system_mail.reputation_warnings import send_pause, send_suspension, send_warning
 from console.system_mail.sending import system_mail_processor
@@ -32,3 +33,9 @@ def check_workspaces() -> None:
 def check_watched_values() -> None:
     """Notify owners and webhooks of alerts that begin or end."""
     check_alerts(notify=notify_of_alert)
+
+
+@shared_task(name="system_mail.tasks.check_canaries", ignore_result=True)
+def check_canary_runs() -> None:
+    """Send the canary that is due, and find out whether earlier ones came back."""
+    check_canaries()

@@ -13,13 +13,15 @@ class ReceivedDomains:
     """The names of active receiving domains."""
 
     def __init__(self) -> None:
-        self._names = RefreshedValue(_read, initial=frozenset[str](), seconds=REFRESH_SECONDS, name="received-domains")
+        self._names = RefreshedValue(
+            read_received_domains, initial=frozenset[str](), seconds=REFRESH_SECONDS, name="received-domains"
+        )
 
     async def includes(self, domain: str) -> bool:
         """Return whether email to a domain, an A-label in lower case, comes here."""
         return domain in await self._names.get()
 
 
-def _read() -> frozenset[str]:
+def read_received_domains() -> frozenset[str]:
     active = ReceivingDomain.objects.filter(status=ReceivingDomain.ReceivingStatus.ACTIVE)
     return frozenset({*active.values_list("name", flat=True), settings.RECEIVING_DOMAIN} - {""})

@@ -1,4 +1,4 @@
-"""Recipients of reports: return paths, and the role accounts postmaster and abuse."""
+"""Recipients of reports: return paths, the role accounts postmaster and abuse, and the addresses of canaries."""
 
 from django.conf import settings
 
@@ -8,6 +8,7 @@ from core.lib.worker.failpoints import failpoint
 from domains.models import Domain
 from emails.models import Recipient
 from emails.sending.return_path import read_return_path
+from interfaces.inbound.canary import is_canary_address, keep_canary
 from interfaces.inbound.models import MailReport
 from interfaces.inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
 from interfaces.inbound.sessions import InboundEnvelope
@@ -20,7 +21,9 @@ DAILY_LIMIT_REACHED = "452 4.3.1 Daily message limit reached"
 
 
 def report_reply(address: str) -> str:
-    """Return the reply to RCPT of a return path, or NO_SUCH_ADDRESS for any other address."""
+    """Return the reply to RCPT of a return path or of canaries, or NO_SUCH_ADDRESS for any other address."""
+    if is_canary_address(address):
+        return ACCEPTED
     local, _, domain = address.lower().partition("@")
     if not address.isascii():
         return NO_SUCH_ADDRESS
@@ -41,6 +44,8 @@ def role_account_reply(address: str, *, peer: str) -> str:
 
 def store_report(envelope: InboundEnvelope, source: bytes, *, peer: str) -> str:
     """Store a message; return the SMTP reply to its final dot."""
+    if is_canary_address(envelope.rcpt_tos[0]):
+        return keep_canary(source)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
     report = MailReport(
         recipient_id=None if local in ROLE_ACCOUNTS else read_return_path(local),  # type: ignore[misc]  # IdField is a str's

@@ -7,10 +7,13 @@ from ipaddress import ip_address
 
 import pytest
 import yaml
+from django.db.models.functions import Now
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.heartbeats import send_heartbeat
+from console.system_mail.canary.runs import start_due
+from console.system_mail.models import CanaryRun
 from core.api import latency
 from core.delivery.bounces.replies import DeliveryStatus
 from core.delivery.sources.answers import ListingAnswer
@@ -51,6 +54,11 @@ SERIES = [
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web2",transport="smtp",verdict="deferred",reason="network"}', "0+10x60"),
     ('postrider_outcomes_total{instance="web1",transport="smtp",verdict="sent",reason=""}', "0+6x60"),
+    ('postrider_canary_late{instance="web1",transport="own"}', "0x9 1x50"),
+    ('postrider_canary_late{instance="web2",transport="own"}', "0x9 1x50"),
+    ('postrider_canary_late{instance="web1",transport="relay"}', "0x60"),
+    ('postrider_canary_seconds{instance="web1",transport="relay"}', "20x9 330x50"),
+    ('postrider_canary_missing{instance="web1"}', "0x9 1x50"),
     ('postrider_inbound_oldest_seconds{instance="web1"}', "0x9 330x50"),
     ('postrider_privacy_oldest_due_seconds{instance="web1",kind="erasure"}', "0x9 21660x50"),
     ('postrider_privacy_oldest_due_seconds{instance="web1",kind="export"}', "20000x60"),
@@ -82,6 +90,12 @@ EXPECTED = [
     ("50m", "PostriderReceivingRefused", {}),
     ("20m", "PostriderPrivacyRequestsLate", None),
     ("30m", "PostriderPrivacyRequestsLate", {"labels": {"kind": "erasure"}, "value": "6h 1m 0s"}),
+    ("9m", "PostriderCanaryLate", None),
+    ("15m", "PostriderCanaryLate", {"labels": {"transport": "own"}}),
+    ("9m", "PostriderCanarySlow", None),
+    ("15m", "PostriderCanarySlow", {"labels": {"transport": "relay"}, "value": "5m 30s"}),
+    ("9m", "PostriderCanaryMissing", None),
+    ("15m", "PostriderCanaryMissing", {}),
     ("10m", "PostriderDeferrals", None),
     ("50m", "PostriderDeferrals", {}),
 ]
@@ -94,10 +108,18 @@ def exposed(api, settings):
     note_listing(settings)
     latency.begin_at_zero()
     make_limited("google", accepted=1)
+    end_canary(settings)
     assert api.get("/me").status_code == 200
     families = list(text_string_to_metric_families(Client().get("/metrics").content.decode()))
     # A counter without samples is declared, but has no rate.
     return {sample.name for family in families for sample in family.samples}
+
+
+def end_canary(settings):
+    """Let a canary have come back."""
+    settings.CANARY_MINUTES, settings.CANARY_ADDRESS = 15, "canary@in.demo.example"
+    start_due()
+    CanaryRun.objects.update(returned_at=Now(), verified_at=Now())
 
 
 def note_listing(settings):

@@ -184,6 +184,16 @@ INVALID = [
     ({"SYSTEM_LOGO_URL": "http://example.com/logo.png"}, "SYSTEM_LOGO_URL must be a URL such as https://"),
     ({"SYSTEM_LOGO_URL": 'https://example.com/"><b>'}, "SYSTEM_LOGO_URL must be a URL such as https://"),
     ({"SYSTEM_COLOR": "red"}, "SYSTEM_COLOR must be a color such as #4f46e5, not 'red'"),
+    ({"CANARY_MINUTES": "15"}, "CANARY_ADDRESS must be the address that CANARY_MINUTES sends to"),
+    ({"CANARY_MINUTES": "1441"}, "CANARY_MINUTES must be a whole number from 0 to 1440"),
+    (
+        {"CANARY_MINUTES": "15", "CANARY_ADDRESS": "Canary <canary@example.com>"},
+        "CANARY_ADDRESS must be the address that CANARY_MINUTES sends to",
+    ),
+    (
+        {"CANARY_MINUTES": "15", "CANARY_ADDRESS": "c@example.com", "CANARY_PING_URL": "ftp://secret.example/"},
+        "CANARY_PING_URL must be a URL such as https://",
+    ),
     ({"STAFF_SECOND_FACTOR": "maybe"}, "STAFF_SECOND_FACTOR must be one of required, optional"),
     ({"DNS_SERVERS": "resolver.example:53"}, "DNS_SERVERS: 'resolver.example:53' is not an address"),
     ({"SENDING_DOMAIN_POLICY": "any"}, "SENDING_DOMAIN_POLICY must be one of registered, verified"),

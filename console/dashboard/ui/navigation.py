@@ -103,6 +103,7 @@ STAFF_SECTIONS = {
         "inbound_mailreport": "undo",
         "inbound_providerreport": "move_to_inbox",
         "system_mail_systemmail": "stacked_email",
+        "system_mail_canaryrun": "monitoring",
         "inbox_caughtmail": "inbox",
     },
 }

@@ -45,6 +45,7 @@ from emails.sources.watch import SourceFinding, record_findings
 from streams.models import Stream
 from tests.config.test_start import start
 from tests.config.tls_proxy import OtherSite, TlsProxy, serving, web_server
+from tests.conftest import make_domain
 from tests.console.dashboard.auth.oidc.forging_provider import ForgingProvider, forging_provider
 from tests.core.lib.nameserver import NameServer
 from tests.emails.receivers.builders import make_pair, make_suspended
@@ -164,8 +165,8 @@ def test_a_sound_installation_has_no_fault(installation, collected):
     (installation.directory / "backup.dump").write_bytes(b"PGDMP")
     diagnoses = diagnose(backups=installation.directory)
     others = {name: one.verdict for name, one in diagnoses.items() if one.verdict is not Verdict.OK}
-    # Without a relay, without a standby, and without source addresses.
-    skipped = ("standby", "standby_lag", "block_lists", "source_names", "relay")
+    # Without a relay, without a standby, without source addresses, and without canaries.
+    skipped = ("standby", "standby_lag", "block_lists", "source_names", "relay", "canary", "canary_runs")
     assert others == dict.fromkeys(skipped, Verdict.SKIPPED)
     assert list(diagnoses) == [check.name for check in CHECKS]
 
@@ -400,6 +401,16 @@ def add_address_of_next_year(installation):
     add_new_address(installation, day=day, source_addresses=warm)
 
 
+CANARY = {"CANARY_MINUTES": 15, "CANARY_ADDRESS": "canary@inbound.example.com"}
+
+
+def verify_sender(installation):
+    """Let canaries be signed, and go to a domain that is received here."""
+    setting(**CANARY)(installation)
+    workspace = Workspace.objects.first()
+    Domain.objects.filter(id=make_domain(workspace, "example.com").id).update(status="verified")
+
+
 # Fault, check, and texts of its message and its remedy.
 FAULTS = [
     (forget_route_of_stream, "transports", "no route 'bulk'", "Correct TRANSPORTS_FILE"),
@@ -438,6 +449,7 @@ FAULTS = [
     (set_clock_back, "clock", "differ by 600 seconds", "NTP"),
     (setting(REDIS_URL=f"redis://127.0.0.1:{CLOSED_PORT}/0"), "redis", "Redis does not respond", "REDIS_URL"),
     (stop_workers, "workers", "No worker process", "Start manage.py worker"),
+    (setting(**CANARY), "canary", "no workspace has verified example.com", "Add example.com as a sending domain"),
     (reject_login, "transport", "The relay rejects the login", "Correct SMTP_URL"),
     (delay_recipient, "queue", "no worker is sending", "Start workers"),
     (answer(HOST), "public_url", f"{HOST} has no address", f"Publish A or AAAA records for {HOST}"),
@@ -507,6 +519,8 @@ WARNINGS = [
     (note_listing, "source_names", "9.9.9.9 resolves to no name", "Set the reverse DNS (PTR)"),
     (add_new_address_without_other_ways, "new_addresses", "waits for the next day once 9.9.9.9", "add an address"),
     (add_address_of_next_year, "new_addresses", "9.9.9.9 sends nothing before 2", "Correct since"),
+    (verify_sender, "canary", "do not leave this installation", "forwards to canary@bounce.example.com"),
+    (verify_sender, "canary_runs", "No canary has been sent for 22 minutes", "Look at the canaries"),
     (misalign_domain, "alignment", "domain_not_aligned: the SPF records of shop.example lack ip4:192.0.2.1", ""),
 ]
 ROWS = [(*row, Verdict.FAILED) for row in FAULTS] + [(*row, Verdict.WARNING) for row in WARNINGS]

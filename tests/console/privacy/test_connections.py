@@ -196,6 +196,12 @@ class TestDestinations:
         assert destinations("spam_filter") == ["127.0.0.1:11333"]
         assert destinations("block_lists") == ["zen.spamhaus.org"]
 
+    def test_of_canaries_is_the_host_of_the_url(self, settings):
+        settings.CANARY_MINUTES, settings.CANARY_PING_URL = 0, "https://hc-ping.com/secret-check"
+        assert destinations("canary") == []
+        settings.CANARY_MINUTES = 15
+        assert destinations("canary") == ["hc-ping.com:443"]
+
     def test_of_name_servers_are_those_of_the_system_without_a_setting(self, settings):
         settings.DNS_SERVERS = [("192.0.2.53", 5353), ("2001:db8::53", 53)]
         assert destinations("dns") == ["192.0.2.53:5353", "[2001:db8::53]:53"]

@@ -1,0 +1,1 @@
+"""The canary: an email that the installation sends itself to see that it arrives (docs/decisions/0382)."""
