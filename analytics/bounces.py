@@ -33,7 +33,8 @@ WITH newest AS MATERIALIZED (
      ORDER BY created_at DESC LIMIT %(limit)s
 )
 SELECT n.email_id, n.recipient_id, n.created_at, payload->>'to', payload->>'reason', payload->>'message',
-       payload->>'code', payload->>'enhancedCode', r.receiver, e.is_test OR e.stream <> coalesce(%(stream)s, e.stream)
+       payload->>'code', payload->>'enhancedCode', r.receiver,
+       e.is_test OR r.diversion IS NOT NULL OR e.stream <> coalesce(%(stream)s, e.stream)
   FROM newest n JOIN emails_email e ON e.id = n.email_id LEFT JOIN emails_recipient r ON r.id = n.recipient_id
  ORDER BY n.created_at DESC, n.number DESC
 """

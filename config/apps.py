@@ -19,6 +19,7 @@ class ProjectConfig(AppConfig):
         from config.start.routes import check_transports  # noqa: PLC0415 - as well
 
         register(checks.check_settings, "postrider")
+        register(checks.check_recipients, "postrider")
         register(check_app_keys, "app_keys")
         register(check_transports, "transports")
         pre_migrate.connect(lift_statement_timeout, sender=self)

@@ -43,6 +43,20 @@ def check_settings(**_: Any) -> Sequence[checks.CheckMessage]:
     return [*errors, *(checks.Warning(message, id="postrider.W003") for message in setting_warnings())]
 
 
+def check_recipients(**_: Any) -> Sequence[checks.CheckMessage]:
+    """Return a warning that every command and process shows when it starts."""
+    return [checks.Warning(message, id="postrider.W001") for message in recipient_warnings()]
+
+
+def recipient_warnings() -> Iterator[str]:
+    """Yield where all emails go, if not to their recipients."""
+    recipients = settings.RECIPIENTS
+    if recipients.redirect_to:
+        yield f"RECIPIENTS={recipients}: no recipient gets email; all emails go to {recipients.redirect_to}."
+    elif recipients.diversion:
+        yield f"RECIPIENTS={recipients}: no recipient gets email; the built-in inbox captures all emails."
+
+
 def refuse_unsafe_start() -> None:
     """Exit with the messages of all invalid settings; for gunicorn and Celery, which run no system checks.
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from core.delivery.receivers import ReceiverTable
 from core.delivery.receivers_file import InvalidReceiversFile, built_in_receivers, read_receivers
+from core.delivery.recipients import Diversion, InvalidRecipients, RecipientSetting, read_recipients
 from core.delivery.transports.transports_file import (
     HOST_NAME,
     InvalidTransportsFile,
@@ -290,6 +291,16 @@ def receivers(path: str) -> ReceiverTable:
         except InvalidReceiversFile as error:
             problems.append(f"RECEIVERS_FILE: {error}")
     return built_in_receivers()
+
+
+def recipients(name: str, default: str) -> RecipientSetting:
+    """Read who gets the messages; a value that cannot be used captures them until the start is refused."""
+    _declare(name, default, "all, captured, or redirect: with an address")
+    try:
+        return read_recipients(text(name, default))
+    except InvalidRecipients as error:
+        problems.append(f"{name} {error}")
+        return RecipientSetting(Diversion.CAPTURED)
 
 
 def host_and_port(name: str, default: str) -> tuple[str, int]:

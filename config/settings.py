@@ -88,6 +88,8 @@ RECEIVERS = env.receivers(RECEIVERS_FILE)
 BLOCKLISTS = env.block_lists("BLOCKLISTS", ["zen.spamhaus.org", "bl.spamcop.net", "b.barracudacentral.org"])
 # Whether events and the API of a workspace name transports and routes.
 SHOW_TRANSPORTS = env.boolean("SHOW_TRANSPORTS", False)
+# Above all transports, routes and rules (docs/guides/staging.md).
+RECIPIENTS = env.recipients("RECIPIENTS", "all")
 SMTP_URL = env.text("SMTP_URL")
 DIRECT_SMTP_PORT = env.integer("DIRECT_SMTP_PORT", 25, low=1, high=65_535)
 DELIVERY_ALLOW_PRIVATE_NETWORKS = env.boolean("DELIVERY_ALLOW_PRIVATE_NETWORKS", False)

@@ -19,6 +19,7 @@ from django.db.models.functions import Lower, Now
 from core.delivery.message.compose import Placement
 from core.delivery.pacing.pairs import Pair, PairKey
 from core.delivery.pacing.volumes import Volume
+from core.delivery.recipients import Diversion
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.sources.blocklists import removal_url
 from core.lib.model_fields import IdField, KnownTimeField
@@ -209,6 +210,8 @@ class Email(models.Model):
     headers = models.JSONField(default=dict)
     # Accepted with a test key: never sent, and left out of analytics, quota and reputation (docs/decisions/0109).
     is_test = models.BooleanField(default=False, db_default=False)
+    # No message leaves to its recipient: left out of analytics, quota and reputation (docs/decisions/0387).
+    is_diverted = models.BooleanField(default=False, db_default=False)
     track_opens = models.BooleanField(default=True)
     track_clicks = models.BooleanField(default=True)
     stream = models.CharField(max_length=40, default=MAIN, db_default=MAIN)
@@ -316,7 +319,7 @@ class Email(models.Model):
     @property
     def quota_units(self) -> int:
         """The quota units that the email used (QUOTA_UNIT)."""
-        if self.is_test:
+        if self.is_test or self.is_diverted:
             return 0
         return self.recipients.count() if settings.QUOTA_UNIT == "recipient" else 1
 
@@ -360,6 +363,10 @@ class Recipient(models.Model):
     provider_message_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - set by provider transports only
     # The transport of the last attempt; null without named transports.
     transport = models.CharField(max_length=30, null=True)  # noqa: DJ001
+    # Null if its message goes to the address itself (docs/decisions/0387).
+    diversion = models.CharField(  # noqa: DJ001
+        max_length=10, choices=[(one.value, one.value) for one in Diversion], null=True
+    )
     receiver = models.CharField(  # noqa: DJ001
         max_length=253,
         null=True,

@@ -27,7 +27,7 @@ PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 EARLIEST = "coalesce(min(nullif({time}, 'epoch')), min({time})) AS {time}"
 
 LOCK = f"""
-SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.stream, {slices_sql("e")}, {COUNTED_TIMES}
+SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.is_diverted, {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
 # error_message: the one of a recipient not yet sent to, or of a bounced or failed one.
@@ -51,19 +51,24 @@ class _EmailBefore:
     created_at: datetime
     status: str
     is_test: bool
-    stream: str
+    is_diverted: bool
     slices: tuple[UUID, ...]
     times: tuple[Any, ...]
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether analytics and the reputation count the email."""
+        return not self.is_test and not self.is_diverted
+
     def change(self, key: str, by: int) -> CounterChange:
-        name = counters.counter_key(key, is_test=self.is_test)
-        slices = () if self.is_test else self.slices
+        name = counters.counter_key(key, is_test=self.is_test, is_diverted=self.is_diverted)
+        slices = self.slices if self.is_counted else ()
         return counters.CounterKey(self.workspace_id, self.created_at, name, slices), by
 
 
 @dataclass(frozen=True)
 class RollUp:
-    """The counter changes of updated emails, and the slices and streams of the given live emails by id."""
+    """The counter changes of updated emails, and the slices of those of the given emails that count, by id."""
 
     changes: list[CounterChange]
     slices: dict[str, tuple[UUID, ...]]
@@ -85,14 +90,12 @@ def roll_up(email_ids: Collection[str]) -> RollUp:
     changed = run_replanned(ROLL_UP, [ids])
     before = {
         id_: _EmailBefore(
-            from_uuid(workspace, prefix="ws_"), created_at, status, is_test, stream, tuple(slices), tuple(times)
+            from_uuid(workspace, prefix="ws_"), created_at, status, is_test, is_diverted, tuple(slices), tuple(times)
         )
-        for id_, workspace, created_at, status, is_test, stream, slices, *times in locked
+        for id_, workspace, created_at, status, is_test, is_diverted, slices, *times in locked
     }
     changes = [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
-    live = {from_uuid(id_): email for id_, email in before.items() if not email.is_test}
-    slices = {id_: email.slices for id_, email in live.items()}
-    return RollUp(changes, slices, {id_: email.stream for id_, email in live.items()})
+    return RollUp(changes, {from_uuid(id_): email.slices for id_, email in before.items() if email.is_counted})
 
 
 def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:

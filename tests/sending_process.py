@@ -20,10 +20,10 @@ from tests.stack.stack import free_port
 
 
 class MailHost(Controller):
-    """An SMTP server that accepts everything; counts connections and keeps the recipients."""
+    """An SMTP server that accepts everything; counts connections and keeps the recipients and messages."""
 
     def __init__(self) -> None:
-        self.connections, self.recipients = 0, list[str]()
+        self.connections, self.recipients, self.messages = 0, list[str](), list[bytes]()
         super().__init__(self, hostname="127.0.0.1", port=free_port())
 
     def factory(self) -> Any:
@@ -32,6 +32,8 @@ class MailHost(Controller):
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         self.recipients += envelope.rcpt_tos
+        assert isinstance(envelope.content, bytes)
+        self.messages.append(envelope.content)
         return "250 2.0.0 Accepted"
 
 

@@ -31,6 +31,7 @@ CHECKS = (
     DoctorCheck("redis", installation.check_redis),
     DoctorCheck("workers", installation.check_workers, needs="redis"),
     DoctorCheck("transport", installation.check_transport, needs="workers"),
+    DoctorCheck("recipients", installation.check_recipients),
     DoctorCheck("transports", transports.check_states, needs="migrations"),
     DoctorCheck("alignment", transports.check_alignment, needs="migrations"),
     DoctorCheck("block_lists", transports.check_block_lists, needs="migrations"),

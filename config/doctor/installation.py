@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config.checks import setting_errors
+from config.checks import recipient_warnings, setting_errors
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from config.health import check_sending
 from config.heartbeats import live_workers
@@ -151,6 +151,13 @@ def check_transport(_: DoctorOptions) -> Diagnosis:
             remedy="Correct SMTP_URL or the provider's settings and restart the workers. The queue is kept.",
         )
     return ok("No worker reports a rejected login.")
+
+
+def check_recipients(_: DoctorOptions) -> Diagnosis:
+    """Diagnose whether recipients get their emails: a copy of an installation must not send them."""
+    if messages := list(recipient_warnings()):
+        return warning(" ".join(messages), remedy="Set RECIPIENTS=all and restart, if this is no staging system.")
+    return ok("Recipients get their emails.")
 
 
 def check_queue(_: DoctorOptions) -> Diagnosis:

@@ -114,6 +114,8 @@ SERVICE = from_uuid(UUID(int=0), prefix="ws_")
 DELETED = "gone."
 # The prefix of the counters of test emails, which analytics do not read.
 TEST = "test."
+# The same of emails whose messages went elsewhere than to their recipients (docs/decisions/0387).
+DIVERTED = "diverted."
 HOUR = timedelta(hours=1)
 # An email counts once under `reached.` and each of these events.
 COUNTED_EVENTS = ("delivered", "bounced", "opened", "clicked")
@@ -136,9 +138,11 @@ class CounterKey:
 CounterChange = tuple[CounterKey, int]
 
 
-def counter_key(key: str, *, is_test: bool) -> str:
-    """Return the key that counts emails, live or test ones."""
-    return TEST + key if is_test else key
+def counter_key(key: str, *, is_test: bool, is_diverted: bool = False) -> str:
+    """Return the key that counts emails: live, test or diverted ones."""
+    if is_test:
+        return TEST + key
+    return DIVERTED + key if is_diverted else key
 
 
 def add(changes: Iterable[CounterChange]) -> None:

@@ -130,7 +130,11 @@ def _set_state(
 def _units_by_month(email_ids: list[str]) -> dict[datetime, int]:
     """Return the quota units that emails used, by the start of the month (UTC) in which they were accepted."""
     units: Counter[datetime] = Counter()
-    rows: Any = Email.objects.filter(id__in=email_ids, is_test=False).annotate(units=Count("recipients")).order_by()
+    rows: Any = (
+        Email.objects.filter(id__in=email_ids, is_test=False, is_diverted=False)
+        .annotate(units=Count("recipients"))
+        .order_by()
+    )
     for accepted_at, recipients in rows.values_list("created_at", "units"):
         month = accepted_at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         units[month] += recipients if settings.QUOTA_UNIT == "recipient" else 1

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from core.delivery.message.compose import File
 from core.lib.email_addresses import Address, normalize_address
 from domains.services import SendingDomain
@@ -145,7 +147,13 @@ def shared_fields(
         locale_used=locale_used,
         template_id=template.id if template else None,
         is_test=is_test,
+        is_diverted=diverts(is_test=is_test),
     )
+
+
+def diverts(*, is_test: bool) -> bool:
+    """Return whether the messages of an email that is accepted now are captured or redirected (RECIPIENTS)."""
+    return settings.RECIPIENTS.diversion is not None and not is_test
 
 
 def new_email(draft: Draft, *, rendered: RenderedContent, shared: SharedFields, warnings: Warnings) -> NewEmail:

@@ -48,6 +48,7 @@ class SharedFields(SendOptions):
     reply_to: addresses separated by commas.
     reply_domain: the domain of generated reply addresses, which replace reply_to.
     content_id: the id of content, stored already or to store with the email; None with a template and no files.
+    is_diverted: its messages are captured or redirected (docs/decisions/0387).
     rank: the priority of the stream, for the queue.
     content_hours: from the last outcome to the removal of the content; None as the plan.
     expires_at: after which it is not sent; with deliver_within, so many seconds after acceptance or scheduled_for.
@@ -66,6 +67,7 @@ class SharedFields(SendOptions):
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
     is_test: bool = False
+    is_diverted: bool = False
     rank: int = NORMAL_RANK
     content_hours: int | None = None
     expires_at: datetime | None = None
@@ -74,6 +76,11 @@ class SharedFields(SendOptions):
     @property
     def status(self) -> EmailStatus:
         return EmailStatus.SCHEDULED if self.scheduled_for else EmailStatus.QUEUED
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether analytics and the quota count the emails."""
+        return not self.is_test and not self.is_diverted
 
 
 @dataclass(frozen=True)
@@ -215,7 +222,7 @@ def insert_emails(
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    emails: emails with the same status, and all live or all test emails.
+    emails: emails with the same status, and counted in the same way.
     addresses: recipients that must not be suppressed, of emails of one stream.
     """
     status = emails[0].shared.status
@@ -228,7 +235,9 @@ def insert_emails(
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
         deltas=email_deltas(
             workspace.id,
-            key=counter_key(f"status.{status}", is_test=emails[0].shared.is_test),
+            key=counter_key(
+                f"status.{status}", is_test=emails[0].shared.is_test, is_diverted=emails[0].shared.is_diverted
+            ),
             counts=Counter(_slices(workspace, email.shared) for email in emails),
             all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=status),
         ),
@@ -239,7 +248,7 @@ def insert_emails(
 
 
 def _slices(workspace: Workspace, shared: SharedFields) -> tuple[UUID, ...]:
-    if shared.is_test:
+    if not shared.is_counted:
         return ()
     return email_slices(
         workspace.id,

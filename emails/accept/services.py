@@ -18,7 +18,7 @@ from core.workspaces.quota import raise_quota_exceeded, take_quota
 from emails.accept.batches import join_batches
 from emails.accept.checks import check_bulk, check_copy, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
-from emails.accept.drafts import BulkDraft, Draft
+from emails.accept.drafts import BulkDraft, Draft, diverts
 from emails.accept.idempotency import IdempotencyKey, StoredResponse, claim_key, store_response
 from emails.accept.insertion import (
     SHARED_COLUMNS,
@@ -172,8 +172,8 @@ def resend_email(
 
 
 def quota_units(emails: Collection[NewEmail]) -> int:
-    """Return the quota units that emails use (QUOTA_UNIT); test emails use none."""
-    emails = [email for email in emails if not email.shared.is_test]
+    """Return the quota units that emails use (QUOTA_UNIT); test and diverted emails use none."""
+    emails = [email for email in emails if email.shared.is_counted]
     if settings.QUOTA_UNIT == "recipient":
         return sum(len(email.recipients) for email in emails)
     return len(emails)
@@ -254,9 +254,14 @@ def _bulk_body(emails: Sequence[NewEmail], rejected: Collection[int], warnings: 
 
 def _copy(email: Email, entrance: Entrance, *, rank: int) -> NewEmail:
     """Return a new email that shares the content and template version, which are immutable."""
-    names = SHARED_COLUMNS.keys() - {"scheduled_for", "batch_id", "entrance", "expires_at", "deliver_within"}
-    values = {name: getattr(email, name) for name in names}
-    shared = SharedFields(**values, deliver_within=email.seconds_to_expiry, entrance=entrance, rank=rank)
+    left_out = {"scheduled_for", "batch_id", "entrance", "expires_at", "deliver_within", "is_diverted"}
+    shared = SharedFields(
+        **{name: getattr(email, name) for name in SHARED_COLUMNS.keys() - left_out},
+        deliver_within=email.seconds_to_expiry,
+        entrance=entrance,
+        rank=rank,
+        is_diverted=diverts(is_test=email.is_test),
+    )
     recipients = [NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()]
     return NewEmail(
         shared=shared,

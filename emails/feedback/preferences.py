@@ -8,11 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q
 
 from core.workspaces.models import Workspace
 from emails.feedback.unsubscribe import record_unsubscribe
 from emails.links import UnsubscribeLink
-from emails.models import Email
+from emails.models import Recipient
 from streams.models import Stream
 from streams.services import read_streams, suppressed_stream
 from suppressions.erased import all_keys
@@ -99,10 +100,10 @@ def stop_everything(link: UnsubscribeLink) -> None:
 def is_undoable(link: UnsubscribeLink) -> bool:
     """Return whether the address is suppressed by an unsubscribe with this link, or one to the same effect.
 
-    False for the link of a test email, which suppresses nothing.
+    False for the link of a test email or a diverted message, which suppresses nothing.
     """
     blocked = suppressed_stream(link.workspace_id, link.stream, UNSUBSCRIBE)
-    return _reasons(link, [blocked]).get(blocked) == UNSUBSCRIBE and not _is_test(link)
+    return _reasons(link, [blocked]).get(blocked) == UNSUBSCRIBE and not _is_without_effect(link)
 
 
 @transaction.atomic
@@ -115,13 +116,15 @@ def undo_unsubscribe(link: UnsubscribeLink) -> None:
 
 
 def _changeable_workspace(link: UnsubscribeLink) -> Workspace | None:
-    """Return the locked workspace; None if it is deleted, or for the link of a test email."""
+    """Return the locked workspace; None if it is deleted, or for a link without effect."""
     workspace = Workspace.objects.select_for_update(no_key=True).filter(id=link.workspace_id).first()
-    return workspace if workspace and not _is_test(link) else None
+    return workspace if workspace and not _is_without_effect(link) else None
 
 
-def _is_test(link: UnsubscribeLink) -> bool:
-    return Email.objects.filter(recipients=link.recipient_id, workspace=link.workspace_id, is_test=True).exists()
+def _is_without_effect(link: UnsubscribeLink) -> bool:
+    """Return whether the recipient of a link did not get the message: of a test email, or a diverted one."""
+    recipients = Recipient.objects.filter(Q(email__is_test=True) | Q(diversion__isnull=False))
+    return recipients.filter(id=link.recipient_id, email__workspace=link.workspace_id).exists()
 
 
 def offered_streams(workspace: Workspace, slug: str) -> list[Stream]:

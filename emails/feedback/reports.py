@@ -37,8 +37,8 @@ LOCK_PENDING = """
 SELECT recipient_id, stage FROM emails_pending WHERE recipient_id = ANY(%s) ORDER BY recipient_id FOR UPDATE
 """
 LOCK = f"""
-SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()), e.is_test, e.stream,
-       {slices_sql("e")}
+SELECT r.id, r.email_id, e.workspace_id, r.address, r.state, coalesce(r.sent_at, now()),
+       e.is_test OR r.diversion IS NOT NULL, e.stream, {slices_sql("e")}
   FROM emails_recipient r JOIN emails_email e ON e.id = r.email_id
  WHERE r.id = ANY(%s) ORDER BY r.id FOR NO KEY UPDATE OF r
 """  # noqa: S608 - constants
@@ -88,14 +88,18 @@ class ReportedEvent:
 
 @dataclass
 class _ReportedRecipient:
-    """A locked recipient and its changes. stage: the stage of its queue entry; None once it is counted as finished."""
+    """A locked recipient and its changes.
+
+    is_elsewhere: it did not get the message itself: of a test email, or diverted.
+    stage: the stage of its queue entry; None once it is counted as finished.
+    """
 
     id: str
     email_id: str
     workspace_id: str
     address: str
     sent_at: datetime
-    is_test: bool
+    is_elsewhere: bool
     stream: str
     slices: tuple[UUID, ...]
     stage: int | None
@@ -148,14 +152,14 @@ def _lock_recipients(recipient_ids: Sequence[str]) -> dict[str, _ReportedRecipie
 
 
 def _recipient(row: tuple[Any, ...], *, stage: int | None) -> _ReportedRecipient:
-    id_, email_id, workspace_id, address, state, sent_at, is_test, stream, slices = row
+    id_, email_id, workspace_id, address, state, sent_at, is_elsewhere, stream, slices = row
     return _ReportedRecipient(
         id=from_uuid(id_),
         email_id=from_uuid(email_id),
         workspace_id=from_uuid(workspace_id, prefix="ws_"),
         address=address,
         sent_at=sent_at,
-        is_test=is_test,
+        is_elsewhere=is_elsewhere,
         stream=stream,
         slices=tuple(slices),
         stage=stage,
@@ -227,7 +231,7 @@ def _count_reputation(reports: Sequence[ReportedEvent], recipients: dict[str, _R
 def _reputation_counters(
     report: ReportedEvent, recipients: dict[str, _ReportedRecipient]
 ) -> Iterator[ReputationCounter]:
-    if recipients[report.recipient_id].is_test:
+    if recipients[report.recipient_id].is_elsewhere:
         return
     passed = recipients[report.recipient_id].passed
     if EmailStatus.SENT in passed:
@@ -264,7 +268,7 @@ def _suppress(reports: Sequence[ReportedEvent], recipients: dict[str, _ReportedR
 
 
 def _suppression_reason(report: ReportedEvent, recipient: _ReportedRecipient) -> str | None:
-    if report.never_suppresses or recipient.is_test:
+    if report.never_suppresses or recipient.is_elsewhere:
         return None
     if report.kind is EventKind.BOUNCED:
         # A bounce after an open, or of a finished recipient, changes no state and is only an event.

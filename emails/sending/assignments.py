@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from core.delivery.bounces.replies import DeliveryOutcome
+from core.delivery.recipients import Diversion
 from core.delivery.transports.interface import LeaseLost
 from core.delivery.transports.router import ACCEPTANCES, TransportRouter
 from emails.pacing.database_thread import run_in_database_thread
@@ -42,13 +43,14 @@ class Assignments:
     def assign(self, jobs: Sequence[SendJob]) -> list[SendJob]:
         """Store the first usable transport of each job's route; return the jobs with it.
 
-        A job without one is offered to all transports of its route when it is performed.
+        A job without one is offered to all transports of its route when it is performed. A captured one gets none.
         """
         if self._router is None:
             return list(jobs)
         by_transport: dict[str, list[EmailClaim]] = defaultdict(list)
         for job in jobs:
-            if not job.claim.handed_to and (name := self._router.first_choice(job.route)):
+            is_captured = job.diversion is Diversion.CAPTURED
+            if not job.claim.handed_to and not is_captured and (name := self._router.first_choice(job.route)):
                 by_transport[name].append(job.claim)
         assigned: dict[EmailClaim, str] = {}
         for name, claims in by_transport.items():

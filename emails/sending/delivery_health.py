@@ -10,6 +10,7 @@ from django.conf import settings
 from core.counters import counters
 from core.counters.process_counts import read_process_counts
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from core.delivery.recipients import Diversion
 from core.delivery.transports.router import ACCEPTANCES
 from core.delivery.transports.transports_file import DEFAULT
 from core.lib.sql import run
@@ -56,7 +57,7 @@ def outcome_changes(outcome: DeliveryOutcome, *, now: datetime) -> Iterator[coun
     """Yield the counter changes of one attempt, with the transports that failed before its last one."""
     for one in outcome.attempts:
         yield outcome_change(one.status, one.reason, transport=one.transport)
-    if outcome.status in ACCEPTANCES:
+    if outcome.status in ACCEPTANCES and outcome.diversion is not Diversion.CAPTURED:
         yield counters.CounterKey(counters.SERVICE, now, f"{TAKEN}.{outcome.transport or DEFAULT}"), 1
 
 

@@ -243,7 +243,7 @@ class EmailQueueWork:
 
 def _with_receiver(outcome: DeliveryOutcome, address: str) -> DeliveryOutcome:
     """Return an outcome with the receiver of the mailbox's domain, if the transport does not know the mail host."""
-    if outcome.receiver or outcome.status is DeliveryStatus.PARKED:
+    if outcome.receiver or outcome.status is DeliveryStatus.PARKED or outcome.diversion:
         return outcome
     receiver = settings.RECEIVERS.receiver_of_mailbox_domain(address.rpartition("@")[2].lower())
     return replace(outcome, receiver=receiver.key) if receiver else outcome

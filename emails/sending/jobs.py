@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from core.delivery.message.compose import File, Placement
+from core.delivery.recipients import Diversion
 from core.lib.email_addresses import Address, read_stored_address, split_address_list
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run_binary, run_replanned
@@ -45,6 +46,7 @@ class SendJob(SendOptions):
     identity: None if the domain was deleted since acceptance.
     properties: of its stream; None for `main` without a row.
     parts: the layout and partials of its template, if it has any.
+    diversion: where its message goes in place of the recipient (emails.sending.diversion).
     """
 
     claim: EmailClaim
@@ -67,6 +69,8 @@ class SendJob(SendOptions):
     subject: str
     metadata: Mapping[str, str]
     is_test: bool
+    is_diverted: bool
+    diversion: Diversion | None
     date: datetime
     may_be_second_copy: bool
     attachment_bytes: int
@@ -90,8 +94,14 @@ class SendJob(SendOptions):
 
     @property
     def unsubscribe(self) -> str:
-        """How recipients can unsubscribe (Stream.Unsubscribe)."""
+        """How recipients can unsubscribe (Stream.Unsubscribe); the reader of a redirected message is none."""
+        if self.is_redirected:
+            return Stream.Unsubscribe.NONE
         return self.properties.unsubscribe if self.properties else Stream.Unsubscribe.LINK
+
+    @property
+    def is_redirected(self) -> bool:
+        return self.diversion is Diversion.REDIRECTED
 
     @property
     def ignores_unsubscribes(self) -> bool:
@@ -141,6 +151,7 @@ EXPRESSIONS = {
         SELECT FROM emails_past_hold h
          WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
            AND coalesce(r.replied_at, '-infinity') < h.until)""",
+    "diversion": "r.diversion",
     "attachment_bytes": "(SELECT coalesce(sum(size), 0) FROM emails_attachment WHERE content_id = e.content_id)",
 }
 READ_JOBS = f"""
@@ -163,6 +174,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "to": _read_addresses,
     "cc": _read_addresses,
     "headers": json.loads,
+    "diversion": lambda text: text and Diversion(text),
     "metadata": lambda text: _metadata_texts(json.loads(text)) if text else {},
 }
 

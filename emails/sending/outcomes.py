@@ -221,7 +221,9 @@ def _failure(outcome: DeliveryOutcome) -> dict[str, Any]:
 def _details(outcome: DeliveryOutcome) -> dict[str, Any]:
     """Return the details of an event; events.models shows its transport to the staff, or to all."""
     waited = {WAITED_FOR: outcome.waits_for} if outcome.reason == FailureReason.EXPIRED and outcome.waits_for else {}
-    return _failure(outcome) | waited | ({TRANSPORT: outcome.transport} if outcome.transport else {})
+    diverted = {outcome.diversion.value: True} if outcome.diversion else {}
+    named = {TRANSPORT: outcome.transport} if outcome.transport else {}
+    return _failure(outcome) | waited | diverted | named
 
 
 def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> Iterator[NewEvent]:
@@ -261,13 +263,13 @@ def _reputation_changes(
     *,
     now: datetime,
 ) -> Iterator[counters.CounterChange]:
-    """Yield the reputation counters of live emails.
+    """Yield the reputation counters of live emails, except of diverted messages.
 
     slices: of these, by id.
     """
     for result in results:
         recipient = recipients[result.claim.recipient_id]
-        if recipient.email_id not in slices:
+        if recipient.email_id not in slices or result.outcome.diversion:
             continue
         for counter in counting.classify_outcome(result.outcome):
             yield from counting.reputation_change(

@@ -2,7 +2,10 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
+
+from django.conf import settings
 
 from core.delivery.message.compose import LARGE_TEXT, OutgoingMessage
 from core.delivery.message.footer import (
@@ -14,6 +17,7 @@ from core.delivery.message.footer import (
 from core.delivery.message.html import fill, find_slots
 from core.delivery.message.text import html_to_text
 from core.delivery.message.unsubscribe_places import has_link, read_html, with_plain_places
+from core.delivery.recipients import RECIPIENT_HEADER
 from core.lib.email_addresses import Address
 from core.lib.ids import to_uuid
 from domains.signing_identities import SigningIdentity
@@ -31,6 +35,8 @@ from templates_app.models import TemplateVersion
 
 # The last field of Feedback-ID, by which mailbox providers group feedback.
 SENDER_ID = "postrider"
+# Headers of an email that a redirected message does not have; the reader's program would act on them.
+REPLACED_HEADERS = frozenset({RECIPIENT_HEADER.lower(), "list-unsubscribe", "list-unsubscribe-post"})
 UNSIGNED = SigningIdentity(key=None, return_path_domain="", requires_tls=False)
 
 
@@ -61,6 +67,8 @@ def rebuild_message(recipient: Recipient) -> bytes:
 
 
 def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
+    if job.is_redirected:
+        job = _redirected(job)
     content = render_stored(
         job.content,
         job.version,
@@ -71,7 +79,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
     )
     return OutgoingMessage(
         return_path=return_path(job.claim.key, domain=identity.return_path_domain),
-        recipient=job.address,
+        recipient=settings.RECIPIENTS.redirect_to if job.is_redirected else job.address,
         message_id=message_id(job.key, domain=job.from_domain),
         date=job.date,
         sender=job.sender,
@@ -100,6 +108,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         released_for=job.claim.pair or 0,
         has_waited=job.claim.has_waited,
         stream=f"{job.claim.workspace_id} {job.stream}",
+        diversion=job.diversion,
     )
 
 
@@ -108,6 +117,16 @@ def _reply_to(job: SendJob) -> tuple[Address, ...]:
     if not job.reply_domain:
         return job.reply_to
     return (Address(job.sender.name, reply_address(job.claim.key, domain=job.reply_domain)),)
+
+
+def _redirected(job: SendJob) -> SendJob:
+    """Return a job whose message names its recipient, and has nothing by which its reader could affect the recipient.
+
+    See also SendJob.unsubscribe.
+    """
+    kept = {name: value for name, value in job.headers.items() if name.lower() not in REPLACED_HEADERS}
+    headers = {RECIPIENT_HEADER: job.address, **kept}
+    return replace(job, headers=headers, track_opens=False, track_clicks=False, reply_domain=None)
 
 
 def is_large(job: SendJob) -> bool:
@@ -153,10 +172,14 @@ def _personalized_text(job: SendJob, content: RenderedContent) -> str:
 
 
 def _linked(job: SendJob, text: str, spell: Callable[[str], str] = str) -> str:
-    """Return a text with the unsubscribe link in its places. spell: returns the link as the text has it."""
+    """Return a text with the unsubscribe link in its places; in a redirected message, PUBLIC_URL.
+
+    spell: returns the link as the text has it.
+    """
     if UNSUBSCRIBE_PLACEHOLDER not in text:
         return text
-    return text.replace(UNSUBSCRIBE_PLACEHOLDER, spell(_unsubscribe_url(job)), MAX_UNSUBSCRIBE_LINKS)
+    url = settings.PUBLIC_URL if job.is_redirected else _unsubscribe_url(job)
+    return text.replace(UNSUBSCRIBE_PLACEHOLDER, spell(url), MAX_UNSUBSCRIBE_LINKS)
 
 
 def _click_url(job: SendJob, target: str) -> str:

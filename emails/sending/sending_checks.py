@@ -23,6 +23,7 @@ from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
 from emails.pacing.paces import read_wait
+from emails.sending.diversion import divert_jobs
 from emails.sending.expiry import expired_outcome
 from emails.sending.jobs import SendJob
 from emails.sending.outcomes import SendResult, record_results
@@ -207,7 +208,10 @@ def find_wait(email: Email) -> Wait | None:
 
 
 def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
-    """Return the claimed jobs that may be sent now; hold those of paused streams, and record the others as refused."""
+    """Return the claimed jobs that may be sent now, with their diversion.
+
+    Hold those of paused streams, and record the others as refused.
+    """
     unpaused = _hold_paused(jobs)
     if not unpaused:
         return []
@@ -216,7 +220,7 @@ def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
     refusals = {job.key: _refusal(job, suppressed) for job in unpaused}
     if refused := [SendResult(job.claim, outcome) for job in unpaused if (outcome := refusals[job.key])]:
         record_results(refused)
-    return [job for job in unpaused if not refusals[job.key]]
+    return divert_jobs([job for job in unpaused if not refusals[job.key]])
 
 
 def release_resumed() -> list[str]:

@@ -6,7 +6,9 @@ from ipaddress import ip_address
 
 from django.conf import settings
 
+from core.delivery.diverting import DivertingTransport
 from core.delivery.pacing.shares import PaceShares
+from core.delivery.recipients import INBOX
 from core.delivery.transports.anymail import THREADS, AnymailTransport
 from core.delivery.transports.circuit_breaker import NEVER
 from core.delivery.transports.destinations import DestinationLimits
@@ -24,8 +26,9 @@ from core.lib.network.address_guard import Address, Guard
 from core.lib.network.resolver import Resolver
 from core.lib.worker.event_loop import close_at_stop
 from core.lib.worker.once import once
+from domains.received_domains import ReceivedDomains
+from emails.pacing.database_thread import run_in_database_thread
 from emails.pacing.paces import exchange
-from emails.sending.received_domains import ReceivedDomains
 from emails.sources.listed import listed_addresses
 from emails.sources.own_addresses import CurrentAddresses
 
@@ -37,13 +40,21 @@ def configured_transport() -> Transport:
         members = {name: NAMED_KINDS[spec.kind](spec) for name, spec in named.transports.items()}
     else:
         members = {DEFAULT: TRANSPORTS[settings.DELIVERY_TRANSPORT]()}
-    return SimulatorTransport(TransportRouter(named, members), domain=settings.SIMULATOR_DOMAIN)
+    router = TransportRouter(named, members)
+    diverting = DivertingTransport(router, recipients=settings.RECIPIENTS, capture=_capture)
+    return SimulatorTransport(diverting, domain=settings.SIMULATOR_DOMAIN)
 
 
 def find_router(transport: Transport) -> TransportRouter | None:
     """Return the router behind a transport, if it has one."""
-    inner = transport.transport if isinstance(transport, SimulatorTransport) else transport
+    inner = transport
+    while isinstance(inner, SimulatorTransport | DivertingTransport):
+        inner = inner.transport
     return inner if isinstance(inner, TransportRouter) else None
+
+
+async def _capture(source: bytes, return_path: str, recipient: str) -> bool:
+    return await run_in_database_thread(INBOX["inbox"], source, return_path, recipient)
 
 
 @once

@@ -22,7 +22,8 @@ from emails.states import FINISHED_COUNTERS
 # The counter keys of an email: emails.status_rollup in SQL, for many rows at once.
 REACHED_KEYS = ", ".join(f"('reached.{name}', {name}_at IS NOT NULL)" for name in COUNTED_EVENTS)
 COUNTER_KEYS = f"""
-LATERAL (SELECT CASE WHEN is_test THEN '{counters.TEST}' ELSE '' END || name AS key, applies
+LATERAL (SELECT CASE WHEN is_test THEN '{counters.TEST}' WHEN is_diverted THEN '{counters.DIVERTED}' ELSE '' END
+                || name AS key, applies
            FROM (VALUES ('status.' || status, true), {REACHED_KEYS}) AS counted (name, applies)) AS counted_as
 """  # noqa: S608 - constants
 FINISHED_KEYS = " ".join(f"WHEN '{status}' THEN '{counter}'" for status, counter in FINISHED_COUNTERS.items())
@@ -45,7 +46,7 @@ RECOUNTED = f"""
 COMPARE = f"""
 SELECT hour, key, coalesce(counted.n, 0), coalesce(found.n, 0)
   FROM ({CURRENT_COUNTS}) counted FULL JOIN ({RECOUNTED}) found USING (hour, key)
- WHERE coalesce(counted.n, 0) <> coalesce(found.n, 0) AND key ~ '^(test\\.)?(status|reached|recipients)\\.'
+ WHERE coalesce(counted.n, 0) <> coalesce(found.n, 0) AND key ~ '^((test|diverted)\\.)?(status|reached|recipients)\\.'
  ORDER BY hour, key
 """  # noqa: S608 - constants
 LOCK = "SELECT pg_advisory_xact_lock(hashtext('reconcile'))"
@@ -54,7 +55,7 @@ SLICE_DIFFERENCES = f"""
 WITH found AS (
     SELECT slice, (created_at AT TIME ZONE 'UTC')::date AS day, key, count(*) AS n
       FROM emails_email e CROSS JOIN {COUNTER_KEYS} CROSS JOIN unnest({slices_sql("e")}) AS slice
-     WHERE workspace_id = %(workspace)s AND applies AND NOT is_test GROUP BY 1, 2, 3
+     WHERE workspace_id = %(workspace)s AND applies AND NOT is_test AND NOT is_diverted GROUP BY 1, 2, 3
 ), current AS (
     SELECT slice, day, key, count AS n FROM analytics_slice WHERE slice IN (SELECT slice FROM found)
     UNION ALL

@@ -71,7 +71,7 @@ SELECT state, count(*) FROM deleted GROUP BY 1
 DELETE_EMAILS = f"""
 WITH deleted AS (DELETE FROM emails_email WHERE id = ANY(%(ids)s::uuid[]) RETURNING *)
 SELECT date_trunc('hour', created_at, 'UTC'), key,
-       CASE WHEN is_test THEN '{{}}'::uuid[] ELSE {slices_sql("deleted")} END, count(*)
+       CASE WHEN is_test OR is_diverted THEN '{{}}'::uuid[] ELSE {slices_sql("deleted")} END, count(*)
   FROM deleted CROSS JOIN {COUNTER_KEYS} WHERE applies GROUP BY 1, 2, 3
 """  # noqa: S608 - constants
 # No new references appear in between: resend locks the email that it copies, and these emails are locked here.

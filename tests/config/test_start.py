@@ -70,12 +70,26 @@ def test_valid_settings_start():
     assert start().returncode == 0
 
 
+@each(("value", "text"), [
+    ("captured", "RECIPIENTS=captured: no recipient gets email; the built-in inbox captures all emails."),
+    ("redirect:qa@example.com", "RECIPIENTS=redirect:qa@example.com: no recipient gets email; all emails go to"),
+])  # fmt: skip
+def test_a_start_says_that_no_recipient_gets_email(value, text):
+    run = start(RECIPIENTS=value)
+    assert (run.returncode, text in run.stderr) == (0, True)
+
+
 def test_values_are_read():
     rows = [
         ({"SUBMISSION_TLS_PORTS": "none"}, ("SUBMISSION_TLS_PORTS", "SUBMISSION_PORTS"), ["[]", "[587, 2525]"]),
         ({"RECEIVING_MAX_BYTES": str(56 * 2**20)}, ("RECEIVING_MAX_BYTES",), [str(56 * 2**20)]),
         ({"RECEIVING_STORAGE": str(2**50)}, ("RECEIVING_STORAGE",), [str(2**50)]),
         ({"ANYMAIL_POSTMARK_SERVER_TOKEN": "a"}, ("ANYMAIL",), ["{'POSTMARK_SERVER_TOKEN': 'a'}"]),
+        ({}, ("RECIPIENTS",), ["all"]),
+        ({"RECIPIENTS": "captured"}, ("RECIPIENTS",), ["captured"]),
+        ({"RECIPIENTS": "redirect:QA@Example.com"}, ("RECIPIENTS",), ["redirect:QA@example.com"]),
+        # Nothing leaves with a value that is not understood.
+        ({"RECIPIENTS": "Captured"}, ("RECIPIENTS",), ["captured"]),
         # Only those who may sign up without an invitation are suspended by default.
         ({}, PERCENTAGES, ["0.1", "None", "5", "None"]),
         ({"SIGNUP": "open"}, PERCENTAGES, ["0.1", "0.3", "5", "10"]),
@@ -202,6 +216,8 @@ INVALID = [
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
     ({"COMPLAINT_PAUSE_PERCENT": "0"}, "COMPLAINT_PAUSE_PERCENT must be off, or a percentage above 0"),
     ({"BOUNCE_WARN_PERCENT": "101"}, "BOUNCE_WARN_PERCENT must be off, or a percentage above 0"),
+    ({"RECIPIENTS": "nobody"}, "RECIPIENTS must be all, captured, or redirect: with an address, not 'nobody'"),
+    ({"RECIPIENTS": "redirect:qa"}, "RECIPIENTS must name an address, such as redirect:qa@example.com"),
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
     ({"SUBMISSION_PORTS": "none"}, "SUBMISSION_PORTS is none: set SUBMISSION_TLS_PORTS and SUBMISSION_TLS_CERT"),
     ({"INBOUND_TLS_CERT": "/etc/cert.pem"}, "INBOUND_TLS_CERT and INBOUND_TLS_KEY require each other"),

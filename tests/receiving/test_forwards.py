@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from console.system_mail.models import SystemMail
+from core.delivery.recipients import read_recipients
 from core.lib.sql import is_conflict, run
 from core.lib.worker import processor, wakeup
 from core.lib.worker.leases import Lease
@@ -20,6 +21,7 @@ from core.lib.worker.processor import QueueProcessor
 from core.workspaces.models import AuditEntry
 from emails.models import Email
 from events.models import Event
+from interfaces.inbound.inbox.models import CaughtMail
 from receiving.arrival.routing import decide_recipient
 from receiving.arrival.storing import Arrival, store_message
 from receiving.deletion import delete_delivered_emails
@@ -37,6 +39,7 @@ from tests.events.feed import publish_committed
 from tests.receiving.builders import PLAIN, arrive, make_route, process_received, receive, receive_for, with_field
 from tests.receiving.test_webhook_formats import SOURCE
 from tests.rows import each
+from tests.sending_process import relay_to_mail_host, send_everything
 from tests.threads import run_concurrently
 
 pytestmark = pytest.mark.django_db
@@ -166,6 +169,16 @@ def test_while_sending_is_paused_email_is_received_and_its_forward_waits(key, ro
     assert claim_entries() == []
     call_command("release")
     assert len(claim_entries()) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_forward_does_not_leave_an_installation_that_captures(route, settings):
+    settings.RECIPIENTS = read_recipients("captured")
+    receive(SOURCE, "support+4711@alice.example")
+    with relay_to_mail_host(settings) as host:
+        assert send_everything() == 1
+        assert host.connections == 0
+    assert [*CaughtMail.objects.values_list("recipient", flat=True)] == [TARGET]
 
 
 def test_a_forward_is_a_new_email_with_the_message_attached(key, route):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from domains.received_domains import ReceivedDomains
 from emails.models import Recipient
-from emails.sending.received_domains import ReceivedDomains
 from receiving.models import ReceivedEmail
 from tests.conftest import Api, make_account, make_domain, make_key
 from tests.core.lib.nameserver import NameServer

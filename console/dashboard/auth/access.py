@@ -74,7 +74,11 @@ class TwoFactorSite(UnfoldAdminSite):
         return {"reason": _("This page does not exist"), "advice": _("The object may have been deleted.")}
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {**super().each_context(request), "needs_time_zone": needs_time_zone(request)}
+        return {
+            **super().each_context(request),
+            "needs_time_zone": needs_time_zone(request),
+            "recipient_setting": settings.RECIPIENTS,
+        }
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         request.current_app = self.name

@@ -1,10 +1,9 @@
-"""Inbox: the emails captured by the inbox transport, which sends nothing to other hosts."""
+"""Inbox: the emails that stay here, because of the inbox transport or of RECIPIENTS."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import Confirmation
+from console.dashboard.ui.inbox import has_inbox
 from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.preview import preview_response, shown_source, source_response
 from console.dashboard.ui.refresh import refresh_of
@@ -47,7 +47,7 @@ class InboxSection(ScopedAdmin):
         ]
 
     def route(self, route: str, name: str, view: Callable[..., Any]) -> URLPattern:
-        return super().route(route, name, _inbox_transport_only(view))
+        return super().route(route, name, _with_inbox_only(view))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CaughtMail]:
         # A source may have 40 MB; lists do not need it.
@@ -116,12 +116,12 @@ def search_newest(rows: QuerySet[CaughtMail], search: str) -> QuerySet[CaughtMai
     return rows.filter(matching, id__in=rows.values("id")[:NEWEST])
 
 
-def _inbox_transport_only(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Raise Http404 unless the inbox transport is configured."""
+def _with_inbox_only(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Raise Http404 unless emails stay in the inbox."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> Any:
-        if settings.DELIVERY_TRANSPORT != "inbox":
+        if not has_inbox():
             raise Http404
         return view(request, *arguments, **named)
 

@@ -32,6 +32,7 @@ FIELD_LABELS = {
     "address": _("IP address"),
     "attempt_count": _("attempts"),
     "id": _("ID"),
+    "is_captured": _("captured"),
     "is_superuser": _("all permissions"),
     "is_test": _("test"),
     "retry_count": _("retries"),

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
@@ -19,6 +18,7 @@ from console.dashboard.auth.current_workspace import (
     workspaces_of,
 )
 from console.dashboard.auth.passwords import has_password
+from console.dashboard.ui.inbox import has_inbox
 from console.dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"
@@ -44,7 +44,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
                 _item(_("Bounces"), "report", "bounces", key="b"),
                 *([received] if uses_receiving(request) else []),
-                *([inbox] if settings.DELIVERY_TRANSPORT == "inbox" else []),
+                *([inbox] if has_inbox() else []),
             ]
         },
         {

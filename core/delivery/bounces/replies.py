@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import Enum
 
 from core.delivery.bounces.reasons import FailureReason
+from core.delivery.recipients import Diversion
 
 # A hostile host may send a long reply; the stored text is for people.
 MAX_LENGTH = 1000
@@ -77,6 +78,7 @@ class DeliveryOutcome:
     pair: the number of the pair of source and receiver whose pace it waits for; 0 for none.
     paced_at_most: the wait for this pace after which the next transport may get the message; zero without limit.
     exceeds_day: it exceeds the messages of the day of a new address, and may leave by the next transport of its route.
+    diversion: the message went elsewhere than to its recipient; None if not.
     """
 
     status: DeliveryStatus
@@ -97,6 +99,7 @@ class DeliveryOutcome:
     pair: int = 0
     paced_at_most: timedelta = timedelta(0)
     exceeds_day: bool = False
+    diversion: Diversion | None = None
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":

@@ -28,6 +28,7 @@ from core.delivery.message.headers import (
     text_header,
 )
 from core.delivery.message.text import html_to_text
+from core.delivery.recipients import Diversion
 from core.lib.email_addresses import Address
 from core.lib.mail.transfer_encodings import has_long_line
 
@@ -116,6 +117,7 @@ class OutgoingMessage:
     released_for: the number of the pair of source and receiver for which it was released; 0 if for none.
     has_waited: it waited for the pace of a receiver for as long as its route permits.
     stream: its workspace and stream, whose messages keep a source address.
+    diversion: where it goes in place of its recipient; None for the recipient.
     """
 
     return_path: str
@@ -148,6 +150,7 @@ class OutgoingMessage:
     released_for: int = 0
     has_waited: bool = False
     stream: str = ""
+    diversion: Diversion | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -57,6 +57,7 @@ ME = {
         "limits": KEY_LIMITS,
     },
     "quota": {"limit": 50_000, "used": 1_204, "remaining": 48_796, "resetsAt": "2026-12-01T00:00:00.000Z"},
+    "recipients": "all",
 }
 
 me_schema = keyed_view(

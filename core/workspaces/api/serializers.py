@@ -60,3 +60,9 @@ class MeSerializer(serializers.Serializer[Any]):
     workspace = WorkspaceSerializer(help_text="The workspace of the key.")
     key = KeySerializer(help_text="The API key of the request.")
     quota = QuotaSerializer(help_text="The monthly quota of emails.")
+    recipients = serializers.CharField(
+        help_text=(
+            "Who gets the emails of this installation: `all` for their recipients, `captured` if nobody does, or "
+            "`redirect:` with the address that gets them all."
+        ),
+    )

@@ -1,5 +1,6 @@
 """View of `GET /v1/me`: workspace and API key of the request, and the remaining quota."""
 
+from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,5 +16,10 @@ class MeView(WorkspaceView):
     sending_actions = sending_only_actions = frozenset({"me"})
 
     def get(self, request: Request) -> Response:
-        answer = {"workspace": self.workspace, "key": request.auth, "quota": read_quota(self.workspace)}
+        answer = {
+            "workspace": self.workspace,
+            "key": request.auth,
+            "quota": read_quota(self.workspace),
+            "recipients": str(settings.RECIPIENTS),
+        }
         return Response(MeSerializer(answer).data)

@@ -1,1 +1,1 @@
-"""The catch-all inbox of a development installation, in place of mail hosts."""
+"""The built-in inbox, in place of mail hosts: of a development installation, or of one whose emails are captured."""

@@ -14,8 +14,8 @@ from interfaces.inbound.inbox.reading import read_mail
 
 @admin.register(CaughtMail)
 class CaughtMailAdmin(ReadOnlyAdmin):
-    list_display = ("subject", "recipient", "received_at")
-    fields = ("subject", "sender", "recipient", "received_at", "text")
+    list_display = ("subject", "recipient", "is_captured", "received_at")
+    fields = ("subject", "sender", "recipient", "is_captured", "received_at", "text")
     readonly_fields = ("text",)
     help_texts: ClassVar = {"sender": _("decoded From header")}
 

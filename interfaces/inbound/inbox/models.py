@@ -22,6 +22,8 @@ class CaughtMail(models.Model):
     source = models.BinaryField()
     # Without it, source is only the header (docs/decisions/0352).
     keeps_content = models.BooleanField(default=True, db_default=True)
+    # In place of the recipient, whom another transport would have reached (docs/decisions/0387).
+    is_captured = models.BooleanField(default=False, db_default=False)
     received_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -1,37 +1,19 @@
 """The catch-all SMTP server of embedded mode: listens on loopback only, and stores a message before it replies 250."""
 
 import asyncio
-import logging
 import socket
-from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from uuid import UUID
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
-from django.db import Error, close_old_connections, connection
+from django.db import close_old_connections, connection
 
-from core.lib.ids import is_id, new_uuid, to_uuid
-from core.lib.sql import run_prepared
-from core.lib.worker.database_outage import database_outage
-from interfaces.inbound.inbox.reading import read_header, read_headers
-
-log = logging.getLogger("postrider.inbox")
+from interfaces.inbound.inbox.storing import store_message
 
 HOST = "127.0.0.1"
 MAX_BYTES = 40 * 1024 * 1024
 STORED = "250 2.6.0 Caught"
 STORAGE_FAILED = "451 4.3.0 Temporary storage failure"
-# One statement, since the delivery waits for it.
-STORE = """
-INSERT INTO inbox_caughtmail (id, workspace_id, email_id, envelope_from, recipient, sender, subject, keeps_content,
-                              source)
-SELECT given.id, e.workspace_id, e.id, %(envelope_from)s, given.address, %(sender)s, %(subject)s,
-       e.sensitive IS NOT TRUE, CASE WHEN e.sensitive THEN %(header)s ELSE %(source)s END
-  FROM unnest(%(ids)s::uuid[], %(addresses)s::text[]) AS given (id, address)
-  LEFT JOIN emails_recipient r ON r.id = %(recipient)s AND upper(r.address) = upper(given.address)
-  LEFT JOIN emails_email e ON e.id = r.email_id
-"""
 
 
 class CatchAllHandler:
@@ -85,32 +67,4 @@ def _protocol(store_executor: Executor) -> SMTP:
 def store_mail(source: bytes, envelope_from: str, recipients: list[str]) -> str:
     """Store a message and return the SMTP reply."""
     close_old_connections()
-    headers = _first_headers(read_headers(source))
-    values = {
-        "ids": [new_uuid() for _ in recipients],
-        "addresses": recipients,
-        "recipient": _recipient_id(headers.get("message-id", "")),
-        "envelope_from": envelope_from,
-        "sender": headers.get("from", ""),
-        "subject": headers.get("subject", ""),
-        "header": read_header(source),
-        "source": source,
-    }
-    try:
-        run_prepared(STORE, values)
-    except Error:
-        log.exception("a message could not be stored")
-        connection.close()
-        return STORAGE_FAILED
-    database_outage.record_success()
-    return STORED
-
-
-def _first_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    return {name.lower(): value for name, value in reversed(tuple(headers))}
-
-
-def _recipient_id(message_id: str) -> UUID | None:
-    """Return the recipient's id, with which the Message-ID of a message from this service begins."""
-    text = message_id.strip("<> ").partition("@")[0]
-    return to_uuid(text) if is_id(text) else None
+    return STORED if store_message(source, envelope_from, recipients) else STORAGE_FAILED

@@ -32,6 +32,7 @@ from config.doctor.diagnosis import DoctorOptions, Verdict
 from config.doctor.installation import check_database_tls
 from config.heartbeats import PREFIX, send_heartbeat
 from console.dashboard.auth.oidc.provider import forget_documents
+from core.delivery.recipients import read_recipients
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.transports.router import TransportReport
 from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
@@ -216,7 +217,7 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    newest = ("0044_pending_expiring",)
+    newest = ("0045_diversion",)
     MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
 
 
@@ -510,6 +511,7 @@ FAULTS = [
 WARNINGS = [
     (setting(SUBMISSION_ALLOW_PLAINTEXT=True), "submission_plaintext", "", "SUBMISSION_ALLOW_PLAINTEXT"),
     (provider("/authorize", 200, b"<html>"), "identity_redirect", "does not say", "Register"),
+    (setting(RECIPIENTS=read_recipients("captured")), "recipients", "no recipient gets email", "Set RECIPIENTS=all"),
     # While another one works.
     (pause_transport, "transports", "535 5.7.8 Authentication failed", ""),
     (suspend_receivers, "receivers", "Google from 192.0.2.1, suspended by the staff; Yahoo from", "receivers release"),

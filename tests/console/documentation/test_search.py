@@ -45,6 +45,7 @@ QUERIES = {
     "specification": "rate limit",
     "install-debian troubleshooting guides/email-delivery transports": "reverse dns",
     "guides/testing": "test in CI",
+    "guides/staging": "staging system; copy of production",
     "guides/generated-clients": "generate a client; openapi generator",
     "troubleshooting install-debian": "exim",
     "install-kubernetes": "k8s; kuberntes",

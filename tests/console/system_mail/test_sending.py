@@ -11,6 +11,7 @@ from console.system_mail.sending import SystemMailQueueWork, SystemMailResult
 from console.system_mail.services import pretend_to_queue, queue_system_mail
 from console.system_mail.tasks import expire
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.recipients import read_recipients
 from core.lib.worker.processor import QueueProcessor
 from domains.models import Domain
 from emails.sending.transports import configured_transport
@@ -18,6 +19,7 @@ from interfaces.inbound.inbox.models import CaughtMail
 from tests.conftest import make_account, make_domain
 from tests.console.dashboard.queue_runs import inbox as running_inbox
 from tests.core.lib.worker.outages import expect_outage, lose_connection
+from tests.sending_process import perform_jobs, relay_to_mail_host
 
 URL = "http://127.0.0.1/dashboard/reset/new/?token=very-private"
 
@@ -45,6 +47,20 @@ def run_processor():
 
 def make_due():
     SystemMail.objects.update(due_at=Now() - timedelta(seconds=1))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("value", ["captured", "redirect:qa@test-team.example"])
+def test_a_system_email_stays_in_the_inbox_of_the_staff_while_no_recipient_gets_email(settings, value):
+    settings.RECIPIENTS, settings.SYSTEM_FROM = read_recipients(value), "The Service <no-reply@service.example>"
+    queue_reset()
+    with relay_to_mail_host(settings) as host:
+        work = SystemMailQueueWork(configured_transport())
+        work.record(perform_jobs(work, work.claim(5).jobs))
+        assert host.connections == 0
+    caught = CaughtMail.objects.get()
+    assert (caught.workspace, caught.recipient, caught.is_captured) == (None, "ada@example.com", True)
+    assert SystemMail.objects.get().state == "sent"
 
 
 class ScriptedTransport:

@@ -16,6 +16,7 @@ from console.system_mail.sending import SystemMailQueueWork
 from console.system_mail.services import queue_system_mail
 from core.counters.models import DailyCounter
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
+from core.delivery.recipients import read_recipients
 from core.delivery.transports.router import TransportChange
 from core.delivery.transports.transports_file import read_transports, single_transport
 from core.lib.worker.stages import Stage
@@ -221,6 +222,20 @@ class TestSending:
         hosts["own"].replies["mail"] = "421 4.3.2 Going down"
         assert send()[0].transport == "own"
         assert recipients(hosts)["relay"] == []
+
+    def test_a_captured_message_takes_none_of_them_nor_the_one_that_may_have_it(
+        self, named, workspace, hosts, settings
+    ):
+        named(own=", perDay: 10")
+        accept(workspace)
+        Worker().work.claim(50)
+        QueueEntry.objects.update(due_at=Now() - timedelta(minutes=5))
+        accept(workspace)
+        settings.RECIPIENTS = read_recipients("captured")
+        named(rest="routes: {default: {use: [relay]}}")
+        assert [outcome.transport for outcome in send()] == ["", ""]
+        assert recipients(hosts) == {"own": [], "relay": []}
+        assert timeline()[-1] == ("delivered", None, None)
 
     def test_a_worker_that_dies_before_it_stores_a_transport_pins_nothing(self, named, workspace, hosts):
         accept(workspace)

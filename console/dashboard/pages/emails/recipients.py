@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dashboard.texts.reasons import explain_reason
+from console.dashboard.ui.inbox import has_inbox
+from core.delivery.recipients import Diversion
 from core.delivery.transports.simulator import is_simulated
 from core.lib.email_addresses import normalize_address
 from emails.models import Email, Recipient, message_id
@@ -139,4 +141,5 @@ def _is_in_inbox(recipient: Recipient, email: Email) -> bool:
     """Return whether the inbox has a recipient's message. The simulator keeps none."""
     if email.is_test or is_simulated(recipient.address, domain=settings.SIMULATOR_DOMAIN):
         return False
-    return settings.DELIVERY_TRANSPORT == "inbox" and recipient.delivered_at is not None
+    is_kept = settings.DELIVERY_TRANSPORT == "inbox" or recipient.diversion == Diversion.CAPTURED
+    return has_inbox() and is_kept and recipient.delivered_at is not None

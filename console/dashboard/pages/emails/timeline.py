@@ -36,6 +36,12 @@ LABELS: dict[str, tuple[str, str, str | Promise]] = {
     Kind.CANCELLED: ("block", "neutral", _("Cancelled before it was sent")),
 }
 RESCHEDULED = _("Rescheduled")
+# Members of an event → its title with them.
+TITLES: dict[str, str | Promise] = {
+    "machine": _("%(event)s (automated)"),
+    "captured": _("%(event)s (captured by the inbox)"),
+    "redirected": _("%(event)s (redirected)"),
+}
 UNKNOWN: tuple[str, str, str | Promise] = ("radio_button_unchecked", "neutral", "")
 # Each takes 0.1 ms; the API lists the rest.
 MAX_EVENTS = 250
@@ -161,8 +167,9 @@ def _timeline_entry(
     payload = event.shown_payload if isinstance(event.payload, dict) else {}
     scheduled_for = _new_time(payload)
     title = str(RESCHEDULED if scheduled_for else label or event.kind)
-    if payload.get("machine"):
-        title = _("%(event)s (automated)") % {"event": title}
+    for member, text in TITLES.items():
+        if payload.get(member):
+            title = str(text) % {"event": title}
     reason, wait = explain_reason(payload.get("reason")), explain_wait(payload.get(WAITED_FOR))
     explanation = f"{reason} {wait}".strip()
     to, details = str(payload.get("to") or ""), _details(payload)

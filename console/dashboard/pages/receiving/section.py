@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -29,6 +28,7 @@ from console.dashboard.pages.receiving.details import (
 )
 from console.dashboard.pages.receiving.search import ReceivedListFilters, find_received
 from console.dashboard.ui.confirm import Confirmation, try_action
+from console.dashboard.ui.inbox import has_inbox
 from console.dashboard.ui.labels import RECEIVED_TONES
 from console.dashboard.ui.preview import preview_response
 from console.dashboard.ui.refresh import Refresh, refresh_of
@@ -243,7 +243,7 @@ def _position(request: HttpRequest, email: ReceivedEmail) -> int:
 
 def system_inbox_url() -> str:
     """Return the page of the staff with the system emails of a trial, such as links to confirm; empty elsewhere."""
-    return reverse("admin:inbox_caughtmail_changelist") if settings.DELIVERY_TRANSPORT == "inbox" else ""
+    return reverse("admin:inbox_caughtmail_changelist") if has_inbox() else ""
 
 
 def _refresh(email: ReceivedEmail, deliveries: Sequence[WebhookDelivery]) -> Refresh:

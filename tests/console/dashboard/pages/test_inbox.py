@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 
+from core.delivery.recipients import read_recipients
 from interfaces.inbound.inbox.models import CaughtMail
 from interfaces.inbound.inbox.retention import clear_inbox
 from tests.console.dashboard.conftest import make_caught
@@ -51,6 +52,15 @@ def test_exists_for_the_inbox_transport_only(owner, alice, settings):
     for path in ("", f"{mail.id}/", f"{mail.id}/preview/", f"{mail.id}/source/", "clear/"):
         assert owner.get(f"/dashboard/inbox/{path}").status_code == 404, path
     assert "/dashboard/inbox/" not in owner.get("/dashboard/").text
+
+
+def test_shows_captured_emails_with_a_mark_with_any_transport(owner, alice, settings):
+    settings.DELIVERY_TRANSPORT, settings.RECIPIENTS = "smtp", read_recipients("captured")
+    mail = make_caught(alice.workspace, is_captured=True)
+    assert '<span class="pr-badge pr-neutral">captured</span>' in owner.get("/dashboard/inbox/").text
+    assert "This email was captured: its recipient did not get it." in owner.get(f"/dashboard/inbox/{mail.id}/").text
+    CaughtMail.objects.update(is_captured=False)
+    assert "did not get it" not in owner.get(f"/dashboard/inbox/{mail.id}/").text
 
 
 class TestSearch:
