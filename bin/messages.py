@@ -104,7 +104,7 @@ def texts_of_recipient_pages() -> Catalog:
     return catalog
 
 
-def add_texts(catalog: Catalog, path: Path, *, skip: Callable[[str], bool] = lambda _: False) -> None:
+def add_texts(catalog: Catalog, path: Path, *, skip: Callable[[Any], bool] = lambda _: False) -> None:
     """Add the texts of a file. skip: says which are left out."""
     for _, message, _, context in extract("python", source(path), keywords=KEYWORDS):
         if not skip(message):

@@ -310,7 +310,7 @@ SILENCED_SYSTEM_CHECKS = [
 # The API, logs and documentation are English; the dashboard and system emails have all languages.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-# Of the pages behind links in emails, and of the unsubscribe link.
+# The languages of the pages behind links in emails, and of the unsubscribe link.
 RECIPIENT_LANGUAGES = ["en", "de", "es", "fr", "it", "nl", "pl"]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "console.dashboard.formats"

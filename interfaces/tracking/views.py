@@ -15,7 +15,7 @@ from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from core.lib.reader_languages import known_language
+from core.lib.translation import known_language
 from emails.links import UnsubscribeLink, preferences_url, read_click, read_unsubscribe
 from interfaces.tracking import services
 from interfaces.tracking.suspensions import suspended_workspaces

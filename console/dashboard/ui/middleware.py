@@ -16,7 +16,7 @@ from console.dashboard.auth.session_policy import SessionPolicyMiddleware
 from core.api.admission import API_PREFIXES
 from core.api.exception_handler import method_not_allowed, too_large
 from core.api.transfers import TransferredResponse
-from core.lib.reader_languages import reader_language
+from core.lib.translation import reader_language
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
 # The unsubscribe page never reads a body, and every POST to it counts (docs/decisions/0028). The preference page reads

@@ -29,7 +29,7 @@ from emails.models import Email
 MAX_ENTRIES = 8
 MAX_TEXT_LENGTH = 200
 MIN_NAME_LENGTH = 2
-# Of one section, such as templates.
+# Objects of one section, such as templates.
 MAX_OBJECTS = 4
 # The newest emails with a part of an address.
 READ_EMAILS = 20

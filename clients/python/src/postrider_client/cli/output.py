@@ -90,7 +90,7 @@ class Output:
         return bool(texts) and sum(texts) > room < LEAST_WIDTH * len(texts)
 
     def _show_in_two_lines(self, rows: Iterable[list[Text]], columns: list[Column], widths: list[int]) -> None:
-        """Print the texts of each row below its other cells: beside them, they would have a few letters a line."""
+        """Print the texts of each row below its other cells: beside them, they would have a few characters a line."""
         shown = [number for number, column in enumerate(columns) if not column.is_text]
         texts = [number for number, column in enumerate(columns) if column.is_text]
         for row in [[Text(column.title, "bold") for column in columns], *rows]:
