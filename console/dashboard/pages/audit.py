@@ -58,6 +58,7 @@ CATEGORIES = {
             "erasure_",
             "export_",
             "sending_",
+            "transport_",
             "receiver_",
         ),
     ),

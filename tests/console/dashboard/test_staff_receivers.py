@@ -101,7 +101,7 @@ class TestPage:
     def test_cells_are_labelled_for_phones_in_german(self, staff, pairs):
         User.objects.filter(is_staff=True).update(language="de")
         content = staff.get(RECEIVERS).content.decode()
-        (table,) = re.findall('<table class="pr-headers pr-data">.*?</table>', content, re.DOTALL)
+        (table,) = re.findall('<table class="pr-headers pr-data pr-tight">.*?</table>', content, re.DOTALL)
         columns = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
         assert re.findall('<td data-label="(.*?)"', table) == columns * (table.count("<tr>") - 1)
         assert {"Empfangsdienst", "Heute angenommen und gebremst", "Aktionen"} <= set(columns)
