@@ -20,7 +20,8 @@ MAX_LENGTH = 320
 def excerpt(text: str, *, summary: str) -> str:
     """Return sentences of a text in which words are marked.
 
-    text: a paragraph on each line. summary: the excerpt of a section without text.
+    text: a paragraph on each line.
+    summary: the excerpt of a section without text.
     """
     sentences = [sentence for line in text.splitlines() for sentence in _with_followers(SENTENCE_END.split(line))]
     best = max(sentences, key=_rank, default=(summary, ""))

@@ -74,7 +74,8 @@ class SearchEntry:
     """A section of a page.
 
     page, summary: title and first sentence of its page.
-    text: what excerpts show. other: words that are only found, such as code and the names of fields.
+    text: what excerpts show.
+    other: words that are only found, such as code and the names of fields.
     factor: the weight of its kind of page.
     """
 

@@ -66,7 +66,7 @@ SYNONYMS = (
     "password login authentication signin",
     "workspace tenant account organization",
     "idempotency duplicate twice",
-    "performance speed fast throughput benchmark latency slow delay",
+    "performance speed fast slow throughput benchmark second latency delay",
     "event log history timeline",
     "mcp claude assistant llm ai",
     "postmaster snds",
