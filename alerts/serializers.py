@@ -54,7 +54,7 @@ class AlertInput(AlertFields):
             detail = translate(CodedText("alerts.quota_has_no_stream"))
             errors["stream"] = [serializers.ErrorDetail(detail, code=NO_STREAM)]
         is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
-        if metric in UNITS and is_number and (error := threshold_error(metric, threshold)):
+        if isinstance(metric, str) and metric in UNITS and is_number and (error := threshold_error(metric, threshold)):
             errors["threshold"] = [serializers.ErrorDetail(translate(error), code=TOO_LARGE)]
         return errors
 

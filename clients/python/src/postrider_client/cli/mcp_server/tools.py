@@ -113,7 +113,7 @@ class McpTools:
         by: stream or receiver, the organisation that runs the recipients' mail hosts; also for each of them.
         since, until: dates such as 2026-12-01; the last 30 days without them.
         """
-        return self.client.analytics.latency(by=by, from_=since, to=until).raw
+        return {**self.client.analytics.latency(by=by, from_=since, to=until).raw}
 
     def list_domains(self) -> dict[str, Any]:
         """List sending domains with their required DNS records that are missing or wrong."""
