@@ -27,7 +27,8 @@ PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 EARLIEST = "coalesce(min(nullif({time}, 'epoch')), min({time})) AS {time}"
 
 LOCK = f"""
-SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.is_diverted, {slices_sql("e")}, {COUNTED_TIMES}
+SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.is_diverted, e.stream, {slices_sql("e")},
+       {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
 # error_message: the one of a recipient not yet sent to, or of a bounced or failed one.
@@ -52,6 +53,7 @@ class _EmailBefore:
     status: str
     is_test: bool
     is_diverted: bool
+    stream: str
     slices: tuple[UUID, ...]
     times: tuple[Any, ...]
 
@@ -68,7 +70,7 @@ class _EmailBefore:
 
 @dataclass(frozen=True)
 class RollUp:
-    """The counter changes of updated emails, and the slices of those of the given emails that count, by id."""
+    """The counter changes of updated emails, and the slices and streams of those that count, by id."""
 
     changes: list[CounterChange]
     slices: dict[str, tuple[UUID, ...]]
@@ -90,12 +92,21 @@ def roll_up(email_ids: Collection[str]) -> RollUp:
     changed = run_replanned(ROLL_UP, [ids])
     before = {
         id_: _EmailBefore(
-            from_uuid(workspace, prefix="ws_"), created_at, status, is_test, is_diverted, tuple(slices), tuple(times)
+            from_uuid(workspace, prefix="ws_"),
+            created_at,
+            status,
+            is_test,
+            is_diverted,
+            stream,
+            tuple(slices),
+            tuple(times),
         )
-        for id_, workspace, created_at, status, is_test, is_diverted, slices, *times in locked
+        for id_, workspace, created_at, status, is_test, is_diverted, stream, slices, *times in locked
     }
     changes = [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
-    return RollUp(changes, {from_uuid(id_): email.slices for id_, email in before.items() if email.is_counted})
+    counted = {from_uuid(id_): email for id_, email in before.items() if email.is_counted}
+    slices = {id_: email.slices for id_, email in counted.items()}
+    return RollUp(changes, slices, {id_: email.stream for id_, email in counted.items()})
 
 
 def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:

@@ -7,7 +7,7 @@ from config.heartbeats import live_workers
 from console.system_mail.canary.status import find_warnings
 from console.system_mail.sending import find_signing_key
 from core.lib.email_addresses import parse_address
-from emails.sending.received_domains import read_received_domains
+from domains.received_domains import read_received_domains
 
 OFF = "CANARY_MINUTES is 0."
 

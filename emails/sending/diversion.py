@@ -17,17 +17,10 @@ from core.delivery.transports.simulator import is_simulated
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
 from core.workspaces.quota import refund_quota
+from emails.recipient_moves import MARK_DIVERTED
 from emails.sending.jobs import SendJob
 from emails.status_rollup import COUNTED_TIMES
 
-# Before the message leaves, so that a report about it finds the mark.
-MARK_RECIPIENTS = """
-WITH locked AS (
-    SELECT r.id, d.diversion FROM emails_recipient r
-      JOIN unnest(%s::uuid[], %s::text[]) AS d (id, diversion) ON d.id = r.id ORDER BY r.id FOR NO KEY UPDATE OF r
-)
-UPDATE emails_recipient r SET diversion = locked.diversion FROM locked WHERE r.id = locked.id
-"""
 # An email of which a message has left already stays counted.
 MARK_EMAILS = f"""
 WITH locked AS (
@@ -66,7 +59,7 @@ def _diversion(job: SendJob) -> Diversion | None:
 @transaction.atomic
 def _mark(jobs: Sequence[SendJob]) -> None:
     """Store the diversion of the jobs, and take their emails out of the counters and the quota."""
-    run(MARK_RECIPIENTS, [[to_uuid(job.key) for job in jobs], [str(job.diversion) for job in jobs]])
+    run(MARK_DIVERTED, [[to_uuid(job.key) for job in jobs], [str(job.diversion) for job in jobs]])
     rows = run(MARK_EMAILS, [sorted({to_uuid(job.email_id) for job in jobs})])
     counters.add(change for row in rows for change in _changes(*row))
     units: Counter[tuple[str, datetime]] = Counter()
