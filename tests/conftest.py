@@ -141,6 +141,13 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     close_connection().result()
 
 
+@pytest.fixture(autouse=True)
+def _close_database_thread(_django_db_marker: None) -> Iterator[None]:
+    """End the SQL of network loops before the tables are emptied: the loop of a test ends before it is idle."""
+    yield
+    close_connection().result()
+
+
 @pytest.fixture(scope="session")
 def empty_dns() -> Iterator[NameServer]:
     with NameServer() as server:
