@@ -84,15 +84,17 @@ def refused_only_by_a_known_rule(ctx, response, case):
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     problem = response.json() if response.status_code in REFUSED else {}
-    codes = {error["code"] for error in problem.get("errors", ()) if not is_missing_subject(error)}
+    codes = {error["code"] for error in problem.get("errors", ()) if not depends_on_a_choice(error)}
     # Different idempotency keys in header and body are refused by another such rule.
     assert problem.get("code") != "invalid_json", problem
     assert problem.get("code") != "validation_error" or codes <= RULES.keys(), problem
 
 
-def is_missing_subject(error: dict[str, Any]) -> bool:
-    """Return whether a template has no subject, which a layout or partial may not have."""
-    return error["code"] == "required" and re.fullmatch(r"(templates\[\d+\]\.)?subject", error["field"]) is not None
+def depends_on_a_choice(error: dict[str, Any]) -> bool:
+    """Return whether a limit depends on the kind or metric: layouts have no subject, and thresholds several units."""
+    if error["code"] == "required":
+        return re.fullmatch(r"(templates\[\d+\]\.)?subject", error["field"]) is not None
+    return error["code"] == "max_value" and re.fullmatch(r"(alerts\[\d+\]\.)?threshold", error["field"]) is not None
 
 
 REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
