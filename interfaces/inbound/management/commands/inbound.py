@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import signal
 import socket
-import ssl
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from core.lib.forking import name_process, return_large_blocks
 from core.lib.network.listening import CannotListen, open_sockets, show_addresses
-from core.lib.network.tls_certificate import Certificate
+from core.lib.network.tls_certificate import certificate_error
 from interfaces.inbound.server import serve
 
 
@@ -32,11 +31,9 @@ class Command(BaseCommand):
 
 def require_sockets() -> list[socket.socket]:
     """Listen on INBOUND_HOST and INBOUND_PORT. Raises CommandError if they or the certificate cannot be used."""
-    if settings.INBOUND_TLS_CERT:
-        try:
-            Certificate(settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY)
-        except (OSError, ssl.SSLError) as error:
-            raise CommandError(f"INBOUND_TLS_CERT and INBOUND_TLS_KEY cannot be used: {error}") from error
+    certificate, key = settings.INBOUND_TLS_CERT, settings.INBOUND_TLS_KEY
+    if certificate and (error := certificate_error(certificate, key)):
+        raise CommandError(f"INBOUND_TLS_CERT and INBOUND_TLS_KEY cannot be used: {error}")
     try:
         return open_sockets(settings.INBOUND_HOST, settings.INBOUND_PORT, setting="INBOUND_HOST or INBOUND_PORT")
     except CannotListen as error:

@@ -1,7 +1,6 @@
 """manage.py submission: the SMTP server to which programs submit email."""
 
 import multiprocessing
-import ssl
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from core.lib.forking import fork_programs
 from core.lib.network.listening import CannotListen, show_addresses
-from core.lib.network.tls_certificate import Certificate
+from core.lib.network.tls_certificate import certificate_error
 from interfaces.submission.server import Listener, open_listeners, run_server
 
 
@@ -45,7 +44,5 @@ def _check_certificate() -> None:
                 "API keys must not be sent unencrypted. Set SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY to PEM files."
             )
         return
-    try:
-        Certificate(settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY)
-    except (OSError, ssl.SSLError) as error:
-        raise CommandError(f"SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY cannot be used: {error}") from error
+    if error := certificate_error(settings.SUBMISSION_TLS_CERT, settings.SUBMISSION_TLS_KEY):
+        raise CommandError(f"SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY cannot be used: {error}")
