@@ -18,7 +18,7 @@ from alerts.sends import learn_patterns
 from alerts.services import describe_alert
 from alerts.values import MINIMUM_TOTAL, RATES, read_values
 from alerts.waiting import WAITING_MINUTES
-from alerts.watched_value import WatchedValue
+from alerts.watched_value import WatchedValue, number_text
 from analytics.reputation.rates import PERIOD_DAYS
 from core.lib.coded_texts import CodedText
 from events.kinds import EventKind
@@ -123,6 +123,6 @@ def _summary(alert: Alert, value: WatchedValue | None) -> CodedText:
     if value is None:
         minimum = MINIMUM_TOTAL if metric in RATES else MINIMUM_RECIPIENTS
         return CodedText(NO_VALUES.get(metric, "alerts.too_few"), minimum=minimum, **facts)
-    number = f"{value.number:,.2f}".rstrip("0").rstrip(".")
+    number = number_text(value.number)
     numbers = {"part": f"{value.part:,}", "total": f"{value.total:,}", "number": number, "percent": number}
     return CodedText(SENTENCES[metric], **numbers, **facts)

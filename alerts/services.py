@@ -7,6 +7,7 @@ from django.db import transaction
 
 from alerts.errors import AlertExists
 from alerts.models import UNITS, Alert
+from alerts.watched_value import number_text
 from core.api.errors import InvalidFields, NotFound
 from core.lib.coded_texts import CodedText
 from core.workspaces.audit import AuditAction, record_action
@@ -78,8 +79,7 @@ def delete_alert(alert: Alert) -> None:
 
 def describe_alert(alert: Alert) -> CodedText:
     """Return a name of the alert: its metric, threshold and stream."""
-    limit = f"{alert.threshold:,.2f}".rstrip("0").rstrip(".")
-    name = CodedText(NAMES[Alert.WatchedMetric(alert.metric)], limit=limit)
+    name = CodedText(NAMES[Alert.WatchedMetric(alert.metric)], limit=number_text(alert.threshold))
     return CodedText("alerts.in_stream", stream=alert.stream, text=name) if alert.stream else name
 
 

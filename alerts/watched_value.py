@@ -8,6 +8,11 @@ from typing import Protocol
 END_SHARE = Decimal("0.9")
 
 
+def number_text(number: float) -> str:
+    """Return a value or a threshold with at most two decimals, such as `1,500` or `0.07`."""
+    return f"{number:,.2f}".rstrip("0").rstrip(".")
+
+
 class WatchedValue(Protocol):
     """A value of an alert.
 
