@@ -34,6 +34,7 @@ from emails.sending.expiry import expired_outcome
 from emails.sending.outcomes import SendResult, record_results
 from emails.sending.queue import EXPIRED_TRANSPORT, QUEUE, EmailClaim
 from emails.sending.sending_checks import (
+    STOP_TABLES,
     STOPPED_SINCE,
     STOPS,
     STORED_CAUSE,
@@ -86,7 +87,7 @@ EXPIRE_BATCH_SIZE = 500
 # ready then.
 EXPIRE = f"""
 WITH due AS MATERIALIZED (
-    SELECT recipient_id, stage, since, waits_for FROM emails_pending
+    SELECT recipient_id, workspace_id, stage, since, waits_for FROM emails_pending
      WHERE expires_at <= now() AND (stage <> {Stage.LEASED} OR due_at <= now())
        AND (stage <> {Stage.SCHEDULED} OR EXISTS (
             SELECT FROM emails_recipient WHERE id = emails_pending.recipient_id AND position = 0))
@@ -106,9 +107,7 @@ SELECT p.stage, r.email_id, coalesce(r.error_message, ''),
        JOIN due p ON p.recipient_id = expired.recipient_id
        JOIN emails_recipient r ON r.id = expired.recipient_id
        JOIN emails_email e ON e.id = r.email_id
-       JOIN workspaces_workspace w ON w.id = expired.workspace_id
-       LEFT JOIN emails_emailbatch b ON b.id = e.batch_id
-       LEFT JOIN streams_stream s ON s.workspace_id = expired.workspace_id AND s.slug = e.stream
+       {STOP_TABLES}
 """  # noqa: S608 - constants
 # The stages of entries that emails.queue_stats counts as delayed.
 DELAYED = frozenset({Stage.WAITING, Stage.SCHEDULED, Stage.HELD, Stage.PACED})

@@ -66,6 +66,11 @@ STOPPED_SINCE = {
     WaitCause.STREAM_PAUSED: "s.paused_at",
 }
 STOPS = ", ".join(f"({place}, '{cause}', {since})" for place, (cause, since) in enumerate(STOPPED_SINCE.items()))
+# The tables of STOPS, joined to the entry p and its email e.
+STOP_TABLES = """
+       JOIN workspaces_workspace w ON w.id = p.workspace_id
+       LEFT JOIN emails_emailbatch b ON b.id = e.batch_id
+       LEFT JOIN streams_stream s ON s.workspace_id = p.workspace_id AND s.slug = e.stream"""
 # SQL with the cause in an entry's row.
 STORED_CAUSE = f"""
     coalesce(p.waits_for, CASE r.reason WHEN '{FailureReason.DAILY_LIMIT}' THEN '{WaitCause.DAILY_LIMIT}'
@@ -76,9 +81,7 @@ SELECT cause.name, greatest(cause.since, p.since, r.replied_at), p.due_at, p.pai
   FROM emails_recipient r
        JOIN emails_email e ON e.id = r.email_id
        JOIN emails_pending p ON p.recipient_id = r.id
-       JOIN workspaces_workspace w ON w.id = p.workspace_id
-       LEFT JOIN emails_emailbatch b ON b.id = e.batch_id
-       LEFT JOIN streams_stream s ON s.workspace_id = p.workspace_id AND s.slug = e.stream
+       {STOP_TABLES}
        CROSS JOIN LATERAL (VALUES {STOPS}, ({len(STOPPED_SINCE)}, {STORED_CAUSE},
            CASE WHEN p.stage IN ({Stage.WAITING}, {Stage.PACED}) AND p.due_at > now() THEN p.since END))
            cause (place, name, since)
