@@ -134,13 +134,6 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
     connection.settings_dict["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
 
 
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    yield
-    # The database could not be deleted otherwise.
-    close_connection().result()
-
-
 @pytest.fixture(autouse=True)
 def _close_database_thread(_django_db_marker: None) -> Iterator[None]:
     """End the SQL of network loops before the tables are emptied: the loop of a test ends before it is idle."""
