@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from console.privacy.downloads import export_response
+from console.privacy.errors import ExportNotReady
 from console.privacy.exports import open_export, request_export
 from console.privacy.models import Erasure, SubjectExport
 from console.privacy.receipts import EXPORTED, KEPT, KINDS
@@ -132,12 +133,15 @@ class SubjectExportViewSet(WorkspaceViewSet[SubjectExport]):
     @Operation(
         "downloadSubjectExport",
         "Download an export of a person",
-        "Returns the file of a completed export; 404 before, and once it has expired.",
+        "Returns the file of a completed export, until it expires.",
         response(ARCHIVE, "The file.", "PK", media_type="application/octet-stream"),
+        problems=[ExportNotReady],
     )
     @action(detail=True)
     def download(self, request: Request, pk: str) -> FileResponse:
         export = self.get_object()
+        if export.completed_at is None:
+            raise ExportNotReady
         if not open_export(export):
             raise NotFound
         return export_response(request, export)

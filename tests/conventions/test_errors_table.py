@@ -134,6 +134,9 @@ REQUESTS: dict[tuple[Any, ...], Callable[[Caller], Any]] = {
     (409, "content_not_kept"): (
         lambda caller: caller.api.post(f"/emails/{caller.send(sensitive=True).json()['id']}/resend")
     ),
+    (409, "export_not_ready"): lambda caller: caller.api.get(
+        f"/subject-exports/{caller.api.post('/subject-exports', {'email': 'a@example.com'}).json()['id']}/download"
+    ),
     (409, "already_member"): lambda caller: caller.manage("POST", "invitations", {"email": "alice@alice.example"}),
     (409, "last_owner"): lambda caller: caller.manage("DELETE", "members/alice@alice.example", None),
     (409, "domain_already_exists"): lambda caller: caller.api.post("/domains", {"name": "alice.example"}),

@@ -286,7 +286,8 @@ class TestMaking:
         first = request(api)
         assert request(api, "ADA@example.com") == first
         assert state(api, first)["downloadUrl"] is None
-        assert api.get(f"/subject-exports/{first}/download").status_code == 404
+        response = api.get(f"/subject-exports/{first}/download")
+        assert (response.status_code, response.json()["code"]) == (409, "export_not_ready")
         export()
         assert state(api, first)["downloadUrl"].endswith(f"/v1/subject-exports/{first}/download")
         assert request(api) != first
