@@ -40,11 +40,17 @@ def divert_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
 
     A job that was diverted before, or whose email was accepted under a diversion, never leaves without one.
     """
-    diverted = [replace(job, diversion=_diversion(job)) for job in jobs]
+    diverted = [_divert(job) for job in jobs]
     marked = [new for new, old in zip(diverted, jobs, strict=True) if new.diversion and new.diversion != old.diversion]
     if marked:
         _mark(marked)
     return diverted
+
+
+def _divert(job: SendJob) -> SendJob:
+    decided = _diversion(job)
+    # A copy reads each field of a job, and few are diverted.
+    return job if decided is job.diversion else replace(job, diversion=decided)
 
 
 def _diversion(job: SendJob) -> Diversion | None:
