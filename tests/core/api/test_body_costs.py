@@ -18,6 +18,10 @@ ITEMS = MAX_VALUES - 4
 TEMPLATE = {"name": "T", "subject": "S", "htmlContent": "<p>{{a}}</p>"}
 
 
+# Attachments are known by runs of 64 KiB.
+ALMOST_LONG_RUN = b"x" * (64 * 1024 - 1) + b"-"
+
+
 def listed(item: bytes, count: int, *, envelope: bytes = b'{"data":{"a":[%s]}}') -> bytes:
     return envelope % b",".join([item] * count)
 
@@ -42,6 +46,10 @@ WORST = {
     "emoji beside attachments": (
         'b\'{"a":"%s","b":"%s"}\''
         " % ('😀'.encode() + b' ' * (8 * 1024 * 1024 - 20), b'x' * (12 * 1024 * 1024 - 20))"
+    ),
+    "emoji beside almost long runs of base64": (
+        'b\'{"a":"%s","b":"%s"}\''
+        " % ('😀'.encode() + ALMOST_LONG_RUN * 127, b'x' * (12 * 1024 * 1024 - 20))"
     ),
 }
 PROGRAM = """
@@ -108,8 +116,9 @@ def measure_costs() -> tuple[dict[str, tuple[float, float]], float]:
         b"[" * (MAX_BODY_BYTES - 1),
         b'"' * (MAX_BODY_BYTES - 1),
         b'{"a":"' + "😀".encode() * 3_000_000 + b'"}',
+        b'{"a":"' + "😀".encode() + ALMOST_LONG_RUN * 300 + b'"}',
     ],
-    ids=["lists", "empty texts", "escaped texts", "one too many", "open lists", "quotes", "emoji"],
+    ids=["lists", "empty texts", "escaped texts", "one too many", "open lists", "quotes", "emoji", "runs of base64"],
 )
 def test_more_is_refused_before_a_value_is_built(body: bytes):
     started = time.process_time()
