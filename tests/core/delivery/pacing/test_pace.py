@@ -166,6 +166,11 @@ def test_all_of_a_rate_leaves_whatever_the_time_between_two_releases(rate, tick)
     assert most <= rate / 60 * 1.5 + 1
 
 
+def test_one_and_a_half_seconds_of_a_rate_and_one_more_leave_after_a_pause():
+    pace = Pace().spend(0, 0.0, rate=600, is_waiting=True)
+    assert pace.available(3600.0, rate=600) == 16
+
+
 class TestConnections:
     def test_grow_by_one_for_each_message_over_the_newest_one(self):
         pace = Pace().grow(1.0, 1.2, limits=LIMITS)

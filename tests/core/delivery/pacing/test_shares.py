@@ -1,6 +1,7 @@
 """The share of a process of the pace of a receiver: real servers, and a clock of the test (docs/decisions/0362)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -100,6 +101,20 @@ class TestAReceiverThatAsksForLess:
                 delivered = sender.delivered
                 await sender.run(240)
                 assert sender.delivered - delivered >= 10
+
+    @each(
+        ("reply", "is_slowed"),
+        [(b"450 4.2.0 Greylisted, please try again later\r\n", False), (b"451 4.0.0 Wibble\r\n", True)],
+    )
+    @awaited
+    async def test_is_not_known_by_deferrals_that_concern_the_recipient(self, reply, is_slowed):
+        async with ScriptedServer({"rcpt": reply}) as server:
+            pairs, clock, transport = sender_for(server)
+            async with transport as direct:
+                sender = Sender(direct, pairs, clock)
+                await sender.run(30)
+                assert set(sender.statuses) <= {DEFERRED, PARKED}
+                assert (sender.pace.rate(clock.now) is not None) == is_slowed
 
     @awaited
     async def test_does_not_slow_another_receiver(self):
@@ -214,6 +229,21 @@ class TestConnections:
                     await sender.send(20)
                 assert sender.pace.connections == 10
                 assert server.most_open <= 10
+
+    @awaited
+    async def test_that_are_idle_are_closed_if_fewer_are_allowed(self):
+        async with ScriptedServer({"dot": after(0.02, b"250 Ok\r\n")}) as server:
+            pairs, clock, transport = sender_for(server)
+            async with transport as direct:
+                sender = Sender(direct, pairs, clock)
+                for _ in range(12):
+                    clock.now += 1
+                    await sender.send(20)
+                (share,) = direct._paces._shares.values()
+                assert share.open == 10
+                pairs.pairs[KEY] = replace(pairs.pairs[KEY], pace=replace(sender.pace, connections=6))
+                await sender.exchanged()
+                assert share.open == 6
 
     @awaited
     async def test_are_those_of_all_processes_together(self):
