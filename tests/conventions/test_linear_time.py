@@ -37,19 +37,24 @@ from receiving.source import split_header, without_forged_results
 from tests.rows import each
 from tests.stack.stack import REPOSITORY
 
-# Packages that read messages, replies of hosts, DNS records, and requests without a key. The HTML of emails has its
-# own hostile tests (tests/core/delivery/message/test_html_hostile.py).
+# Packages that read messages, replies of hosts, DNS records and requests. The HTML of emails has its own hostile tests
+# (tests/core/delivery/message/test_html_hostile.py).
 PACKAGES = (
     "receiving", "interfaces.inbound", "interfaces.submission", "interfaces.tracking", "core.lib",
-    "core.delivery.bounces", "core.delivery.message.text", "core.delivery.receivers", "core.delivery.receivers_file",
-    "core.delivery.transports", "domains.record_checks",
+    "core.delivery.bounces", "core.delivery.message", "core.delivery.receivers", "core.delivery.receivers_file",
+    "core.delivery.transports", "core.api", "core.workspaces", "domains", "emails", "templates_app", "webhooks",
+    "suppressions", "streams", "interfaces.compat", "console.provisioning",
 )  # fmt: skip
 # Used only with match or fullmatch: a search would begin anew at each character.
 ANCHORED = {
+    "core.api.pagination.POSITIVE_INTEGER",
+    "core.delivery.message.html.HREF",
+    "core.delivery.message.html.SKIPPED",
     "core.delivery.receivers.COUNTRY",
     "core.delivery.receivers_file.HOST",
     "core.delivery.receivers_file.MAILBOX_DOMAIN",
     "core.delivery.transports.transports_file.HOST_NAME",
+    "domains.names.WRAPPED",
     "domains.record_checks.dmarc.URIS",
     "domains.record_checks.spf_evaluation.NAME",
     "domains.record_checks.tracking_host.CAA",
@@ -83,11 +88,15 @@ ANCHORED = {
     "receiving.reading.introductions.OF_KNOWN_DEVICES",
     "receiving.reading.introductions.TIME_AFTER_ADDRESS",
     "receiving.source.AUTHSERV_ID",
+    "templates_app.content.PROLOGUE",
 }
 # Texts of at most 512 characters (core.lib.email_addresses.MAX_LENGTH).
 BOUNDED = {"core.lib.email_addresses.UNBRACKETED"}
 # Calls of re without a compiled expression, by module: their texts are bounded, or the expression is that of a row.
 UNCOMPILED = {
+    "core.api.fields": 1,
+    "core.delivery.message.unsubscribe_places": 1,
+    "webhooks.headers": 2,
     "core.delivery.bounces.classification": 1,
     "core.delivery.message.text": 2,
     "interfaces.inbound.reports.dsn": 1,
@@ -289,6 +298,11 @@ def test_a_function_takes_linear_time(name):
         if not is_linear(measure, start, unit, length=FUNCTION_LENGTH)
     }
     assert slow == set()
+
+
+def test_no_expression_repeats_something_more_often_than_the_texts_show():
+    least = {name: re.findall(r"(?<!\\)\{(\d+)", str(pattern.pattern)) for pattern, name in expressions().items()}
+    assert {name: counts for name, counts in least.items() if any(int(count) > LENGTH // 5 for count in counts)} == {}
 
 
 def test_the_exceptions_exist():
