@@ -48,8 +48,7 @@ WORST = {
         " % ('😀'.encode() + b' ' * (8 * 1024 * 1024 - 20), b'x' * (12 * 1024 * 1024 - 20))"
     ),
     "emoji beside almost long runs of base64": (
-        'b\'{"a":"%s","b":"%s"}\''
-        " % ('😀'.encode() + ALMOST_LONG_RUN * 127, b'x' * (12 * 1024 * 1024 - 20))"
+        'b\'{"a":"%s","b":"%s"}\' % (\'😀\'.encode() + ALMOST_LONG_RUN * 127, b\'x\' * (12 * 1024 * 1024 - 20))'
     ),
 }
 PROGRAM = """
