@@ -1,5 +1,6 @@
 import json
 import time
+from dataclasses import replace
 
 from templates_app.language.rendering import RenderMode, render
 from templates_app.language.sample_data import sample_data
@@ -32,6 +33,15 @@ def test_each_variable_has_a_value_of_its_kind(source, data):
     compiled = compile_template(source)
     assert sample_data(compiled) == data
     assert not render(compiled, data, mode=RenderMode.TEXT).missing
+
+
+def test_a_partial_has_the_names_of_its_parameters_and_of_its_place():
+    compiled = compile_template("{{#each rows}}{{> line title=name price=2}}{{/each}}")
+    line = compile_template("{{title}} {{price}} {{currency}}").body
+    linked = replace(compiled, blocks={"line": line})
+    data = {"rows": [{"name": "name", "currency": "currency"}] * 2}
+    assert sample_data(linked) == data
+    assert not render(linked, data, mode=RenderMode.TEXT).missing
 
 
 @each(
