@@ -34,6 +34,7 @@ class Advice:
 
 ADDRESSES = Advice("analytics.advice_addresses", f"{GUIDE}#invalid-addresses")
 SUPPRESSED = Advice("analytics.advice_suppressed", f"{GUIDE}#suppressed-addresses")
+NOT_ALLOWED = Advice("analytics.advice_not_allowed", f"{GUIDE}#recipients-that-are-not-allowed")
 FULL = Advice("analytics.advice_full", f"{GUIDE}#full-mailboxes")
 INTERNATIONAL = Advice("analytics.advice_international", f"{GUIDE}#international-addresses")
 TEMPORARY = Advice("analytics.advice_temporary", f"{GUIDE}#temporary-problems")
@@ -88,6 +89,7 @@ BY_REASON: Mapping[str, Advice] = {
     FailureReason.PROVIDER_REFUSED: OPERATOR,
     FailureReason.UNDETERMINED: OTHER,
     "recipient_suppressed": SUPPRESSED,
+    "recipient_not_allowed": NOT_ALLOWED,
     "domain_not_registered": SENDING_DOMAIN,
     "signing_key_unreadable": OPERATOR,
     "lease_lost": TEMPORARY,

@@ -80,6 +80,23 @@ class ContentNotKept(Problem):
         super().__init__(detail, **members)
 
 
+class RecipientNotAllowed(Problem):
+    """The recipient rules of the workspace, or of the API key, do not allow a recipient.
+
+    `recipients` lists each one with its `field`. Send to an allowed address, or let somebody who manages the workspace
+    change `recipientRules`. A batch skips such recipients and fails only when none is left.
+    """
+
+    status, code, title = 403, "recipient_not_allowed", "Recipient not allowed"
+    example = "The recipient rules do not allow eve@example.net."
+    added_members: ClassVar = {
+        "recipients": Member(
+            "The recipients that are not allowed.",
+            [{"email": Member("The address.", "eve@example.net"), "field": field_path("to[0]")}],
+        )
+    }
+
+
 class AttachmentsTooLarge(Problem):
     """The attachments exceed 10 MiB (10,485,760 bytes) in total after decoding.
 

@@ -25,7 +25,7 @@ from core.delivery.sources.blocklists import removal_url
 from core.lib.model_fields import IdField, KnownTimeField
 from core.lib.worker.stages import Stage
 from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
-from core.workspaces.models import Workspace
+from core.workspaces.models import ApiKey, Workspace
 from emails.states import TRANSITIONS, EmailStatus
 from streams.models import MAIN, NORMAL_RANK
 from templates_app.language.locales import MAX_LENGTH as MAX_LOCALE_LENGTH
@@ -208,6 +208,10 @@ class Email(models.Model):
     )
     metadata = models.JSONField(null=True)
     headers = models.JSONField(default=dict)
+    # The API key that accepted it; null for the dashboard, forwards and earlier versions (docs/decisions/0388).
+    api_key = models.ForeignKey(
+        ApiKey, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
+    )
     # Accepted with a test key: never sent, and left out of analytics, quota and reputation (docs/decisions/0109).
     is_test = models.BooleanField(default=False, db_default=False)
     # No message leaves to its recipient: left out of analytics, quota and reputation (docs/decisions/0387).
@@ -321,7 +325,7 @@ class Email(models.Model):
         """The quota units that the email used (QUOTA_UNIT)."""
         if self.is_test or self.is_diverted:
             return 0
-        return self.recipients.count() if settings.QUOTA_UNIT == "recipient" else 1
+        return self.recipients.filter(diversion=None).count() if settings.QUOTA_UNIT == "recipient" else 1
 
     @property
     def date(self) -> datetime:

@@ -16,10 +16,11 @@ from emails.states import TRANSITIONS, EmailStatus
 # Diversions (emails.sending.diversion). Run before the message leaves, so that a report about it finds the mark.
 MARK_DIVERTED = """
 WITH locked AS (
-    SELECT r.id, d.diversion FROM emails_recipient r
+    SELECT r.id, r.diversion AS former, d.diversion FROM emails_recipient r
       JOIN unnest(%s::uuid[], %s::text[]) AS d (id, diversion) ON d.id = r.id ORDER BY r.id FOR NO KEY UPDATE OF r
 )
 UPDATE emails_recipient r SET diversion = locked.diversion FROM locked WHERE r.id = locked.id
+RETURNING r.email_id, locked.former IS NULL
 """
 
 

@@ -366,7 +366,7 @@ def _error_value(member: Field) -> str:
     value = f'this.problem["{member.name}"]'
     if member.schema.get("format") == "date-time":
         return f"new Date({value} as string)"
-    item = names.ERROR_ITEMS.get(member.name)
+    item = names.error_item(member.schema)
     kind = member.schema.get("type", "string")
     if item:
         annotation = f"{item}[]"

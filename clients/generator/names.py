@@ -3,8 +3,9 @@
 Names of version 1.0.0 stay. A schema, field or error that is not named here keeps the name of the API.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,12 @@ MODULES: dict[str, tuple[Resource, ...]] = {
         Resource(
             "WorkspaceKeys",
             "API keys of a workspace: `client.workspaces.keys`.",
-            {"create": Method("createApiKey"), "list": Method("listApiKeys"), "revoke": Method("revokeApiKey")},
+            {
+                "create": Method("createApiKey"),
+                "list": Method("listApiKeys"),
+                "update": Method("updateApiKey"),
+                "revoke": Method("revokeApiKey"),
+            },
             object_id="key_id",
             noun="key",
         ),
@@ -425,8 +431,14 @@ ERROR_BASES = {
     "too_many_concurrent_requests": "RateLimitExceeded",
     "processor_time_exceeded": "RateLimitExceeded",
 }
-# The items of lists in errors.
-ERROR_ITEMS = {"errors": "FieldError", "recipients": "SuppressedRecipient"}
+# The items of lists in errors, by a member that they require.
+ERROR_ITEMS = {"detail": "FieldError", "suppressionId": "SuppressedRecipient", "email": "RefusedRecipient"}
 
 # Requests whose fields are options of commands.
 OPTIONS = ("AlertChanges", "RouteChanges", "StreamChanges")
+
+
+def error_item(schema: Mapping[str, Any]) -> Optional[str]:
+    """Return the class of the items of a list in an error; None if they have none."""
+    required = schema.get("items", {}).get("required", ())
+    return next((name for member, name in ERROR_ITEMS.items() if member in required), None)

@@ -44,8 +44,8 @@ CONVERTED = {"SimulationInput.raw": ("Union[str, bytes]", "text_of")}
 ERROR_BASES = {**names.ERROR_BASES, "template_syntax_error": "TemplateError"}
 BASE_ERRORS = (
     "ApiError", "AuthenticationError", "BadRequest", "Conflict", "ConnectionFailed", "FieldError", "Forbidden",
-    "NotFound", "PayloadTooLarge", "PostriderError", "ServerError", "SuppressedRecipient", "TemplateError", "TimedOut",
-    "Unprocessable", "UnsupportedMessage", "WebhookVerificationError",
+    "NotFound", "PayloadTooLarge", "PostriderError", "RefusedRecipient", "ServerError", "SuppressedRecipient",
+    "TemplateError", "TimedOut", "Unprocessable", "UnsupportedMessage", "WebhookVerificationError",
 )  # fmt: skip
 EMPTY = {"str": '""', "bool": "False", "int": "0", "float": "0"}
 WORDS = ((r"\b[Nn]ull\b", "None"), (r"\babsent\b", "None"), (r"`true`", "True"), (r"`false`", "False"))
@@ -368,7 +368,7 @@ def _error(problem: Problem, own: list[Field]) -> list[str]:
 
 def _error_member(member: Field) -> list[str]:
     value = f'self.problem["{member.name}"]' if member.is_required else f'self.problem.get("{member.name}")'
-    item = names.ERROR_ITEMS.get(member.name)
+    item = names.error_item(member.schema)
     kind = member.schema.get("type", "string")
     if item:
         annotation, expression = f"list[{item}]", f"[read({item}, one) for one in {value}]"

@@ -13,6 +13,7 @@ from console.provisioning.serializers import (
     ConfigurationInput,
     InvitationInput,
     InvitationSerializer,
+    KeyChangesInput,
     LeaseInput,
     LeaseSerializer,
     ManagedKeySerializer,
@@ -63,6 +64,7 @@ KEY = example(
     lastFour="4xQz",
     createdAt=CREATED_AT,
 )
+RULES = {"allow": ["ada@example.com", "@example.org", "@*.staging.example.com"], "otherwise": "capture"}
 SECRET = "pr_0Uf7kWRb3nC5xZaLs9DfGh_8fK2mQ0vZr5sT7uWxYzAbCdEfGhIjKlMnOpQrStUvWx4xQz"  # noqa: S105 - an example
 MEMBER = {"email": "ada@example.com", "role": "owner", "createdAt": CREATED_AT}
 INVITATION = {
@@ -214,10 +216,11 @@ workspaces = managed_view(
     partial_update=Operation(
         "updateWorkspace",
         "Change a workspace",
-        "Changes the given fields. Changing the plan requires a management key.",
+        "Changes the given fields. Changing the plan requires a management key. `recipientRules` replaces all rules, "
+        "null removes them; emails that were accepted before obey as well.",
         response(ManagedWorkspaceSerializer, "The updated workspace.", WORKSPACE),
         body=WorkspaceChangesInput,
-        bodies={"Another plan": {"plan": "enterprise"}},
+        bodies={"Another plan": {"plan": "enterprise"}, "Recipient rules": {"recipientRules": RULES}},
     ),
     suspend=Operation(
         "suspendWorkspace",
@@ -276,8 +279,18 @@ api_keys = managed_view(
                 "scope": "sending_access",
                 "limits": {"domains": ["shop.example"], "networks": ["203.0.113.0/24"], "requestsPerSecond": 10},
             },
+            "A key for staging": {"name": "Staging", "scope": "sending_access", "recipientRules": RULES},
             "A test key": {"name": "CI", "scope": "sending_access", "test": True},
         },
+    ),
+    partial_update=Operation(
+        "updateApiKey",
+        "Change an API key",
+        "Replaces the recipient rules of an API key, or removes them with null. Emails that the key accepted before "
+        "obey as well. Other fields of a key cannot be changed.",
+        response(ManagedKeySerializer, "The updated API key.", {**KEY, "recipientRules": RULES}),
+        body=KeyChangesInput,
+        bodies={"Recipient rules": {"recipientRules": RULES}},
     ),
     destroy=Operation(
         "revokeApiKey",

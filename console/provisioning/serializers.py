@@ -34,7 +34,14 @@ from core.api.fields import (
 from core.delivery.transports.router import TransportState
 from core.lib.datetimes import parse_datetime, to_utc
 from core.lib.network.target_urls import MAX_URL_LENGTH
-from core.workspaces.api.serializers import LIMIT_TEXTS, KeyLimitsSerializer, QuotaSerializer
+from core.workspaces.api.serializers import (
+    LIMIT_TEXTS,
+    RULES_TEXTS,
+    KeyLimitsSerializer,
+    QuotaSerializer,
+    RecipientRulesInput,
+    RecipientRulesSerializer,
+)
 from core.workspaces.key_limits import (
     MAX_ENTRY_LENGTH,
     MAX_LIMIT_ENTRIES,
@@ -45,6 +52,7 @@ from core.workspaces.key_limits import (
     refuse_scope,
 )
 from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
+from core.workspaces.services import refuse_rules
 from domains.serializers import DomainInput, DomainSettingsInput
 from domains.services import find_unaligned
 from emails.receivers.pair_status import PairStatus
@@ -93,7 +101,13 @@ class IdentityField(AddressField):
         return normalize_identity(super().to_internal_value(data).spec)
 
 
-class NewWorkspaceInput(StrictSerializer):
+class RulesInput(StrictSerializer):
+    """An input with the recipient rules of a workspace or a key; null removes them."""
+
+    recipientRules = RecipientRulesInput(**OPTIONAL, help_text=RULES_TEXTS["workspace"])
+
+
+class NewWorkspaceInput(RulesInput):
     name = NameField()
     plan = OptionField(choices=list(settings.PLANS), required=False, help_text="DEFAULT_PLAN if omitted.")
     group = NameField(
@@ -102,7 +116,7 @@ class NewWorkspaceInput(StrictSerializer):
     ownerEmail = IdentityField(required=False, help_text="The address of a person who is invited as an owner.")
 
 
-class WorkspaceChangesInput(StrictSerializer):
+class WorkspaceChangesInput(RulesInput):
     name = NameField(required=False)
     plan = OptionField(choices=list(settings.PLANS), required=False, help_text="Only for management keys.")
 
@@ -143,7 +157,15 @@ def field_errors() -> Iterator[None]:
         raise serializers.ValidationError(details) from problem
 
 
-class ConfiguredKeyInput(StrictSerializer):
+class KeyRulesInput(StrictSerializer):
+    recipientRules = RecipientRulesInput(source="rules", **OPTIONAL, help_text=RULES_TEXTS["key"])
+
+
+class KeyChangesInput(StrictSerializer):
+    recipientRules = RecipientRulesInput(source="rules", allow_null=True, help_text=RULES_TEXTS["key"])
+
+
+class ConfiguredKeyInput(KeyRulesInput):
     name = NameField()
     scope = OptionField(choices=ApiKey.Scope.values, help_text="The scope of the key.")
     test = StrictBooleanField(required=False, default=False, help_text="Create a test key.")
@@ -153,6 +175,7 @@ class ConfiguredKeyInput(StrictSerializer):
         with field_errors():
             limits = replace(read_limits(**attrs.get("limits", {})), is_test=attrs.pop("test"))
             refuse_scope(limits, can_only_send=attrs["scope"] in ApiKey.SENDING_SCOPES)
+            refuse_rules(attrs.get("rules"), scope=attrs["scope"])
         return {**attrs, "limits": limits}
 
 
@@ -226,6 +249,7 @@ class ConfigurationInput(RowInput):
     ownerEmail = IdentityField(
         required=False, help_text="The address of a person who is invited as an owner of a new workspace."
     )
+    recipientRules = RecipientRulesInput(**OPTIONAL, help_text=RULES_TEXTS["workspace"])
     domains = EntriesField(
         child=ConfiguredDomainInput(), required=False, max_length=MAX_ENTRIES, help_text="The sending domains."
     )
@@ -255,8 +279,8 @@ class ConfigurationInput(RowInput):
     class Meta:
         model = Workspace
         fields = (
-            "id", "name", "plan", "group", "ownerEmail", "domains", "templates", "streams", "alerts", "webhooks",
-            "routes", "blocks", "apiKeys",
+            "id", "name", "plan", "group", "ownerEmail", "recipientRules", "domains", "templates", "streams", "alerts",
+            "webhooks", "routes", "blocks", "apiKeys",
         )  # fmt: skip
 
 
@@ -288,29 +312,40 @@ class CheckedConfigurationSerializer(serializers.Serializer[Any]):
 
 
 class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
+    optional_fields = frozenset({"recipientRules"})
+
     plan = serializers.ChoiceField(list(settings.PLANS))
     suspendedReason = serializers.SerializerMethodField()
     deletesAt = UtcDateTimeField(allow_null=True)
+    recipientRules = RecipientRulesSerializer(
+        required=False, help_text=f"{RULES_TEXTS['workspace']} Absent without rules."
+    )
 
     class Meta:
         model = Workspace
-        fields = ("id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt")
+        fields = (
+            "id", "name", "plan", "group", "suspendedAt", "suspendedReason", "deletesAt", "createdAt", "recipientRules",
+        )  # fmt: skip
 
     def get_suspendedReason(self, workspace: Workspace) -> str | None:  # noqa: N802
         return workspace.suspended_reason or None
 
 
 class ManagedKeySerializer(RowSerializer[ApiKey]):
+    optional_fields = frozenset({"recipientRules"})
+
     test = serializers.BooleanField(
         source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
     )
     limits = KeyLimitsSerializer()
     lastFour = serializers.CharField()
+    recipientRules = RecipientRulesSerializer(required=False, help_text=f"{RULES_TEXTS['key']} Absent without rules.")
 
     class Meta:
         model = ApiKey
         fields = (
             "id", "name", "scope", "test", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt",
+            "recipientRules",
         )  # fmt: skip
 
 

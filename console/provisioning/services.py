@@ -1,6 +1,8 @@
 """Services of the management API: its keys, and invitations and API keys that another key creates."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -14,7 +16,8 @@ from core.workspaces.api_key_secrets import KeySecret, hash_secret, new_secret
 from core.workspaces.errors import InsufficientScope
 from core.workspaces.members import invite_member
 from core.workspaces.models import Invitation, Membership, Workspace
-from core.workspaces.services import create_workspace, rename_workspace
+from core.workspaces.recipients.rules import RecipientRules
+from core.workspaces.services import change_rules, create_workspace, rename_workspace
 
 
 def issue_management_key(
@@ -55,12 +58,14 @@ def provision_workspace(
     plan: str,
     group: str = "",
     ownerEmail: str = "",  # noqa: N803 - a wire name
+    recipientRules: RecipientRules | None = None,  # noqa: N803
 ) -> Workspace:
     """Create a workspace in the creator's group, and invite its owner. Raises InvalidFields for another group."""
     if creator.group and group not in {"", creator.group}:
         detail = f"This key creates workspaces in the group {creator.group} only."
         raise InvalidFields([{"field": "group", "code": "foreign_group", "detail": detail}])
     workspace = create_workspace(name=name, plan=plan, group=creator.group or group)
+    change_rules(workspace, rules=recipientRules)
     if ownerEmail:
         invite(workspace, email=ownerEmail, role=Membership.Role.OWNER)
     workspace.refresh_from_db()
@@ -68,12 +73,17 @@ def provision_workspace(
 
 
 @transaction.atomic
-def change_workspace(workspace: Workspace, *, creator: AnyKey, name: str = "", plan: str = "") -> None:
-    """Change name and plan; empty values change nothing. Raises InsufficientScope for the plan and an API key."""
-    if plan and not isinstance(creator, ManagementKey):
+def change_workspace(workspace: Workspace, *, creator: AnyKey, changes: Mapping[str, Any]) -> None:
+    """Change a workspace by the values of WorkspaceChangesInput.
+
+    Raises InsufficientScope for the plan and an API key.
+    """
+    if "plan" in changes and not isinstance(creator, ManagementKey):
         detail = "Changing the plan requires a management key (pra_…)."
         raise InsufficientScope(detail, requiredScope=MANAGEMENT_SCOPE)
-    if name:
-        rename_workspace(workspace, name=name)
-    if plan:
-        change_plan(workspace, plan=plan)
+    if "name" in changes:
+        rename_workspace(workspace, name=changes["name"])
+    if "plan" in changes:
+        change_plan(workspace, plan=changes["plan"])
+    if "recipientRules" in changes:
+        change_rules(workspace, rules=changes["recipientRules"])

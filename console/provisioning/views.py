@@ -33,6 +33,7 @@ from console.provisioning.serializers import (
     ConfigurationInput,
     InvitationInput,
     InvitationSerializer,
+    KeyChangesInput,
     LeaseInput,
     LeaseSerializer,
     ManagedKeySerializer,
@@ -60,7 +61,7 @@ from core.workspaces.deletion import delete_workspace, restore_workspace
 from core.workspaces.members import change_role, remove_member, withdraw_invitation
 from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
 from core.workspaces.quota import read_quota
-from core.workspaces.services import issue_key_for, revoke_api_key, usage_history
+from core.workspaces.services import change_rules, issue_key_for, revoke_api_key, usage_history
 from domains.models import Domain
 from emails.receivers.pair_status import find_pairs, read_pair_statuses
 from emails.sending.transport_status import read_statuses
@@ -115,7 +116,8 @@ class ManagedWorkspaceViewSet(ListModelMixin, RetrieveModelMixin, ManagementView
         return Response(ManagedWorkspaceSerializer(workspace).data, status=status.HTTP_201_CREATED)
 
     def partial_update(self, request: Request, pk: str) -> Response:
-        change_workspace(self.get_object(), creator=managing_key(request), **self.valid(WorkspaceChangesInput))
+        changes = self.valid(WorkspaceChangesInput)
+        change_workspace(self.get_object(), creator=managing_key(request), changes=changes)
         return self.retrieve(request, pk)
 
     @action(detail=True, methods=["post"])
@@ -159,6 +161,10 @@ class ManagedKeyViewSet(ListModelMixin, WithinWorkspaceViewSet[ApiKey]):
         key.refresh_from_db()
         body = NewKeySerializer(key, context={"secret": secret.text}).data
         return Response(body, status=status.HTTP_201_CREATED)
+
+    def partial_update(self, request: Request, workspace_id: str, pk: str) -> Response:
+        change_rules(self.get_object(), **self.valid(KeyChangesInput))
+        return Response(ManagedKeySerializer(self.get_object()).data)
 
     def destroy(self, request: Request, workspace_id: str, pk: str) -> Response:
         key = self.get_object()

@@ -22,7 +22,8 @@ class DivertingTransport:
     """Captures messages, or passes them to the wrapped transport.
 
     Every message of the installation comes here. If the setting diverts, only those that were built for the address of
-    the setting pass: a message that does not say so, such as a system email, is captured.
+    the setting pass: a message that does not say so, such as a system email, is captured. Otherwise, those that the
+    rules of a workspace or a key capture do not pass (docs/decisions/0388).
     """
 
     def __init__(self, transport: Transport, *, recipients: RecipientSetting, capture: Capture) -> None:
@@ -50,7 +51,7 @@ class DivertingTransport:
 
     def _is_captured(self, message: OutgoingMessage) -> bool:
         if self._recipients.diversion is None:
-            return message.diversion is not None
+            return message.diversion is Diversion.CAPTURED
         is_redirected = message.diversion is Diversion.REDIRECTED
         return not (is_redirected and message.recipient == self._recipients.redirect_to)
 

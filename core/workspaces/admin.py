@@ -323,6 +323,7 @@ class WorkspaceAdmin(StrictAdmin):
     fieldsets = (
         (_("Name and plan"), {"fields": ("name", "plan", "is_proven", "id", "created_at", "deletes_at")}),
         (_("Suspension"), {"fields": ("suspended", "suspended_reason")}),
+        (_("Recipient rules"), {"fields": ("recipient_rules",)}),
         (
             _("Limits of this workspace"),
             {
@@ -335,7 +336,7 @@ class WorkspaceAdmin(StrictAdmin):
         (_("Name and plan"), {"fields": ("name", "plan", "is_proven")}),
         (_("Suspension"), {"fields": ("suspended", "suspended_reason")}),
     )
-    readonly_fields = ("id", "deletes_at", "created_at")
+    readonly_fields = ("id", "deletes_at", "created_at", "recipient_rules")
     actions = ("restore",)
     inlines = (MemberInline,)
 
@@ -385,8 +386,8 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     list_select_related = ("workspace",)
     ordering = ("-created_at",)
     fields = (
-        "id", "workspace", "name", "scope", "restrictions", "last_four", "created_at", "last_used_at", "expires_at",
-        "revoked_at",
+        "id", "workspace", "name", "scope", "restrictions", "recipient_rules", "last_four", "created_at",
+        "last_used_at", "expires_at", "revoked_at",
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from core.api.errors import InvalidFields
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import InvalidAddress, parse_address
 from core.lib.network.address_guard import Address
+from core.workspaces.recipients.rules import RecipientRules
 
 M = TypeVar("M", bound=Model)
 Network = IPv4Network | IPv6Network
@@ -36,6 +37,8 @@ class KeyLimits:
     """The limits of one key; an empty value is no limit.
 
     templates: ids or aliases.
+    key_id: of the key, which the emails that it accepts remember.
+    rules: who may get its emails.
     is_test: the key accepts, reads and changes test emails only (docs/decisions/0109).
     """
 
@@ -45,6 +48,8 @@ class KeyLimits:
     requests_per_second: int | None = None
     is_test: bool = False
     streams: tuple[str, ...] = ()
+    key_id: str = ""
+    rules: RecipientRules | None = None
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "KeyLimits":

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from core.lib.model_fields import IdField
 from core.lib.translation import translate, translated_choices
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.plans import Plan, find_plan
+from core.workspaces.recipients.rules import RecipientRules
 
 # Longer texts identify nobody; normalizing them takes long.
 MAX_IDENTITY_LENGTH = 254
@@ -159,6 +161,8 @@ class Workspace(models.Model):
         editable=False,
         help_text="The time at which the data of a deleted workspace is deleted; null if the workspace is not deleted.",
     )
+    # RecipientRules as JSON; null without any.
+    recipient_rules = models.JSONField(null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     users = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
@@ -170,6 +174,10 @@ class Workspace(models.Model):
         """The limits of its plan, or its own ones."""
         plan = find_plan(self.plan, settings.PLANS, default=settings.DEFAULT_PLAN)
         return plan.with_limits(self.own_limits)
+
+    @cached_property
+    def rules(self) -> RecipientRules | None:
+        return RecipientRules.from_json(self.recipient_rules)
 
     @property
     def is_suspended(self) -> bool:
@@ -291,6 +299,7 @@ class AuditEntry(models.Model):
         STREAM_UNARCHIVED = "stream_unarchived", "Stream unarchived"
         STREAM_PAUSED = "stream_paused", "Stream paused"
         STREAM_RESUMED = "stream_resumed", "Stream resumed"
+        RULES_CHANGED = "rules_changed", "Recipient rules changed"
         ALERT_CREATED = "alert_created", "Alert created"
         ALERT_CHANGED = "alert_changed", "Alert changed"
         ALERT_DELETED = "alert_deleted", "Alert deleted"
@@ -446,6 +455,8 @@ class ApiKey(SecretKey):
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
     # KeyLimits as JSON.
     restrictions = models.JSONField(default=dict, db_default=Value({}, models.JSONField()), blank=True, editable=False)
+    # RecipientRules as JSON; null without any.
+    recipient_rules = models.JSONField(null=True, editable=False)
 
     class Meta:
         verbose_name = "API key"
@@ -453,7 +464,8 @@ class ApiKey(SecretKey):
 
     @cached_property
     def limits(self) -> KeyLimits:
-        return KeyLimits.from_json(self.restrictions)
+        rules = RecipientRules.from_json(self.recipient_rules)
+        return replace(KeyLimits.from_json(self.restrictions), key_id=self.id, rules=rules)
 
     @property
     def is_test(self) -> bool:

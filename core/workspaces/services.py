@@ -16,6 +16,8 @@ from core.workspaces.errors import PlanLimitReached
 from core.workspaces.key_limits import NO_LIMITS, KeyLimits, refuse_broader, refuse_scope
 from core.workspaces.models import ApiKey, Membership, Usage, User, Workspace
 from core.workspaces.plans import MAX_KEYS
+from core.workspaces.recipients.rules import FIELD as RULES_FIELD
+from core.workspaces.recipients.rules import RecipientRules
 
 
 @transaction.atomic
@@ -59,13 +61,16 @@ def issue_api_key(
     expires_at: datetime | None = None,
     created_by: User | None = None,
     limits: KeyLimits = NO_LIMITS,
+    rules: RecipientRules | None = None,
 ) -> tuple[ApiKey, KeySecret]:
     """Create an API key; return it with its secret, which is not stored.
 
     created_by: a member of the workspace, shown to the others.
-    Raises WorkspaceDeleted, PlanLimitReached at 100 keys, InvalidFields for limits that the scope does not support.
+    Raises WorkspaceDeleted, PlanLimitReached at 100 keys, InvalidFields for limits or rules that the scope does not
+    support.
     """
     refuse_scope(limits, can_only_send=scope in ApiKey.SENDING_SCOPES)
+    refuse_rules(rules, scope=scope)
     refuse_deleted(Workspace.objects.select_for_update().get(id=workspace.id))
     if workspace.api_keys.filter(revoked_at=None).count() >= MAX_KEYS:
         raise PlanLimitReached(
@@ -73,10 +78,11 @@ def issue_api_key(
         )
     key = ApiKey(workspace=workspace, name=name, scope=scope, expires_at=expires_at, created_by=created_by)
     key.restrictions = limits.to_json()
+    key.recipient_rules = rules.to_json() if rules else None
     secret = new_secret(key.id, prefix=key.prefix)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    words = [scope, "limited"] if replace(limits, is_test=False) != NO_LIMITS else [scope]
+    words = [scope, "limited"] if rules or replace(limits, is_test=False) != NO_LIMITS else [scope]
     about = CodedText("workspaces.key_created", about=key.label, words=words)
     record_action(workspace, AuditAction.KEY_CREATED, about=about)
     return key, secret
@@ -96,6 +102,7 @@ def issue_key_for(
     scope: str,
     expires_at: datetime | None = None,
     limits: KeyLimits = NO_LIMITS,
+    rules: RecipientRules | None = None,
 ) -> tuple[ApiKey, KeySecret]:
     """Create an API key that is not broader than its creator and expires no later. Raises InvalidFields."""
     if isinstance(creator, ApiKey):
@@ -104,7 +111,36 @@ def issue_key_for(
     if limit and (expires_at is None or expires_at > limit):
         detail = f"The new key must expire no later than the key that creates it, at {limit.isoformat()}."
         raise InvalidFields([{"field": "expiresAt", "code": "too_late", "detail": detail}])
-    return issue_api_key(workspace, name=name, scope=scope, expires_at=expires_at, limits=limits)
+    return issue_api_key(workspace, name=name, scope=scope, expires_at=expires_at, limits=limits, rules=rules)
+
+
+def refuse_rules(rules: RecipientRules | None, *, scope: str) -> None:
+    """Refuse rules for a key that could change them. Raises InvalidFields."""
+    if rules and scope == ApiKey.Scope.WORKSPACE_ADMIN:
+        detail = CodedText("workspaces.rules_scope")
+        raise InvalidFields([{"field": RULES_FIELD, "code": "requires_other_scope", "detail": detail}])
+
+
+@transaction.atomic
+def change_rules(owner: Workspace | ApiKey, *, rules: RecipientRules | None) -> bool:
+    """Set the recipient rules of a workspace or an API key, None for none; return whether they changed.
+
+    New emails obey within one second, accepted ones when they are claimed. Raises InvalidFields.
+    """
+    workspace, about = (owner, owner.name) if isinstance(owner, Workspace) else (owner.workspace, owner.label)
+    if isinstance(owner, ApiKey):
+        refuse_rules(rules, scope=owner.scope)
+    stored = rules.to_json() if rules else None
+    row = type(owner).objects.select_for_update(no_key=True).get(pk=owner.pk)
+    if row.recipient_rules == stored:
+        return False
+    row.recipient_rules = stored
+    row.save(update_fields=["recipient_rules"])
+    text = CodedText("workspaces.rules_removed", about=about)
+    if rules:
+        text = CodedText("workspaces.rules_set", about=about, words=rules.summary)
+    record_action(workspace, AuditAction.RULES_CHANGED, about=text)
+    return True
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 
 from core.api.errors import InvalidFields
 from core.lib.ids import from_uuid, is_id, to_uuid
@@ -132,7 +132,7 @@ def _units_by_month(email_ids: list[str]) -> dict[datetime, int]:
     units: Counter[datetime] = Counter()
     rows: Any = (
         Email.objects.filter(id__in=email_ids, is_test=False, is_diverted=False)
-        .annotate(units=Count("recipients"))
+        .annotate(units=Count("recipients", filter=Q(recipients__diversion=None)))
         .order_by()
     )
     for accepted_at, recipients in rows.values_list("created_at", "units"):

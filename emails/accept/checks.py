@@ -8,11 +8,13 @@ Each question is asked once for all drafts of a request:
 4. May the key send in the stream, and does the stream accept emails?
 5. Can the template be rendered, with a value for each variable that it requires?
 
+6. Do the rules of workspace and key allow each recipient? (emails.accept.allowed)
+
 The accepting transaction asks the others:
 
-6. Is a recipient suppressed? (emails.accept.suppressed)
-7. Does the batch take more emails? (emails.accept.batches)
-8. Does the quota cover all emails? (emails.accept.insertion)
+7. Is a recipient suppressed? (emails.accept.suppressed)
+8. Does the batch take more emails? (emails.accept.batches)
+9. Does the quota cover all emails? (emails.accept.insertion)
 
 A slow template must not hold locks or an idle transaction, so everything is rendered before the transaction opens.
 """
@@ -68,7 +70,7 @@ class _Request:
     domains: dict[str, SendingDomain | Problem]
     templates: dict[str | None, Template | Problem | None]
     streams: dict[str | None, Stream | Problem]
-    is_test: bool
+    limits: KeyLimits
     budget: RenderBudget = field(default_factory=RenderBudget)
     content_ids: dict[tuple[str, str, tuple[File, ...]], str] = field(default_factory=dict)
 
@@ -117,7 +119,7 @@ def check_bulk(workspace: Workspace, draft: BulkDraft, limits: KeyLimits) -> tup
     request = _look_up(workspace, [draft], limits)
     domain, template, stream = request.rows_of(draft)
     assert template
-    default = shared_fields(draft, domain=domain, stream=stream, template=template, is_test=limits.is_test)
+    default = shared_fields(draft, domain=domain, stream=stream, template=template, limits=limits)
     by_locale: dict[str | None, tuple[CompiledContent, SharedFields]] = {}
     missing: dict[str, list[int]] = {}
     other_languages: dict[str, list[int]] = {}
@@ -166,7 +168,7 @@ def _look_up(workspace: Workspace, drafts: Sequence[Draft | BulkDraft], limits: 
         domains=find_sending_domains(workspace, {draft.sender.domain for draft in drafts}, limits),
         templates=find_templates(workspace, {draft.template for draft in drafts}, limits),
         streams=find_sending_streams(workspace, {draft.stream for draft in drafts}, limits),
-        is_test=limits.is_test,
+        limits=limits,
     )
 
 
@@ -182,7 +184,7 @@ def _check(draft: Draft, request: _Request) -> NewEmail | Problem:
         domain=domain,
         stream=stream,
         template=template,
-        is_test=request.is_test,
+        limits=request.limits,
         content_id=content_id,
         locale_used=rendered.locale,
     )

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from core.delivery.message.compose import File
 from core.lib.email_addresses import Address, normalize_address
+from core.workspaces.key_limits import KeyLimits
 from domains.services import SendingDomain
 from emails.accept.content_warnings import Warnings
 from emails.accept.insertion import SHARED_COLUMNS, FieldAddress, NewEmail, NewRecipient, SharedFields
@@ -114,12 +115,13 @@ def shared_fields(
     domain: SendingDomain,
     stream: Stream,
     template: Template | None,
-    is_test: bool,
+    limits: KeyLimits,
     content_id: str | None = None,
     locale_used: str | None = None,
 ) -> SharedFields:
     """Return the fields of a draft that do not depend on its recipients.
 
+    limits: those of the API key, which the emails remember.
     locale_used: the language of the rendered texts.
     An email of a sensitive stream or template is sensitive.
     One without an expiry has that of the template, else of the stream.
@@ -146,8 +148,9 @@ def shared_fields(
         template_set_id=template.set_id if template else None,
         locale_used=locale_used,
         template_id=template.id if template else None,
-        is_test=is_test,
-        is_diverted=diverts(is_test=is_test),
+        api_key_id=limits.key_id or None,
+        is_test=limits.is_test,
+        is_diverted=diverts(is_test=limits.is_test),
     )
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from core.counters.counters import counter_key, email_deltas
 from core.counters.slices import email_slices
 from core.delivery.message.compose import File
+from core.delivery.recipients import Diversion
 from core.lib.email_addresses import normalize_address
 from core.lib.ids import new_id, new_uuid, to_uuid
 from core.lib.sql import Fragment, compose, copy_rows, run_prepared
@@ -37,8 +38,16 @@ FieldAddress = tuple[str, str]
 
 @dataclass(frozen=True)
 class NewRecipient:
+    """A recipient to insert.
+
+    diversion: where the rules send its message instead; None for the address.
+    is_refused: the rules do not allow it; it is not sent to.
+    """
+
     kind: str
     address: str
+    diversion: Diversion | None = None
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +57,8 @@ class SharedFields(SendOptions):
     reply_to: addresses separated by commas.
     reply_domain: the domain of generated reply addresses, which replace reply_to.
     content_id: the id of content, stored already or to store with the email; None with a template and no files.
-    is_diverted: its messages are captured or redirected (docs/decisions/0387).
+    api_key_id: the key that accepts them.
+    is_diverted: all of their messages are captured or redirected (docs/decisions/0387).
     rank: the priority of the stream, for the queue.
     content_hours: from the last outcome to the removal of the content; None as the plan.
     expires_at: after which it is not sent; with deliver_within, so many seconds after acceptance or scheduled_for.
@@ -66,6 +76,7 @@ class SharedFields(SendOptions):
     template_id: str | None = None
     entrance: Entrance = Entrance.API
     batch_id: str | None = None
+    api_key_id: str | None = None
     is_test: bool = False
     is_diverted: bool = False
     rank: int = NORMAL_RANK
@@ -127,6 +138,7 @@ ID_PREFIXES = {
     "template_version_id": "tplv_",
     "template_set_id": "tpls_",
     "batch_id": "bat_",
+    "api_key_id": "key_",
 }
 
 
@@ -174,14 +186,15 @@ WITH blocked AS (
            search_text text, {_typed(OWN_COLUMNS)})
 ), new_recipient AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, number integer, kind text,
-           position smallint, address text, domain text)
+           position smallint, address text, domain text, diversion text)
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, search_text, created_at, status, retry_count, {COLUMNS})
     SELECT id, %(workspace)s, search_text, now(), %(status)s, 0, {COLUMNS}
       FROM shared JOIN new_email USING (number)
 ), recipient AS (
-    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts)
-    SELECT id, email_id, kind, position, address, %(status)s, 0 FROM shared JOIN new_recipient USING (number)
+    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, diversion)
+    SELECT id, email_id, kind, position, address, %(status)s, 0, diversion
+      FROM shared JOIN new_recipient USING (number)
 ), pending AS (
     INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, rank, due_at, since, fence, attempts,
                                 expires_at)
@@ -222,7 +235,7 @@ def insert_emails(
 ) -> InsertResult:
     """Take quota units and insert emails with contents, recipients, queue entries, first events and counter deltas.
 
-    emails: emails with the same status, and counted in the same way.
+    emails: emails with the same status that are all counted or all diverted.
     addresses: recipients that must not be suppressed, of emails of one stream.
     """
     status = emails[0].shared.status
@@ -355,6 +368,7 @@ def _recipient_rows(email: NewEmail, number: int) -> list[dict[str, Any]]:
             "position": position,
             "address": recipient.address,
             "domain": recipient.address.rpartition("@")[2],
+            "diversion": recipient.diversion,
         }
         for position, recipient in enumerate(email.recipients)
     ]

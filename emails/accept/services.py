@@ -15,6 +15,7 @@ from core.lib.worker.failpoints import failpoint
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from core.workspaces.quota import raise_quota_exceeded, take_quota
+from emails.accept.allowed import apply_rules, apply_to_all, not_allowed_problem, refuse_recipients, refused_entries
 from emails.accept.batches import join_batches
 from emails.accept.checks import check_bulk, check_copy, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
@@ -38,6 +39,7 @@ from emails.accept.suppressed import (
     suppressed_among,
     suppressed_problem,
 )
+from emails.errors import RecipientNotAllowed
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
 from suppressions.errors import RecipientSuppressed
@@ -54,11 +56,14 @@ def send_email(
     """Accept one email and notify the workers.
 
     limits: those of the API key; NO_LIMITS for the dashboard.
-    Raises the errors of check_draft, and RecipientSuppressed, QuotaExceeded, IdempotencyInProgress,
-    IdempotencyKeyReuse.
+    suppressed: also for recipients who are not allowed.
+    Raises the errors of check_draft, and RecipientNotAllowed, RecipientSuppressed, QuotaExceeded,
+    IdempotencyInProgress, IdempotencyKeyReuse.
     """
-    email = check_draft(workspace, draft, limits)
+    (email,) = apply_to_all(workspace, [check_draft(workspace, draft, limits)], limits)
     addressed = [] if suppressed is SuppressionPolicy.ACCEPT else email.addressed
+    if suppressed is not SuppressionPolicy.ACCEPT:
+        refuse_recipients(email)
     if key is None and not draft.files:
         # The only statement that writes is atomic by itself.
         return StoredResponse(_accept(workspace, email, addressed))
@@ -73,7 +78,8 @@ def send_email(
 
 def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> NewEmail:
     """Run send_email and roll it back; return the email that would be sent. Raises the same errors."""
-    email = check_draft(workspace, draft, limits)
+    (email,) = apply_to_all(workspace, [check_draft(workspace, draft, limits)], limits)
+    refuse_recipients(email)
     with transaction.atomic():
         refuse_suppressed(find_suppressed_among(workspace, email.addressed, stream=email.shared.stream))
         take_quota(workspace, units=quota_units([email]))
@@ -82,7 +88,7 @@ def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> New
 
 
 def check_emails(workspace: Workspace, *, drafts: Sequence[Draft | Problem], limits: KeyLimits) -> None:
-    """Run the checks of accept_emails except suppressions and quota; write nothing. Raises the first problem."""
+    """Run the checks of accept_emails except recipients and quota; write nothing. Raises the first problem."""
     _raise_first(check_drafts(workspace, drafts, limits))
 
 
@@ -104,7 +110,7 @@ def accept_emails(
     Raises QuotaExceeded if the quota does not cover all accepted emails; InvalidFields for a batch that takes no more
     emails; IdempotencyInProgress, IdempotencyKeyReuse.
     """
-    checked = check_drafts(workspace, drafts, limits)
+    checked = apply_rules(workspace, check_drafts(workspace, drafts, limits), limits)
     if all_or_nothing:
         _raise_first(checked)
     with transaction.atomic() if key or _needs_several_statements(checked) else nullcontext():
@@ -126,22 +132,30 @@ def accept_emails(
 def send_bulk(
     workspace: Workspace, *, draft: BulkDraft, key: IdempotencyKey | None, limits: KeyLimits
 ) -> StoredResponse:
-    """Accept one email for each recipient that is not suppressed: all of them, or none.
+    """Accept one email for each recipient that is allowed and not suppressed: all of them, or none.
 
-    Raises the errors of send_email; RecipientSuppressed only if every recipient is suppressed.
+    Raises the errors of send_email; RecipientNotAllowed and RecipientSuppressed only if no recipient is left.
     """
-    emails, warnings = check_bulk(workspace, draft, limits)
+    checked, warnings = check_bulk(workspace, draft, limits)
+    emails = apply_to_all(workspace, checked, limits)
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
         addressed = [recipient for email in emails for recipient in email.addressed]
-        rejected = find_suppressed_among(workspace, addressed, stream=emails[0].shared.stream)
+        suppressed = find_suppressed_among(workspace, addressed, stream=emails[0].shared.stream)
+        refused = {index: entries for index, email in enumerate(emails) if (entries := refused_entries(email))}
+        rejected = dict.fromkeys(suppressed, RecipientSuppressed.code) | dict.fromkeys(
+            refused, RecipientNotAllowed.code
+        )
         if len(rejected) == len(emails):
-            raise suppressed_problem(list(rejected.values()))
+            if refused:
+                raise not_allowed_problem([entry for entries in refused.values() for entry in entries])
+            raise suppressed_problem(list(suppressed.values()))
         accepted = [email for index, email in enumerate(emails) if index not in rejected]
-        _write(workspace, emails=accepted, addressed=[])
-        body = _bulk_body(emails, rejected, warnings)
+        for group in _groups(accepted):
+            _write(workspace, emails=group, addressed=[])
+        body = _bulk_body(emails, dict(sorted(rejected.items())), warnings)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -164,7 +178,9 @@ def resend_email(
         response = claim_key(workspace, key)
         if response:
             return response
-        copy = _copy(email, entrance, rank=check_copy(workspace, email, limits).rank)
+        checked = _copy(email, entrance, limits, rank=check_copy(workspace, email, limits).rank)
+        (copy,) = apply_to_all(workspace, [checked], limits)
+        refuse_recipients(copy)
         created_at = _write(workspace, emails=[copy], addressed=copy.addressed)
         body = _email_body(copy, created_at)
         store_response(workspace, key, body)
@@ -175,7 +191,7 @@ def quota_units(emails: Collection[NewEmail]) -> int:
     """Return the quota units that emails use (QUOTA_UNIT); test and diverted emails use none."""
     emails = [email for email in emails if email.shared.is_counted]
     if settings.QUOTA_UNIT == "recipient":
-        return sum(len(email.recipients) for email in emails)
+        return sum(not recipient.diversion for email in emails for recipient in email.recipients)
     return len(emails)
 
 
@@ -200,7 +216,7 @@ def _needs_several_statements(checked: Sequence[NewEmail | Problem]) -> bool:
     """Return whether accepting takes more than the one statement that is atomic by itself."""
     emails = [email for email in checked if isinstance(email, NewEmail)]
     has_files_or_batch = any(email.files or email.shared.batch_id for email in emails)
-    return has_files_or_batch or len({email.shared.status for email in emails}) > 1
+    return has_files_or_batch or len(_groups(emails)) > 1
 
 
 def _raise_first(checked: Sequence[NewEmail | Problem]) -> None:
@@ -212,13 +228,20 @@ def _raise_first(checked: Sequence[NewEmail | Problem]) -> None:
 
 
 def _write_all(workspace: Workspace, emails: Sequence[NewEmail]) -> datetime | None:
-    """Insert emails, with one statement for the immediate and one for the scheduled ones."""
+    """Insert emails, with one statement for each of the groups."""
     created_at = None
     insert_attachments(emails)
-    for status in (EmailStatus.QUEUED, EmailStatus.SCHEDULED):
-        if group := [email for email in emails if email.shared.status is status]:
-            created_at = _write(workspace, emails=group, addressed=[])
+    for group in _groups(emails):
+        created_at = _write(workspace, emails=group, addressed=[])
     return created_at
+
+
+def _groups(emails: Sequence[NewEmail]) -> list[list[NewEmail]]:
+    """Return the emails that one statement can insert: the immediate or scheduled, counted or diverted ones."""
+    groups: dict[tuple[EmailStatus, bool], list[NewEmail]] = {}
+    for email in emails:
+        groups.setdefault((email.shared.status, email.shared.is_diverted), []).append(email)
+    return list(groups.values())
 
 
 def _result(email: NewEmail | Problem, created_at: datetime | None, listed: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -239,27 +262,27 @@ def _email_body(email: NewEmail, created_at: datetime) -> dict[str, Any]:
     return {**body, "warnings": email.warnings} if email.warnings else body
 
 
-def _bulk_body(emails: Sequence[NewEmail], rejected: Collection[int], warnings: Warnings) -> dict[str, Any]:
+def _bulk_body(emails: Sequence[NewEmail], rejected: Mapping[int, str], warnings: Warnings) -> dict[str, Any]:
+    """Return the body of send_bulk. rejected: error codes by the index of the recipient."""
     accepted = [(index, email) for index, email in enumerate(emails) if index not in rejected]
     body = {
         "queued": len(accepted),
         "ids": [email.id for _, email in accepted],
         "emails": [{"index": index, "to": email.to[0], "id": email.id} for index, email in accepted],
-        "rejected": [
-            {"index": index, "to": emails[index].to[0], "code": RecipientSuppressed.code} for index in rejected
-        ],
+        "rejected": [{"index": index, "to": emails[index].to[0], "code": code} for index, code in rejected.items()],
     }
     return {**body, "warnings": warnings} if warnings else body
 
 
-def _copy(email: Email, entrance: Entrance, *, rank: int) -> NewEmail:
+def _copy(email: Email, entrance: Entrance, limits: KeyLimits, *, rank: int) -> NewEmail:
     """Return a new email that shares the content and template version, which are immutable."""
-    left_out = {"scheduled_for", "batch_id", "entrance", "expires_at", "deliver_within", "is_diverted"}
+    left_out = {"scheduled_for", "batch_id", "api_key_id", "entrance", "expires_at", "deliver_within", "is_diverted"}
     shared = SharedFields(
         **{name: getattr(email, name) for name in SHARED_COLUMNS.keys() - left_out},
         deliver_within=email.seconds_to_expiry,
         entrance=entrance,
         rank=rank,
+        api_key_id=limits.key_id or None,
         is_diverted=diverts(is_test=email.is_test),
     )
     recipients = [NewRecipient(kind=old.kind, address=old.address) for old in email.recipients.all()]

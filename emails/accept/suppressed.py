@@ -1,4 +1,4 @@
-"""Suppressed recipients of emails to accept: refused, reported or accepted, as the entrance expects."""
+"""Suppressed recipients, and those that are not allowed: refused, reported or accepted, as the entrance expects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -8,6 +8,7 @@ from core.api.errors import Problem
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import normalize_address
 from core.workspaces.models import Workspace
+from emails.accept.allowed import not_allowed_problem, refused_entries
 from emails.accept.insertion import FieldAddress, NewEmail, NewRecipient
 from suppressions.errors import RecipientSuppressed
 from suppressions.services import SuppressionMatch, find_suppressed, find_suppressed_sendings
@@ -24,7 +25,7 @@ class SuppressedEntry(TypedDict):
 
 
 class SuppressionPolicy(Enum):
-    """The handling of suppressed recipients by accept_emails. No policy sends to them.
+    """The handling of recipients that are suppressed or not allowed by accept_emails. No policy sends to them.
 
     REFUSE: an email with one is a problem.
     REPORT: an email is a problem if all recipients are suppressed; otherwise the result lists them in `suppressed`.
@@ -39,7 +40,7 @@ class SuppressionPolicy(Enum):
 def judge_suppressed(
     workspace: Workspace, checked: Sequence[NewEmail | Problem], policy: SuppressionPolicy
 ) -> tuple[list[NewEmail | Problem], dict[str, list[str]]]:
-    """Apply the policy; return the emails, and the suppressed addresses of accepted emails by email id."""
+    """Apply the policy; return the emails, and the addresses of accepted emails that get nothing by email id."""
     if policy is SuppressionPolicy.ACCEPT:
         return list(checked), {}
     emails = [email for email in checked if isinstance(email, NewEmail)]
@@ -56,13 +57,19 @@ def judge_suppressed(
             judged.append(email)
             continue
         entries = suppressed_among(recipient_addresses(email.recipients), matches[email.shared.stream])
-        if not entries:
+        refused = refused_entries(email)
+        unsent = [
+            recipient.address
+            for index, recipient in enumerate(email.recipients)
+            if recipient.is_refused or index in entries
+        ]
+        if not unsent:
             judged.append(email)
-        elif policy is SuppressionPolicy.REFUSE or len(entries) == len(email.recipients):
-            judged.append(suppressed_problem(list(entries.values())))
+        elif policy is SuppressionPolicy.REFUSE or len(unsent) == len(email.recipients):
+            judged.append(not_allowed_problem(refused) if refused else suppressed_problem(list(entries.values())))
         else:
             judged.append(email)
-            listed[email.id] = [entry["email"] for entry in entries.values()]
+            listed[email.id] = unsent
     return judged, listed
 
 

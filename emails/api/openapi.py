@@ -42,6 +42,7 @@ from emails.errors import (
     InvalidIdempotencyKey,
     ReceivedEmailNotFound,
     ReceivingNotActive,
+    RecipientNotAllowed,
     ReplyTrackingConflict,
     TooManyAttachments,
     TooManyRecipients,
@@ -71,6 +72,7 @@ ACCEPTING = (
     StreamPaused,
     DomainNotRegistered,
     DomainNotVerified,
+    RecipientNotAllowed,
     RecipientSuppressed,
     QuotaExceeded,
 )

@@ -18,6 +18,7 @@ from core.api.fields import (
 )
 from core.lib.ids import to_uuid
 from emails.accept.insertion import NewEmail
+from emails.errors import RecipientNotAllowed
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
 from emails.sending.reply_address import reply_address
@@ -260,14 +261,18 @@ class BatchEmailSerializer(serializers.Serializer[Any]):
 class BatchRejectionSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
     to = serializers.CharField(help_text="The recipient: an address, with or without a name.")
-    code = serializers.ChoiceField([RecipientSuppressed.code], help_text="The reason for the rejection.")
+    code = serializers.ChoiceField(
+        [RecipientSuppressed.code, RecipientNotAllowed.code], help_text="The reason for the rejection."
+    )
 
 
 class BatchAcceptedSerializer(serializers.Serializer[Any]):
     queued = serializers.IntegerField(help_text="The number of accepted emails.")
     ids = TextListField(help_text="The ids of the accepted emails, in the order of the request.")
     emails = BatchEmailSerializer(many=True, help_text="The accepted emails, in the order of the request.")
-    rejected = BatchRejectionSerializer(many=True, help_text="The suppressed recipients, which get no email.")
+    rejected = BatchRejectionSerializer(
+        many=True, help_text="The recipients that are suppressed or not allowed. They get no email."
+    )
     warnings = WarningSerializer(many=True, required=False)
 
 

@@ -8,8 +8,9 @@ The questions before a message leaves, in order, each with the cause for which i
 2. Sending is not paused (`sending_paused`), and the workspace is neither suspended (`workspace_suspended`) nor deleted
    (`workspace_deleted`): `queue`, in the statement of each claim.
 3. Its attachments fit into the memory of this process (`memory`): `jobs`.
-4. Its stream is not paused (`stream_paused`), the address is not suppressed, the sending domain is registered, and its
-   DKIM key can be read (`signing_key`): `sending_checks`. A refusal is recorded as an outcome.
+4. Its stream is not paused (`stream_paused`), the recipient rules do not refuse the address, it is not suppressed, the
+   sending domain is registered, and its DKIM key can be read (`signing_key`): `sending_checks`. A refusal is recorded
+   as an outcome.
 5. The recipient is not one of the simulator, and the email is not a test email: `core.delivery.transports.simulator`.
    The message is not captured in its place: `diversion`, and `core.delivery.diverting`.
 6. A transport of its route works (`transport`) and has not reached its daily limit (`daily_limit`): `assignments`, and

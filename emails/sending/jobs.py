@@ -14,8 +14,10 @@ from core.lib.email_addresses import Address, read_stored_address, split_address
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run_binary, run_replanned
 from core.lib.worker.leases import boot_seconds
+from core.workspaces.recipients.rules import AppliedRules, RecipientRules, Treatment, read_stored_rules
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Content
+from emails.recipient_rules import treat_address
 from emails.send_options import SendOptions
 from emails.sending.expiry import Expiry
 from emails.sending.queue import EmailClaim
@@ -46,7 +48,9 @@ class SendJob(SendOptions):
     identity: None if the domain was deleted since acceptance.
     properties: of its stream; None for `main` without a row.
     parts: the layout and partials of its template, if it has any.
+    workspace_rules, key_rules: those of this time (emails.recipient_rules).
     diversion: where its message goes in place of the recipient (emails.sending.diversion).
+    redirect_to: the address that gets a redirected message.
     """
 
     claim: EmailClaim
@@ -70,6 +74,8 @@ class SendJob(SendOptions):
     metadata: Mapping[str, str]
     is_test: bool
     is_diverted: bool
+    workspace_rules: RecipientRules | None
+    key_rules: RecipientRules | None
     diversion: Diversion | None
     date: datetime
     may_be_second_copy: bool
@@ -83,6 +89,7 @@ class SendJob(SendOptions):
     properties: Stream | None = None
     files: tuple[File, ...] = ()
     transport: str = ""
+    redirect_to: str = ""
 
     @property
     def key(self) -> str:
@@ -98,6 +105,11 @@ class SendJob(SendOptions):
         if self.is_redirected:
             return Stream.Unsubscribe.NONE
         return self.properties.unsubscribe if self.properties else Stream.Unsubscribe.LINK
+
+    @property
+    def treatment(self) -> Treatment | None:
+        """What the rules do with the recipient; None if they get the message."""
+        return treat_address(AppliedRules(self.workspace_rules, self.key_rules), self.address, is_test=self.is_test)
 
     @property
     def is_redirected(self) -> bool:
@@ -135,7 +147,7 @@ def _metadata_texts(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 # Read in other queries, or not of the row.
 LOADED_LATER = frozenset(
-    {"claim", "read_at", "content", "version", "parts", "identity", "properties", "files", "transport"}
+    {"claim", "read_at", "content", "version", "parts", "identity", "properties", "files", "transport", "redirect_to"}
 )
 COLUMNS = [column.name for column in fields(SendJob) if column.name not in LOADED_LATER]
 # A field without an expression is the email's column of its name. attachment_bytes is read first: the files of all
@@ -151,6 +163,8 @@ EXPRESSIONS = {
         SELECT FROM emails_past_hold h
          WHERE e.created_at < h.since AND coalesce(e.scheduled_for, e.created_at) < h.until
            AND coalesce(r.replied_at, '-infinity') < h.until)""",
+    "workspace_rules": "(SELECT recipient_rules::text FROM workspaces_workspace WHERE id = e.workspace_id)",
+    "key_rules": "(SELECT recipient_rules::text FROM workspaces_apikey WHERE id = e.api_key_id)",
     "diversion": "r.diversion",
     "attachment_bytes": "(SELECT coalesce(sum(size), 0) FROM emails_attachment WHERE content_id = e.content_id)",
 }
@@ -174,6 +188,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "to": _read_addresses,
     "cc": _read_addresses,
     "headers": json.loads,
+    "workspace_rules": read_stored_rules,
+    "key_rules": read_stored_rules,
     "diversion": lambda text: text and Diversion(text),
     "metadata": lambda text: _metadata_texts(json.loads(text)) if text else {},
 }

@@ -79,7 +79,7 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
     )
     return OutgoingMessage(
         return_path=return_path(job.claim.key, domain=identity.return_path_domain),
-        recipient=settings.RECIPIENTS.redirect_to if job.is_redirected else job.address,
+        recipient=job.redirect_to or job.address,
         message_id=message_id(job.key, domain=job.from_domain),
         date=job.date,
         sender=job.sender,

@@ -23,6 +23,7 @@ from core.lib.worker.stages import Stage
 from emails import queue_stats
 from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
 from emails.pacing.paces import read_wait
+from emails.recipient_rules import is_refused
 from emails.sending.diversion import divert_jobs
 from emails.sending.expiry import expired_outcome
 from emails.sending.jobs import SendJob
@@ -136,6 +137,9 @@ RETURNING p.workspace_id
 
 SUPPRESSED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The address is on the suppression list."), reason="recipient_suppressed"
+)
+NOT_ALLOWED = DeliveryOutcome(
+    DeliveryStatus.FAILED, Reply(0, "The recipient rules do not allow the address."), reason="recipient_not_allowed"
 )
 UNREGISTERED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The sending domain is no longer registered."), reason="domain_not_registered"
@@ -312,6 +316,8 @@ def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | 
     """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
     if job.expiry.is_over():
         return expired_outcome(handed_to=job.claim.handed_to, cause=WaitCause.RETRY if job.last_reason else "")
+    if is_refused(job.treatment):
+        return NOT_ALLOWED
     if not job.is_test and _sending(job) in suppressed:
         return SUPPRESSED
     if job.identity is None:

@@ -24,6 +24,7 @@ from emails.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReuse,
     InvalidIdempotencyKey,
+    RecipientNotAllowed,
     TooManyAttachments,
 )
 from interfaces.submission.errors import Refused
@@ -57,6 +58,7 @@ CODES: tuple[tuple[type[Problem], str], ...] = (
     (IdempotencyInProgress, "451 4.3.0"),
     (DomainNotRegistered, "550 5.7.1"),
     (DomainNotVerified, "550 5.7.1"),
+    (RecipientNotAllowed, "550 5.7.1"),
     (RecipientSuppressed, "550 5.7.1"),
     (QuotaExceeded, "550 5.7.1"),
     (WorkspaceDeleted, "550 5.7.1"),

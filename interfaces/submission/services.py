@@ -20,9 +20,11 @@ from core.workspaces.api.throttling import refuse_excess, take_key_request
 from core.workspaces.errors import InsufficientScope
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import ApiKey
+from core.workspaces.recipients.rules import AppliedRules
 from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header, stored_text
 from emails.accept.services import accept_emails, send_email
 from emails.accept.suppressed import SuppressionPolicy
+from emails.recipient_rules import is_refused, treat_address
 from interfaces.submission.drafts import SubmittedEmail, read_email
 from interfaces.submission.errors import ConversionNotAllowed, Refused
 from interfaces.submission.replies import ACCEPTED, REPEATED, add_header_name, reply_to_error
@@ -42,6 +44,12 @@ class NeedsSmtpUtf8(Refused):
     """Raised for an internationalized address without SMTPUTF8 (RFC 6531, section 3.5)."""
 
     code = "553 5.6.7"
+
+
+class DisallowedRecipient(Refused):
+    """Raised for an address that the rules of the workspace or the key do not allow."""
+
+    code = "550 5.7.1"
 
 
 class SuppressedRecipient(Refused):
@@ -75,13 +83,19 @@ def begin_message(password: str, *, client: ReadAddress) -> ApiKey:
 
 
 def check_recipient(key: ApiKey, text: str, *, has_smtputf8: bool) -> Address:
-    """Return the address of RCPT. Raises InvalidRecipient, NeedsSmtpUtf8, SuppressedRecipient."""
+    """Return the address of RCPT.
+
+    Raises InvalidRecipient, NeedsSmtpUtf8, DisallowedRecipient, SuppressedRecipient.
+    """
     try:
         address = parse_recipient(text)
     except InvalidAddress as error:
         raise InvalidRecipient(str(error)) from error
     if not has_smtputf8 and not address.spec.isascii():
         raise NeedsSmtpUtf8("This address requires the parameter SMTPUTF8 of MAIL FROM")
+    rules = AppliedRules(key.workspace.rules, key.limits.rules)
+    if is_refused(treat_address(rules, address.spec, is_test=key.is_test)):
+        raise DisallowedRecipient(f"The recipient rules do not allow {address.spec}")
     if suppression_policy() is SuppressionPolicy.REFUSE and not key.is_test:
         # The message may name another stream later; the check after DATA is the one that decides.
         stream = key.limits.streams[0] if len(key.limits.streams) == 1 else MAIN

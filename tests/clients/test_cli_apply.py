@@ -11,8 +11,10 @@ from uuid import uuid4
 import pytest
 import yaml
 from postrider_client import Postrider
+from postrider_client.cli.configuration.kinds import normal_rules
 from postrider_client.cli.configuration.source import read_configuration
 
+from core.workspaces.recipients.rules import read_rules
 from tests.clients.cli import CommandLine, Result
 from tests.clients.faulty import LOSE, proxy
 
@@ -694,3 +696,35 @@ def test_more_templates_than_one_request_checks_are_all_checked(shop):
     ]  # fmt: skip
     assert shop.apply("--yes", text=text.replace("{{#if}}", "fine")).code == 0
     assert len(list(shop.client.templates.list())) == 13
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"allow": ["Ada@Example.COM ", "@Example.org", "@*.Staging.Example.com", "@example.org"]},
+        {"allow": ["@bücher.example", "@*.München.example", "Grüße@example.com"], "otherwise": "capture"},
+        {"allow": [], "otherwise": "redirect", "redirectTo": "QA@example.org"},
+    ],
+)
+def test_a_file_has_no_change_if_the_service_stores_the_same_rules(rules):
+    fields = {("redirect_to" if name == "redirectTo" else name): value for name, value in rules.items()}
+    assert normal_rules(rules) == read_rules(**fields).to_json()
+
+
+def test_a_file_sets_and_removes_rules(shop):
+    rules = "recipientRules:\n  allow: ['Ada@Example.com', '@bücher.example']\n  otherwise: capture\n"
+    keys = "apiKeys:\n  - name: Staging\n    scope: sending_access\n"
+    text = f"{rules}{keys}    recipientRules: {{allow: [ada@example.com]}}\n"
+    assert shop.apply("--yes", text=text).code == 0
+    workspace = shop.client.workspaces.get(shop.workspace_id)
+    assert workspace.recipient_rules.allow == ["ada@example.com", "@xn--bcher-kva.example"]
+    (key,) = [one for one in shop.client.workspaces.keys.list(shop.workspace_id) if one.name == "Staging"]
+    assert key.recipient_rules.otherwise == "refuse"
+    assert shop.plan(text=text) == []
+    described = shop.initial()
+    assert described["recipientRules"]["allow"] == workspace.recipient_rules.allow
+    changed = f"recipientRules: null\n{keys}    recipientRules: {{allow: []}}\n"
+    assert shop.apply("--yes", text=changed).code == 0
+    assert shop.client.workspaces.get(shop.workspace_id).recipient_rules is None
+    assert shop.client.workspaces.keys.list(shop.workspace_id)
+    assert shop.plan(text=changed) == []

@@ -19,6 +19,8 @@ from core.workspaces.api import authentication
 from core.workspaces.api.throttling import owe_processor_time
 from core.workspaces.key_limits import read_limits
 from core.workspaces.models import ApiKey, Usage, Workspace
+from core.workspaces.recipients.rules import read_rules
+from core.workspaces.services import change_rules
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.api.views import EmailViewSet
 from receiving.models import Message, ReceivedEmail
@@ -205,6 +207,12 @@ def _(caller: Caller):
     caller.stream()
     Stream.objects.update(paused_at=Now(), paused_reason="0.6 % complaints in 7 days.")
     return caller.send(stream="news")
+
+
+@row(403, "recipient_not_allowed", "recipients")
+def _(caller: Caller):
+    change_rules(caller.workspace, rules=read_rules(allow=["@example.org"]))
+    return caller.send()
 
 
 @row(409, "email_already_sent")

@@ -18,7 +18,10 @@ from core.lib.sql import is_conflict, run
 from core.lib.worker import processor, wakeup
 from core.lib.worker.leases import Lease
 from core.lib.worker.processor import QueueProcessor
+from core.workspaces.api import authentication
 from core.workspaces.models import AuditEntry
+from core.workspaces.recipients.rules import read_rules
+from core.workspaces.services import change_rules
 from emails.models import Email
 from events.models import Event
 from interfaces.inbound.inbox.models import CaughtMail
@@ -30,7 +33,7 @@ from receiving.models import Forward, ForwardTarget, InboundRoute, Message, Rece
 from receiving.received_work import ReceivedQueueWork
 from receiving.services import bypass_block, delete_email, delete_route
 from receiving.states import ReceivedStatus
-from tests.conftest import Api, make_domain, make_key
+from tests.conftest import Api, code_of, make_domain, make_key
 from tests.core.lib.worker.outages import full_disk, open_connection
 from tests.emails.api.test_attachments import messages_by_address
 from tests.emails.builders import claim_entries
@@ -179,6 +182,38 @@ def test_a_forward_does_not_leave_an_installation_that_captures(route, settings)
         assert send_everything() == 1
         assert host.connections == 0
     assert [*CaughtMail.objects.values_list("recipient", flat=True)] == [TARGET]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("otherwise", "error", "kept"), [
+    ("refuse", "recipient_not_allowed", []), ("capture", "", [TARGET]),
+])  # fmt: skip
+def test_a_forward_obeys_the_recipient_rules(alice, route, settings, otherwise, error, kept):
+    change_rules(alice.workspace, rules=read_rules(allow=["@example.com"], otherwise=otherwise))
+    receive(SOURCE, "support+4711@alice.example")
+    assert Forward.objects.get().error == error
+    with relay_to_mail_host(settings) as host:
+        send_everything()
+        assert host.connections == 0
+    assert [*CaughtMail.objects.values_list("recipient", flat=True)] == kept
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_forward_that_was_accepted_obeys_later_recipient_rules(alice, route, settings):
+    receive(SOURCE, "support+4711@alice.example")
+    change_rules(alice.workspace, rules=read_rules(allow=["@example.com"]))
+    with relay_to_mail_host(settings) as host:
+        send_everything()
+        assert host.connections == 0
+    assert [*Email.objects.values_list("status", "recipients__reason")] == [("failed", "recipient_not_allowed")]
+
+
+def test_an_answer_obeys_the_recipient_rules(alice, key, receiving):
+    received = receive(SOURCE, "ada@alice.example")
+    change_rules(alice.workspace, rules=read_rules(allow=["@example.org"]))
+    authentication.cache.clear()
+    body = {"from": "hi@alice.example", "inReplyToId": received.id, "text": "Hi"}
+    assert code_of(key.post("/emails/send", body)) == (403, "recipient_not_allowed")
 
 
 def test_a_forward_is_a_new_email_with_the_message_attached(key, route):

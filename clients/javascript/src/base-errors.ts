@@ -63,6 +63,11 @@ export interface FieldError {
   detail: string;
 }
 
+export interface RefusedRecipient {
+  email: string;
+  field: string;
+}
+
 export interface SuppressedRecipient {
   email: string;
   field: string;

@@ -13,6 +13,7 @@ from alerts.models import Alert
 from core.workspaces.deletion import existing_workspaces
 from core.workspaces.models import Membership, Workspace
 from domains.models import ReceivingDomain
+from interfaces.inbound.inbox.models import CaughtMail
 from receiving.models import InboundRoute, ReceivedEmail
 
 SESSION_KEY = "workspace"
@@ -68,6 +69,11 @@ def uses_alerts(request: HttpRequest) -> bool:
     return bool(_annotation(request, "has_alerts"))
 
 
+def has_captured(request: HttpRequest) -> bool:
+    """Return whether the inbox has a captured email of the current workspace."""
+    return bool(_annotation(request, "has_captured"))
+
+
 def _annotation(request: HttpRequest, name: str) -> Any:
     """Return what _read_workspaces adds to the current workspace; None for a user without a workspace."""
     return getattr(current_workspace(request), name, None) if workspaces_of(request) else None
@@ -86,5 +92,6 @@ def _read_workspaces(request: HttpRequest) -> list[Workspace]:
         role=F("memberships__role"),
         receives=has_domain | has_route | has_received,
         has_alerts=Exists(Alert.objects.filter(**of_workspace)),
+        has_captured=Exists(CaughtMail.objects.filter(is_captured=True, **of_workspace)),
     )
     return list(annotated.order_by("name", "id"))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.ui.confirm import Confirmation
-from console.dashboard.ui.inbox import has_inbox
+from console.dashboard.ui.inbox import uses_inbox
 from console.dashboard.ui.listing import list_page
 from console.dashboard.ui.preview import preview_response, shown_source, source_response
 from console.dashboard.ui.refresh import refresh_of
@@ -121,7 +121,7 @@ def _with_inbox_only(view: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> Any:
-        if not has_inbox():
+        if not uses_inbox(request):
             raise Http404
         return view(request, *arguments, **named)
 

@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminS
 
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import sending_details, sending_domain_name, sending_domains
+from console.dashboard.pages.recipient_rules import RulesForm, initial_rules
 from console.dashboard.pages.sending_samples import key_samples
 from console.dashboard.ui.confirm import problem_message
 from console.dashboard.ui.forms import LocalDateTimeField, in_time_zone
@@ -32,7 +33,7 @@ from core.workspaces.api_key_secrets import KeySecret
 from core.workspaces.errors import PlanLimitReached, WorkspaceDeleted
 from core.workspaces.key_limits import read_limits
 from core.workspaces.models import ApiKey, Membership, User, Workspace
-from core.workspaces.services import issue_api_key, revoke_api_key
+from core.workspaces.services import change_rules, issue_api_key, revoke_api_key
 from streams.models import Stream
 
 CUSTOM = "custom"
@@ -200,6 +201,8 @@ class KeySection(ScopedAdmin):
     def routes(self) -> list[URLPattern]:
         return [
             self.route("add/", "add", self.add_view),
+            self.route("rules/", "workspace_rules", self.workspace_rules_view),
+            self.route("<str:object_id>/rules/", "rules", self.rules_view),
             self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/revoke/", "revoke", self.revoke_view),
         ]
@@ -228,6 +231,24 @@ class KeySection(ScopedAdmin):
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)
         return self.page(request, "dashboard/keys/detail.html", title=key.name, key=key)
+
+    def workspace_rules_view(self, request: HttpRequest) -> HttpResponse:
+        return self._edit_rules(request, current_workspace(request), back_url=self.list_url)
+
+    def rules_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        key = self.find(request, object_id)
+        return self._edit_rules(request, key, back_url=self.object_url(key))
+
+    def _edit_rules(self, request: HttpRequest, owner: Workspace | ApiKey, *, back_url: str) -> HttpResponse:
+        form = RulesForm(request.POST or None, initial=initial_rules(owner))
+        saved = form.attempt(lambda: change_rules(owner, rules=form.values)) if form.is_valid() else None
+        if saved is None:
+            title = _("Recipient rules of %(name)s") % {"name": owner.name}
+            is_workspace = isinstance(owner, Workspace)
+            page = {"form": form, "back_url": back_url, "is_workspace": is_workspace}
+            return self.page(request, "dashboard/keys/rules.html", title=title, **page)
+        messages.success(request, _("The recipient rules were saved."))
+        return redirect(back_url)
 
     def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         key = self.find(request, object_id)

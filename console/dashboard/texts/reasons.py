@@ -58,6 +58,7 @@ EXPLANATIONS: dict[str, str | Promise] = {
     FailureReason.UNDETERMINED: _("The receiving server gave a reason that Postrider does not recognize."),
     # Reasons set by the emails app rather than by a transport.
     "recipient_suppressed": _("The address was added to the suppression list before the email was sent."),
+    "recipient_not_allowed": _("The recipient rules of the workspace or of the API key do not allow the address."),
     "domain_not_registered": _("The sending domain was deleted before the email was sent."),
     "signing_key_unreadable": _("The DKIM key of the sending domain cannot be read. Contact the operator."),
     "lease_lost": _("A worker was interrupted before sending. Another worker will send the email."),

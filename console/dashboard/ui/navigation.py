@@ -18,7 +18,7 @@ from console.dashboard.auth.current_workspace import (
     workspaces_of,
 )
 from console.dashboard.auth.passwords import has_password
-from console.dashboard.ui.inbox import has_inbox
+from console.dashboard.ui.inbox import uses_inbox
 from console.dashboard.ui.streams import streams_of
 
 PRODUCT = "Postrider"
@@ -44,7 +44,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
                 _item(_("Bounces"), "report", "bounces", key="b"),
                 *([received] if uses_receiving(request) else []),
-                *([inbox] if has_inbox() else []),
+                *([inbox] if uses_inbox(request) else []),
             ]
         },
         {

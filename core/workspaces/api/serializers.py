@@ -1,12 +1,25 @@
-"""Response serializers of `GET /v1/me`."""
+"""Response serializers of `GET /v1/me`, and recipient rules in requests."""
 
 from typing import Any
 
 from django.conf import settings
 from rest_framework import serializers
 
-from core.api.fields import AttributesSerializer, TextListField, UtcDateTimeField
+from core.api.errors import InvalidFields
+from core.api.fields import (
+    AttributesSerializer,
+    EntriesField,
+    OptionField,
+    StrictSerializer,
+    TextField,
+    TextListField,
+    UtcDateTimeField,
+)
+from core.api.schema_fields import refine_schema
+from core.lib.translation import translate
 from core.workspaces.models import ApiKey
+from core.workspaces.recipients.rules import FIELD as RULES_FIELD
+from core.workspaces.recipients.rules import MAX_ALLOWED, MAX_ENTRY_LENGTH, OTHERWISE, read_rules
 
 LIMIT_TEXTS = {
     "domains": "The domains that the key can send from. Requires the scope `sending_access` or `sending_only`.",
@@ -19,10 +32,78 @@ LIMIT_TEXTS = {
 }
 
 
-class WorkspaceSerializer(serializers.Serializer[Any]):
+RULES_TEXTS = {
+    "workspace": "Who may get email of the workspace, and what happens to others. Those of the key apply, too.",
+    "key": "Who may get email of the key, and what happens to others. Those of the workspace apply, too.",
+}
+RULE_TEXTS = {
+    "allow": "The recipients that are allowed: addresses, domains such as `@example.com`, and `@*.example.com` for all "
+    "subdomains. Everybody if absent, nobody if empty.",
+    "otherwise": "What happens to others: they are refused, captured by the built-in inbox, or their messages go to "
+    "`redirectTo`.",
+    "redirectTo": "The address that gets the messages of others, with `redirect` only.",
+}
+
+
+class RecipientRulesInput(StrictSerializer):
+    """Recipient rules, read into RecipientRules."""
+
+    allow = EntriesField(
+        child=TextField(max_length=MAX_ENTRY_LENGTH),
+        required=False,
+        max_length=MAX_ALLOWED,
+        help_text=RULE_TEXTS["allow"],
+    )
+    otherwise = OptionField(choices=OTHERWISE, required=False, default=OTHERWISE[-1], help_text=RULE_TEXTS["otherwise"])
+    redirectTo = TextField(
+        source="redirect_to", required=False, max_length=MAX_ENTRY_LENGTH, help_text=RULE_TEXTS["redirectTo"]
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        try:
+            return read_rules(**attrs)
+        except InvalidFields as problem:
+            errors = {
+                error["field"].removeprefix(f"{RULES_FIELD}."): [
+                    serializers.ErrorDetail(translate(error["detail"]), code=error["code"])
+                ]
+                for error in problem.members["errors"]
+            }
+            raise serializers.ValidationError(errors) from problem
+
+
+refine_schema(
+    RecipientRulesInput,
+    properties={},
+    required=["allow"],
+    **{
+        "if": {"properties": {"otherwise": {"const": "redirect"}}, "required": ["otherwise"]},
+        "then": {"required": ["redirectTo"]},
+        "else": {"not": {"required": ["redirectTo"]}},
+    },
+)
+
+
+class RecipientRulesSerializer(serializers.Serializer[Any]):
+    """Recipient rules, which are stored as they are shown."""
+
+    allow = TextListField(required=False, help_text=RULE_TEXTS["allow"])
+    otherwise = serializers.ChoiceField(OTHERWISE, help_text=RULE_TEXTS["otherwise"])
+    redirectTo = serializers.CharField(required=False, help_text=RULE_TEXTS["redirectTo"])
+
+    def to_representation(self, instance: Any) -> Any:
+        return instance
+
+
+class WorkspaceSerializer(AttributesSerializer[Any]):
+    optional_fields = frozenset({"recipientRules"})
+
     id = serializers.CharField()
     name = serializers.CharField()
     plan = serializers.ChoiceField(list(settings.PLANS))
+    recipientRules = RecipientRulesSerializer(
+        required=False, help_text=f"{RULES_TEXTS['workspace']} Absent without rules."
+    )
 
 
 class KeyLimitsSerializer(AttributesSerializer[Any]):
@@ -37,7 +118,9 @@ class KeyLimitsSerializer(AttributesSerializer[Any]):
     streams = TextListField(help_text=f"{LIMIT_TEXTS['streams']} Absent without this limit.")
 
 
-class KeySerializer(serializers.Serializer[Any]):
+class KeySerializer(AttributesSerializer[Any]):
+    optional_fields = frozenset({"recipientRules"})
+
     id = serializers.CharField()
     name = serializers.CharField()
     scope = serializers.ChoiceField(ApiKey.Scope.choices)
@@ -45,6 +128,7 @@ class KeySerializer(serializers.Serializer[Any]):
         source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
     )
     limits = KeyLimitsSerializer()
+    recipientRules = RecipientRulesSerializer(required=False, help_text=f"{RULES_TEXTS['key']} Absent without rules.")
 
 
 class QuotaSerializer(AttributesSerializer[Any]):

@@ -27,6 +27,7 @@ ERRORS: dict[str, tuple[int, int]] = {
     "quota_exceeded": (422, 405),
     "workspace_suspended": (422, 412),
     "recipient_suppressed": (422, 406),
+    "recipient_not_allowed": (422, 406),
     "attachments_too_large": (422, 300),
     "too_many_attachments": (422, 300),
     "too_many_recipients": (422, 300),
@@ -122,7 +123,7 @@ def render_stream_error(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def error_message(problem: ProblemMembers) -> str:
-    if problem["code"] == "recipient_suppressed":
+    if problem["code"] in {"recipient_suppressed", "recipient_not_allowed"}:
         addresses = inactive_addresses(entry["email"] for entry in problem["recipients"])
         return (
             "You tried to send to recipient(s) that have been marked as inactive. "

@@ -22,6 +22,7 @@ BOUNCE_TYPES: dict[str, tuple[str, int]] = {
     FailureReason.VIRUS: ("VirusNotification", 8192),
     FailureReason.EXPIRED: ("Transient", 2),
     "recipient_suppressed": ("ManuallyDeactivated", 100002),
+    "recipient_not_allowed": ("ManuallyDeactivated", 100002),
 }
 COMPLAINT = "SpamComplaint"
 BOUNCE_TYPE_NAMES = (

@@ -17,7 +17,7 @@ from emails.states import EmailStatus
 from interfaces.compat.resend.errors import error_message
 
 Resource = dict[str, Any]
-SUPPRESSED = "recipient_suppressed"
+SUPPRESSED = frozenset({"recipient_suppressed", "recipient_not_allowed"})
 # Resend's spelling of a status, where it differs.
 # https://resend.com/docs/api-reference/emails/retrieve-email
 LAST_EVENTS = {EmailStatus.CANCELLED: "canceled"}
@@ -77,7 +77,7 @@ def last_event(email: Email) -> str:
     status = EmailStatus(email.status)
     if status is EmailStatus.QUEUED and email.retry_count:
         return "delivery_delayed"
-    if status is EmailStatus.FAILED and all(recipient.reason == SUPPRESSED for recipient in email.recipients.all()):
+    if status is EmailStatus.FAILED and all(recipient.reason in SUPPRESSED for recipient in email.recipients.all()):
         return "suppressed"
     return LAST_EVENTS.get(status, status.value)
 

@@ -10,7 +10,7 @@ from interfaces.compat.resend.receiving.resources import received_data
 from webhooks.formats import WebhookFormat
 
 RECEIVED = "received"
-SUPPRESSED = "recipient_suppressed"
+SUPPRESSED = frozenset({"recipient_suppressed", "recipient_not_allowed"})
 # Resend's type of each event of a recipient.
 # https://resend.com/docs/dashboard/webhooks/event-types
 TYPES = {
@@ -46,7 +46,7 @@ def _payload(event: EventBody) -> dict[str, Any]:
     kind, data = event["event"], event["data"]
     if kind == RECEIVED:
         return {"type": TYPES[RECEIVED], "created_at": event["createdAt"], "data": received_data(data)}
-    is_suppressed = kind == "failed" and data.get("reason") == SUPPRESSED
+    is_suppressed = kind == "failed" and data.get("reason") in SUPPRESSED
     return {
         "type": "email.suppressed" if is_suppressed else resend_type(kind),
         "created_at": event["createdAt"],

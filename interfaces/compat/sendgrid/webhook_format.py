@@ -29,7 +29,11 @@ EVENTS = {
     "complained": "spamreport",
 }
 # SendGrid's words for these reasons of an event `dropped`.
-DROPPED: dict[str, str] = {"recipient_suppressed": "Bounced Address", FailureReason.EXPIRED: "Expired"}
+DROPPED: dict[str, str] = {
+    "recipient_suppressed": "Bounced Address",
+    "recipient_not_allowed": "Bounced Address",
+    FailureReason.EXPIRED: "Expired",
+}
 # The address and program of a recipient, and the place of a link, are not recorded (docs/decisions/0291).
 UNKNOWN_READER = {"ip": "", "useragent": ""}
 FIRST_LINK = {"index": 0, "type": "html"}

@@ -1,13 +1,12 @@
 """Storing of messages in the built-in inbox."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from uuid import UUID
 
-from django.conf import settings
 from django.db import Error, connection
 
-from core.delivery.recipients import RECIPIENT_HEADER, Diversion
+from core.delivery.recipients import RECIPIENT_HEADER
 from core.lib.ids import is_id, new_uuid, to_uuid
 from core.lib.sql import run_prepared
 from core.lib.worker.database_outage import database_outage
@@ -23,7 +22,7 @@ SELECT given.id, e.workspace_id, e.id, %(envelope_from)s, given.address, %(sende
        e.sensitive IS NOT TRUE, CASE WHEN e.sensitive THEN %(header)s ELSE %(source)s END
   FROM unnest(%(ids)s::uuid[], %(addresses)s::text[]) AS given (id, address)
   LEFT JOIN emails_recipient r ON r.id = %(recipient)s
-                              AND upper(r.address) = upper(coalesce(%(named)s::text, given.address))
+                              AND upper(r.address) IN (upper(given.address), upper(%(named)s::text))
   LEFT JOIN emails_email e ON e.id = r.email_id
 """
 
@@ -43,7 +42,8 @@ def store_message(source: bytes, envelope_from: str, recipients: list[str], *, i
         "ids": [new_uuid() for _ in recipients],
         "addresses": recipients,
         "recipient": _recipient_id(headers.get("message-id", "")),
-        "named": _named_recipient(headers),
+        # In a redirected message, the recipient in whose place it came here.
+        "named": headers.get(RECIPIENT_HEADER.lower()),
         "envelope_from": envelope_from,
         "sender": headers.get("from", ""),
         "subject": headers.get("subject", ""),
@@ -63,12 +63,6 @@ def store_message(source: bytes, envelope_from: str, recipients: list[str], *, i
 
 def _first_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in reversed(tuple(headers))}
-
-
-def _named_recipient(headers: Mapping[str, str]) -> str | None:
-    """Return the recipient in whose place a redirected message came here; None of others."""
-    is_redirecting = settings.RECIPIENTS.diversion is Diversion.REDIRECTED
-    return headers.get(RECIPIENT_HEADER.lower()) if is_redirecting else None
 
 
 def _recipient_id(message_id: str) -> UUID | None:

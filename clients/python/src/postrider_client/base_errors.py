@@ -33,6 +33,14 @@ class FieldError:
 
 
 @dataclass(frozen=True)
+class RefusedRecipient:
+    """A recipient that the recipient rules do not allow."""
+
+    email: str
+    field: str
+
+
+@dataclass(frozen=True)
 class SuppressedRecipient:
     """`stream`: the only stream that is blocked; None if all are."""
 

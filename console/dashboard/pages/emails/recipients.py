@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dashboard.texts.reasons import explain_reason
-from console.dashboard.ui.inbox import has_inbox
 from core.delivery.recipients import Diversion
 from core.delivery.transports.simulator import is_simulated
 from core.lib.email_addresses import normalize_address
@@ -142,4 +141,4 @@ def _is_in_inbox(recipient: Recipient, email: Email) -> bool:
     if email.is_test or is_simulated(recipient.address, domain=settings.SIMULATOR_DOMAIN):
         return False
     is_kept = settings.DELIVERY_TRANSPORT == "inbox" or recipient.diversion == Diversion.CAPTURED
-    return has_inbox() and is_kept and recipient.delivered_at is not None
+    return is_kept and recipient.delivered_at is not None

@@ -14,7 +14,7 @@ from console.dashboard.pages.overview.metrics import queue_counts, read_metrics,
 from console.dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
 from console.dashboard.pages.overview.speed import read_speed
 from console.dashboard.pages.usage import percent_used
-from console.dashboard.ui.inbox import has_inbox
+from console.dashboard.ui.inbox import uses_inbox
 from console.dashboard.ui.labels import EMAIL_TONES
 from console.dashboard.ui.refresh import Refresh, refresh_of
 from console.dashboard.ui.streams import selected_stream, streams_of
@@ -66,7 +66,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "has_emails": has_emails,
         **({} if has_emails else read_onboarding(workspace)),
         "tones": EMAIL_TONES,
-        "has_inbox": has_inbox(),
+        "has_inbox": uses_inbox(request),
     }
 
 

@@ -53,6 +53,7 @@ NOT_FORWARDED: dict[str, str | Promise] = {
     "own_domain": _("This service receives the email of this address itself."),
     "daily_limit": _("The route had reached its forwards of the day."),
     "recipient_suppressed": _("The address is on the suppression list."),
+    "recipient_not_allowed": _("The recipient rules of the workspace do not allow the address."),
     "quota_exceeded": _("The quota of the workspace was used up."),
 }
 

@@ -75,7 +75,8 @@ def describe_workspace(session: Session) -> InitialFile:
     values: dict[str, Any] = {}
     if is_admin:
         # me() may be a second old.
-        values["name"] = _escaped(session.manager.workspaces.get(me.workspace.id).name)
+        present = session.manager.workspaces.get(me.workspace.id).raw
+        values = {name: _escaped(present[name]) for name in ("name", "recipientRules") if name in present}
     place = session.place(me.workspace.id)
     for kind in KINDS:
         if is_admin or kind.section != "apiKeys":
@@ -178,9 +179,9 @@ def _headers(present: Values, result: InitialFile) -> Values:
 
 
 def _escaped(value: Any) -> Any:
-    """Return a value in which `${` is literal, without empty limits."""
+    """Return a value in which `${` is literal, without empty limits; an empty list of allowed recipients is a rule."""
     if isinstance(value, Mapping):
-        return {name: _escaped(one) for name, one in value.items() if one not in ([], None)}
+        return {name: _escaped(one) for name, one in value.items() if name == "allow" or one not in ([], None)}
     if isinstance(value, list):
         return [_escaped(one) for one in value]
     return value.replace("${", "$${") if isinstance(value, str) else value

@@ -1,6 +1,7 @@
 """The kinds of objects that a file describes: how each is identified, read, compared, created, changed and deleted."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Callable, Optional
@@ -170,8 +171,26 @@ def _active_keys(place: Place) -> Iterable[ManagedKey]:
             yield key
 
 
+def normal_rules(rules: Optional[Values]) -> Optional[Values]:
+    """Return recipient rules as the service stores them; null is none."""
+    if rules is None:
+        return None
+    given = {name: value for name, value in rules.items() if value is not None}
+    allow = given.get("allow")
+    entries = {} if allow is None else {"allow": list(dict.fromkeys(_normal_entry(str(entry)) for entry in allow))}
+    return {"otherwise": "refuse", **given, **entries}
+
+
+def _normal_entry(entry: str) -> str:
+    local, at, domain = entry.strip().casefold().rpartition("@")
+    wildcard = "*." if domain.startswith("*.") else ""
+    with suppress(UnicodeError):
+        domain = wildcard + domain.removeprefix(wildcard).encode("idna").decode()
+    return f"{local}{at}{domain}"
+
+
 def _update_nothing(place: Place, object_id: str, changes: Values) -> None:
-    """API keys and blocked senders have no other fields than their identity."""
+    """Blocked senders have no other fields than their identity."""
 
 
 def _read_template(place: Place, item: Any) -> Values:
@@ -289,10 +308,12 @@ KINDS = (
         "apiKeys",
         identity=("name", "scope"),
         fixed=("test", "limits"),
-        normal={"name": lambda name: str(name).strip()},
+        normal={"name": lambda name: str(name).strip(), "recipientRules": normal_rules},
         list=_active_keys,
-        create=lambda place, values: place.manager.workspaces.keys.create(place.workspace_id, **values),
-        update=_update_nothing,
+        create=lambda place, values: place.manager.workspaces.keys.create(place.workspace_id, **arguments(values)),
+        update=lambda place, key_id, changes: place.manager.workspaces.keys.update(
+            place.workspace_id, key_id, **arguments(changes)
+        ),
         delete=lambda place, key_id: place.manager.workspaces.keys.revoke(place.workspace_id, key_id),
         label=lambda values: f"{values['name']} ({values['scope']})",
     ),

@@ -6,11 +6,13 @@ from typing import Any, Optional
 
 import click
 
-from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values
+from postrider_client.cli.configuration.kinds import KINDS, Kind, Place, Values, normal_rules
 from postrider_client.cli.configuration.source import WorkspaceSource
 from postrider_client.cli.configuration.targets import Target
 
 CREATE, UPDATE, DELETE, ARCHIVE, KEEP = "create", "update", "delete", "archive", "keep"
+# The fields of a workspace that can be changed.
+WORKSPACE_FIELDS = ("name", "plan", "recipientRules")
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,12 @@ def plan_workspace(source: WorkspaceSource, target: Target, place: Optional[Plac
 def _workspace_steps(source: WorkspaceSource, target: Target) -> Iterator[Step]:
     if target.present is None:
         values = {
-            name: source.values[name] for name in ("name", "plan", "group", "ownerEmail") if name in source.values
+            name: source.values[name] for name in (*WORKSPACE_FIELDS, "group", "ownerEmail") if name in source.values
         }
         yield Step(CREATE, None, target, target.label, values, changes=_created_fields(None, values))
         return
     changes = _changes(
-        target.present, {name: source.values[name] for name in ("name", "plan") if name in source.values}
+        target.present, {name: source.values[name] for name in WORKSPACE_FIELDS if name in source.values}
     )
     if changes:
         values = {change.name: change.new for change in changes}
@@ -179,4 +181,6 @@ def _changes(present: Mapping[str, Any], wanted: Values, kind: Optional[Kind] = 
 
 
 def _normal(kind: Optional[Kind], name: str, value: Any) -> Any:
+    if kind is None and name == "recipientRules":
+        return normal_rules(value)
     return kind.normalized(name, value) if kind else value

@@ -97,6 +97,7 @@ def _own_faults(source: ConfigurationFile, workspace: WorkspaceSource, me: Me) -
         if name in values:
             yield source.fault((name,), "This belongs to a list of workspaces, for a management key (pra_…).")
     is_renamed = values.get("name", me.workspace.name) != me.workspace.name
-    for name in ("name",) * is_renamed + ("apiKeys",) * ("apiKeys" in values):
+    sections = tuple(name for name in ("recipientRules", "apiKeys") if name in values)
+    for name in ("name",) * is_renamed + sections:
         if me.key.scope != ADMIN:
             yield source.fault((name,), f"This requires an API key with scope {ADMIN}; this one has {me.key.scope}.")

@@ -41,6 +41,7 @@ REASONS = {
     "provider_refused": "the sending provider refused the email",
     "undetermined": "the server's reply matches no known reason: read message",
     "recipient_suppressed": "the address was suppressed before the email was sent",
+    "recipient_not_allowed": "the recipient rules of the workspace or the API key do not allow the address",
     "domain_not_registered": "the sending domain was deleted before the email was sent",
     "signing_key_unreadable": "the DKIM key of the sending domain cannot be decrypted: contact the operator",
     "lease_lost": "a worker was interrupted before it sent this email; the email is retried",

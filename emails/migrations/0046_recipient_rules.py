@@ -1,0 +1,23 @@
+"""The API key that accepted an email (docs/decisions/0388). No scan of the table."""
+
+import django.db.models.deletion
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("workspaces", "0020_recipient_rules"), ("emails", "0045_diversion")]
+
+    operations = [
+        migrations.AddField(
+            "email",
+            "api_key",
+            models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                related_name="+",
+                to="workspaces.apikey",
+            ),
+        ),
+    ]

@@ -1,0 +1,23 @@
+"""Recipient rules as emails apply them: nobody but the recipients they allow gets a message (docs/decisions/0388)."""
+
+from django.conf import settings
+
+from core.delivery.recipients import Diversion
+from core.delivery.transports.simulator import is_simulated
+from core.workspaces.recipients.rules import AppliedRules, Otherwise, Treatment
+
+DIVERSIONS = {Otherwise.CAPTURE: Diversion.CAPTURED, Otherwise.REDIRECT: Diversion.REDIRECTED}
+
+
+def treat_address(rules: AppliedRules, address: str, *, is_test: bool) -> Treatment | None:
+    """Return what the rules do with a recipient; None if the message goes to the address.
+
+    A simulated recipient, or one of a test email, gets no message from any installation, and no rule applies.
+    """
+    if not rules or is_test or is_simulated(address, domain=settings.SIMULATOR_DOMAIN):
+        return None
+    return rules.treat(address)
+
+
+def is_refused(treatment: Treatment | None) -> bool:
+    return treatment is not None and treatment.otherwise is Otherwise.REFUSE
