@@ -90,6 +90,7 @@ BY_REASON: Mapping[str, Advice] = {
     FailureReason.UNDETERMINED: OTHER,
     "recipient_suppressed": SUPPRESSED,
     "recipient_not_allowed": NOT_ALLOWED,
+    "recipient_capped": NOT_ALLOWED,
     "domain_not_registered": SENDING_DOMAIN,
     "signing_key_unreadable": OPERATOR,
     "lease_lost": TEMPORARY,

@@ -97,6 +97,32 @@ class RecipientNotAllowed(Problem):
     }
 
 
+class RecipientCapped(Problem):
+    """A recipient has got as many emails as a cap in `recipientRules` allows.
+
+    Nothing was accepted. `recipients` lists each one with its `field` and the time in `retryAt` from which it may get
+    an email again. Wait for the number of seconds in `Retry-After`, or send fewer emails. A batch skips such
+    recipients and fails only when none is left.
+    """
+
+    status, code, title = 429, "recipient_capped", "Recipient capped"
+    example = "ada@example.com has got as many emails as a cap allows, until 2026-11-20T09:12:44.102Z."
+    header_names = ("Retry-After",)
+    added_members: ClassVar = {
+        "retryAt": Member("The time from which all of them may get an email.", "2026-11-20T09:12:44.102Z"),
+        "recipients": Member(
+            "The recipients that have got too many.",
+            [
+                {
+                    "email": Member("The address.", "ada@example.com"),
+                    "field": field_path("to[0]"),
+                    "retryAt": Member("The time from which it may get an email.", "2026-11-20T09:12:44.102Z"),
+                }
+            ],
+        ),
+    }
+
+
 class AttachmentsTooLarge(Problem):
     """The attachments exceed 10 MiB (10,485,760 bytes) in total after decoding.
 

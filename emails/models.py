@@ -464,6 +464,21 @@ class QueueEntry(models.Model):
         return f"{self.recipient_id} ({self.get_stage_display()})"
 
 
+class CapWindow(models.Model):
+    """The emails of a recipient that count for a cap (emails.recipient_caps), until its time is over.
+
+    id: a digest of the cap's owner, its seconds, the address and the template.
+    uses: times in seconds since the epoch, by the number of the recipient.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    uses = models.JSONField(default=dict)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class ReceiverPace(models.Model):
     """The pace of a source at a receiver, shared by all workers (docs/decisions/0362).
 

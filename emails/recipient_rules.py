@@ -14,9 +14,12 @@ def treat_address(rules: AppliedRules, address: str, *, is_test: bool) -> Treatm
 
     A simulated recipient, or one of a test email, gets no message from any installation, and no rule applies.
     """
-    if not rules or is_test or is_simulated(address, domain=settings.SIMULATOR_DOMAIN):
-        return None
-    return rules.treat(address)
+    return rules.treat(address) if rules and leaves_to(address, is_test=is_test) else None
+
+
+def leaves_to(address: str, *, is_test: bool) -> bool:
+    """Return whether a message to the address would leave the installation, apart from rules."""
+    return not is_test and not is_simulated(address, domain=settings.SIMULATOR_DOMAIN)
 
 
 def is_refused(treatment: Treatment | None) -> bool:

@@ -94,7 +94,7 @@ TRANSITIONS = {
     ),
     # sent: a DSN about a 4xx that was never resolved.
     EmailStatus.FAILED: Transition((EmailStatus.QUEUED, EmailStatus.SENT), ("finished_at",), RecipientCounter.FAILED),
-    # queued: only while sending is paused (docs/decisions/0092).
+    # queued: only while sending is paused (docs/decisions/0092), or by a cap (docs/decisions/0389).
     EmailStatus.CANCELLED: Transition(
         (EmailStatus.SCHEDULED, EmailStatus.QUEUED), ("finished_at",), RecipientCounter.CANCELLED
     ),

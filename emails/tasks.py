@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from core.workspaces.retention import run_alone, run_batches, sweep
+from emails.recipient_caps import delete_ended_windows
 from emails.sending.emails_work import emails_processor
 from emails.sources.watch import watch_sources
 from emails.upkeep.content_removal import apply_changed_retention, remove_due_contents
@@ -25,11 +26,12 @@ def remove_contents() -> None:
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete the emails that are past the retention of their plan, and the paces that are not used any more."""
+    """Delete the emails that are past the retention of their plan, paces that are not used, and windows of caps."""
     sweep("emails", delete_expired_emails)
     run_batches(delete_unused_versions())
     run_batches(delete_empty_batches())
     run_batches(delete_unused_pairs())
+    run_batches(delete_ended_windows())
 
 
 @shared_task(name="emails.tasks.watch", ignore_result=True)

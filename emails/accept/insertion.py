@@ -42,12 +42,15 @@ class NewRecipient:
 
     diversion: where the rules send its message instead; None for the address.
     is_refused: the rules do not allow it; it is not sent to.
+    reason: why it is cancelled when it is claimed; None if it is not.
     """
 
     kind: str
     address: str
     diversion: Diversion | None = None
     is_refused: bool = False
+    reason: str | None = None
+    id: UUID = field(default_factory=new_uuid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,14 +189,14 @@ WITH blocked AS (
            search_text text, {_typed(OWN_COLUMNS)})
 ), new_recipient AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, number integer, kind text,
-           position smallint, address text, domain text, diversion text)
+           position smallint, address text, domain text, diversion text, reason text)
 ), email AS (
     INSERT INTO emails_email (id, workspace_id, search_text, created_at, status, retry_count, {COLUMNS})
     SELECT id, %(workspace)s, search_text, now(), %(status)s, 0, {COLUMNS}
       FROM shared JOIN new_email USING (number)
 ), recipient AS (
-    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, diversion)
-    SELECT id, email_id, kind, position, address, %(status)s, 0, diversion
+    INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, diversion, reason)
+    SELECT id, email_id, kind, position, address, %(status)s, 0, diversion, reason
       FROM shared JOIN new_recipient USING (number)
 ), pending AS (
     INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, rank, due_at, since, fence, attempts,
@@ -361,7 +364,7 @@ def _recipient_rows(email: NewEmail, number: int) -> list[dict[str, Any]]:
     email_id = to_uuid(email.id).hex
     return [
         {
-            "id": new_uuid().hex,
+            "id": recipient.id.hex,
             "email_id": email_id,
             "number": number,
             "kind": recipient.kind,
@@ -369,6 +372,7 @@ def _recipient_rows(email: NewEmail, number: int) -> list[dict[str, Any]]:
             "address": recipient.address,
             "domain": recipient.address.rpartition("@")[2],
             "diversion": recipient.diversion,
+            "reason": recipient.reason,
         }
         for position, recipient in enumerate(email.recipients)
     ]

@@ -17,6 +17,7 @@ from core.workspaces.models import Workspace
 from core.workspaces.quota import raise_quota_exceeded, take_quota
 from emails.accept.allowed import apply_rules, apply_to_all, not_allowed_problem, refuse_recipients, refused_entries
 from emails.accept.batches import join_batches
+from emails.accept.capped import AppliedCaps
 from emails.accept.checks import check_bulk, check_copy, check_draft, check_drafts
 from emails.accept.content_warnings import Warnings
 from emails.accept.drafts import BulkDraft, Draft, diverts
@@ -39,7 +40,7 @@ from emails.accept.suppressed import (
     suppressed_among,
     suppressed_problem,
 )
-from emails.errors import RecipientNotAllowed
+from emails.errors import RecipientCapped
 from emails.models import Email, Entrance
 from emails.states import EmailStatus
 from suppressions.errors import RecipientSuppressed
@@ -64,14 +65,15 @@ def send_email(
     addressed = [] if suppressed is SuppressionPolicy.ACCEPT else email.addressed
     if suppressed is not SuppressionPolicy.ACCEPT:
         refuse_recipients(email)
-    if key is None and not draft.files:
+    caps = AppliedCaps.of(workspace, limits)
+    if key is None and not draft.files and not caps:
         # The only statement that writes is atomic by itself.
         return StoredResponse(_accept(workspace, email, addressed))
     with transaction.atomic():
         response = claim_key(workspace, key)
         if response:
             return response
-        body = _accept(workspace, email, addressed)
+        body = _accept(workspace, caps.count_one(email), addressed)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -82,6 +84,7 @@ def check_email(workspace: Workspace, *, draft: Draft, limits: KeyLimits) -> New
     refuse_recipients(email)
     with transaction.atomic():
         refuse_suppressed(find_suppressed_among(workspace, email.addressed, stream=email.shared.stream))
+        AppliedCaps.of(workspace, limits).count_one(email)
         take_quota(workspace, units=quota_units([email]))
         transaction.set_rollback(True)
     return email
@@ -113,15 +116,17 @@ def accept_emails(
     checked = apply_rules(workspace, check_drafts(workspace, drafts, limits), limits)
     if all_or_nothing:
         _raise_first(checked)
-    with transaction.atomic() if key or _needs_several_statements(checked) else nullcontext():
+    caps = AppliedCaps.of(workspace, limits)
+    with transaction.atomic() if key or caps or _needs_several_statements(checked) else nullcontext():
         response = claim_key(workspace, key)
         if response:
             return response
         policy = SuppressionPolicy.ACCEPT if limits.is_test else suppressed
         judged, listed = judge_suppressed(workspace, checked, policy)
+        judged = caps.count(judged)
         if all_or_nothing:
             _raise_first(judged)
-        accepted = [email for email in judged if isinstance(email, NewEmail)]
+        accepted = _without_problems(judged)
         join_batches(workspace, accepted)
         created_at = _write_all(workspace, accepted)
         body = {"results": [_result(email, created_at, listed) for email in judged]}
@@ -144,18 +149,20 @@ def send_bulk(
             return response
         addressed = [recipient for email in emails for recipient in email.addressed]
         suppressed = find_suppressed_among(workspace, addressed, stream=emails[0].shared.stream)
-        refused = {index: entries for index, email in enumerate(emails) if (entries := refused_entries(email))}
-        rejected = dict.fromkeys(suppressed, RecipientSuppressed.code) | dict.fromkeys(
-            refused, RecipientNotAllowed.code
+        rejected: dict[int, Problem] = {index: suppressed_problem([entry]) for index, entry in suppressed.items()}
+        for index, email in enumerate(emails):
+            if entries := refused_entries(email):
+                rejected[index] = not_allowed_problem(entries)
+        judged = AppliedCaps.of(workspace, limits).count(
+            [rejected.get(index, email) for index, email in enumerate(emails)]
         )
+        rejected = {index: one for index, one in enumerate(judged) if isinstance(one, Problem)}
         if len(rejected) == len(emails):
-            if refused:
-                raise not_allowed_problem([entry for entries in refused.values() for entry in entries])
-            raise suppressed_problem(list(suppressed.values()))
-        accepted = [email for index, email in enumerate(emails) if index not in rejected]
+            raise _problem_of_all(list(rejected.values()))
+        accepted = _without_problems(judged)
         for group in _groups(accepted):
             _write(workspace, emails=group, addressed=[])
-        body = _bulk_body(emails, dict(sorted(rejected.items())), warnings)
+        body = _bulk_body(emails, rejected, warnings)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -181,6 +188,7 @@ def resend_email(
         checked = _copy(email, entrance, limits, rank=check_copy(workspace, email, limits).rank)
         (copy,) = apply_to_all(workspace, [checked], limits)
         refuse_recipients(copy)
+        copy = AppliedCaps.of(workspace, limits).count_one(copy)
         created_at = _write(workspace, emails=[copy], addressed=copy.addressed)
         body = _email_body(copy, created_at)
         store_response(workspace, key, body)
@@ -262,16 +270,38 @@ def _email_body(email: NewEmail, created_at: datetime) -> dict[str, Any]:
     return {**body, "warnings": email.warnings} if email.warnings else body
 
 
-def _bulk_body(emails: Sequence[NewEmail], rejected: Mapping[int, str], warnings: Warnings) -> dict[str, Any]:
-    """Return the body of send_bulk. rejected: error codes by the index of the recipient."""
+def _bulk_body(emails: Sequence[NewEmail], rejected: Mapping[int, Problem], warnings: Warnings) -> dict[str, Any]:
+    """Return the body of send_bulk. rejected: problems by the index of the recipient."""
     accepted = [(index, email) for index, email in enumerate(emails) if index not in rejected]
     body = {
         "queued": len(accepted),
         "ids": [email.id for _, email in accepted],
         "emails": [{"index": index, "to": email.to[0], "id": email.id} for index, email in accepted],
-        "rejected": [{"index": index, "to": emails[index].to[0], "code": code} for index, code in rejected.items()],
+        "rejected": [
+            {"index": index, "to": emails[index].to[0], "code": problem.code, **_retry_at(problem)}
+            for index, problem in rejected.items()
+        ],
     }
     return {**body, "warnings": warnings} if warnings else body
+
+
+def _problem_of_all(problems: Sequence[Problem]) -> Problem:
+    """Return one problem for a batch of which no recipient is left: the first kind, with all of its recipients."""
+    first = problems[0]
+    entries = [entry for one in problems if one.code == first.code for entry in one.members["recipients"]]
+    if isinstance(first, RecipientCapped):
+        last = max((one for one in problems if one.code == first.code), key=lambda one: str(one.members["retryAt"]))
+        last.members["recipients"] = entries
+        return last
+    return suppressed_problem(entries) if isinstance(first, RecipientSuppressed) else not_allowed_problem(entries)
+
+
+def _retry_at(problem: Problem) -> dict[str, str]:
+    return {"retryAt": problem.members["retryAt"]} if isinstance(problem, RecipientCapped) else {}
+
+
+def _without_problems(emails: Sequence[NewEmail | Problem]) -> list[NewEmail]:
+    return [email for email in emails if isinstance(email, NewEmail)]
 
 
 def _copy(email: Email, entrance: Entrance, limits: KeyLimits, *, rank: int) -> NewEmail:

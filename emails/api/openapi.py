@@ -42,6 +42,7 @@ from emails.errors import (
     InvalidIdempotencyKey,
     ReceivedEmailNotFound,
     ReceivingNotActive,
+    RecipientCapped,
     RecipientNotAllowed,
     ReplyTrackingConflict,
     TooManyAttachments,
@@ -74,6 +75,7 @@ ACCEPTING = (
     DomainNotVerified,
     RecipientNotAllowed,
     RecipientSuppressed,
+    RecipientCapped,
     QuotaExceeded,
 )
 TEMPLATE = (

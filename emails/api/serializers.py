@@ -18,7 +18,7 @@ from core.api.fields import (
 )
 from core.lib.ids import to_uuid
 from emails.accept.insertion import NewEmail
-from emails.errors import RecipientNotAllowed
+from emails.errors import RecipientCapped, RecipientNotAllowed
 from emails.models import Attachment, Email, Recipient
 from emails.rendered_content import render_email
 from emails.sending.reply_address import reply_address
@@ -262,7 +262,11 @@ class BatchRejectionSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the recipient in the request, from 0.")
     to = serializers.CharField(help_text="The recipient: an address, with or without a name.")
     code = serializers.ChoiceField(
-        [RecipientSuppressed.code, RecipientNotAllowed.code], help_text="The reason for the rejection."
+        [RecipientSuppressed.code, RecipientNotAllowed.code, RecipientCapped.code],
+        help_text="The reason for the rejection.",
+    )
+    retryAt = UtcDateTimeField(
+        required=False, help_text="The time from which a capped recipient may get an email; absent of others."
     )
 
 
@@ -271,7 +275,7 @@ class BatchAcceptedSerializer(serializers.Serializer[Any]):
     ids = TextListField(help_text="The ids of the accepted emails, in the order of the request.")
     emails = BatchEmailSerializer(many=True, help_text="The accepted emails, in the order of the request.")
     rejected = BatchRejectionSerializer(
-        many=True, help_text="The recipients that are suppressed or not allowed. They get no email."
+        many=True, help_text="The recipients that are suppressed, not allowed or capped. They get no email."
     )
     warnings = WarningSerializer(many=True, required=False)
 

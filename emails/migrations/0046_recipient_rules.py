@@ -1,4 +1,4 @@
-"""The API key that accepted an email (docs/decisions/0388). No scan of the table."""
+"""The API key that accepted an email, and windows of caps (docs/decisions/0388, 0389). No scan of the table."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -19,5 +19,13 @@ class Migration(migrations.Migration):
                 related_name="+",
                 to="workspaces.apikey",
             ),
+        ),
+        migrations.CreateModel(
+            "CapWindow",
+            fields=[
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("uses", models.JSONField(default=dict)),
+                ("expires_at", models.DateTimeField(db_index=True)),
+            ],
         ),
     ]

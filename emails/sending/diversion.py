@@ -83,11 +83,11 @@ def _mark(jobs: Sequence[SendJob]) -> None:
     rows = run(MARK_EMAILS, {"emails": emails, "all": settings.RECIPIENTS.diversion is not None})
     counters.add(change for row in rows for change in _changes(*row))
     units: Counter[tuple[Any, ...]] = Counter()
-    if settings.QUOTA_UNIT == "recipient":
+    is_by_recipient = settings.QUOTA_UNIT == "recipient"
+    if is_by_recipient:
         units.update(counted[email] for email, is_new in marked if is_new and email in counted)
-        units.update({counted[email]: left for email, *_, left in (row[:6] for row in rows)})
-    else:
-        units.update(counted[row[0]] for row in rows)
+    for email, *_, left in (row[:6] for row in rows):
+        units[counted[email]] += left if is_by_recipient else 1
     for (workspace, taken_at), count in sorted(units.items()):
         refund_quota(from_uuid(workspace, prefix="ws_"), units=count, taken_at=taken_at)
 

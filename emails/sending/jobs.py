@@ -17,6 +17,7 @@ from core.lib.worker.leases import boot_seconds
 from core.workspaces.recipients.rules import AppliedRules, RecipientRules, Treatment, read_stored_rules
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Content
+from emails.recipient_caps import OwnedCap
 from emails.recipient_rules import treat_address
 from emails.send_options import SendOptions
 from emails.sending.expiry import Expiry
@@ -48,6 +49,7 @@ class SendJob(SendOptions):
     identity: None if the domain was deleted since acceptance.
     properties: of its stream; None for `main` without a row.
     parts: the layout and partials of its template, if it has any.
+    api_key_id: of the key that accepted the email.
     workspace_rules, key_rules: those of this time (emails.recipient_rules).
     diversion: where its message goes in place of the recipient (emails.sending.diversion).
     redirect_to: the address that gets a redirected message.
@@ -74,6 +76,7 @@ class SendJob(SendOptions):
     metadata: Mapping[str, str]
     is_test: bool
     is_diverted: bool
+    api_key_id: str | None
     workspace_rules: RecipientRules | None
     key_rules: RecipientRules | None
     diversion: Diversion | None
@@ -110,6 +113,12 @@ class SendJob(SendOptions):
     def treatment(self) -> Treatment | None:
         """What the rules do with the recipient; None if they get the message."""
         return treat_address(AppliedRules(self.workspace_rules, self.key_rules), self.address, is_test=self.is_test)
+
+    @property
+    def caps(self) -> tuple[OwnedCap, ...]:
+        """The caps of workspace and key, each with the id of its owner."""
+        rules = AppliedRules(self.workspace_rules, self.key_rules)
+        return rules.owned_caps(workspace_id=self.claim.workspace_id, key_id=self.api_key_id or "")
 
     @property
     def is_redirected(self) -> bool:
@@ -188,6 +197,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "to": _read_addresses,
     "cc": _read_addresses,
     "headers": json.loads,
+    "api_key_id": lambda key_id: key_id and from_uuid(key_id, prefix="key_"),
     "workspace_rules": read_stored_rules,
     "key_rules": read_stored_rules,
     "diversion": lambda text: text and Diversion(text),

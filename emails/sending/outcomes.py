@@ -89,6 +89,7 @@ PATHS: dict[DeliveryStatus, tuple[EmailStatus, ...]] = {
     DeliveryStatus.DELIVERED: (EmailStatus.SENT, EmailStatus.DELIVERED),
     DeliveryStatus.BOUNCED: (EmailStatus.BOUNCED,),
     DeliveryStatus.FAILED: (EmailStatus.FAILED,),
+    DeliveryStatus.CANCELLED: (EmailStatus.CANCELLED,),
     DeliveryStatus.DEFERRED: (),
     DeliveryStatus.PARKED: (),
 }

@@ -20,10 +20,12 @@ from core.lib.datetimes import format_datetime
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run, run_replanned
 from core.lib.worker.stages import Stage
+from core.workspaces.recipients.caps import Exceeding
 from emails import queue_stats
 from emails.models import Email, EmailBatch, PastSendingPause, SendingPause
 from emails.pacing.paces import read_wait
-from emails.recipient_rules import is_refused
+from emails.recipient_caps import CountedRecipient, count_recipients
+from emails.recipient_rules import is_refused, leaves_to
 from emails.sending.diversion import divert_jobs
 from emails.sending.expiry import expired_outcome
 from emails.sending.jobs import SendJob
@@ -141,6 +143,10 @@ SUPPRESSED = DeliveryOutcome(
 NOT_ALLOWED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The recipient rules do not allow the address."), reason="recipient_not_allowed"
 )
+CAPPED = DeliveryOutcome(
+    DeliveryStatus.FAILED, Reply(0, "The recipient has got as many emails as a cap allows."), reason="recipient_capped"
+)
+DROPPED = replace(CAPPED, status=DeliveryStatus.CANCELLED)
 UNREGISTERED = DeliveryOutcome(
     DeliveryStatus.FAILED, Reply(0, "The sending domain is no longer registered."), reason="domain_not_registered"
 )
@@ -225,6 +231,7 @@ def check_jobs(jobs: Sequence[SendJob]) -> list[SendJob]:
     _note_second_copies(unpaused)
     suppressed = find_suppressed_sendings({_sending(job) for job in unpaused if not job.is_test})
     refusals = {job.key: _refusal(job, suppressed) for job in unpaused}
+    refusals |= _capped([job for job in unpaused if not refusals[job.key]])
     if refused := [SendResult(job.claim, outcome) for job in unpaused if (outcome := refusals[job.key])]:
         record_results(refused)
     return divert_jobs([job for job in unpaused if not refusals[job.key]])
@@ -316,6 +323,8 @@ def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | 
     """Return the reason why a recipient may not be sent to; it arose after the email was accepted."""
     if job.expiry.is_over():
         return expired_outcome(handed_to=job.claim.handed_to, cause=WaitCause.RETRY if job.last_reason else "")
+    if job.last_reason == CAPPED.reason:
+        return DROPPED
     if is_refused(job.treatment):
         return NOT_ALLOWED
     if not job.is_test and _sending(job) in suppressed:
@@ -323,6 +332,28 @@ def _refusal(job: SendJob, suppressed: Container[Sending]) -> DeliveryOutcome | 
     if job.identity is None:
         return UNREGISTERED
     return None if job.identity.key else KEY_UNREADABLE
+
+
+def _capped(jobs: Sequence[SendJob]) -> dict[str, DeliveryOutcome]:
+    """Count the recipients that get their message now for the caps of this time; return those that exceed one.
+
+    A later attempt is not counted again, nor is one that was counted at acceptance while that counts.
+    """
+    counted = [job for job in jobs if job.caps and job.claim.attempt == 1 and not _is_elsewhere(job)]
+    if not counted:
+        return {}
+    with transaction.atomic():
+        results = count_recipients(
+            [[CountedRecipient(to_uuid(job.key), job.address, job.template_id, job.caps)] for job in counted]
+        )
+    outcomes = {Exceeding.REFUSE: CAPPED, Exceeding.DROP: DROPPED}
+    return {job.key: outcomes[one.exceeding] for job, (one,) in zip(counted, results, strict=True) if one}
+
+
+def _is_elsewhere(job: SendJob) -> bool:
+    """Return whether the recipient does not get the message: it is diverted, simulated or of a test email."""
+    is_diverted = settings.RECIPIENTS.diversion or job.treatment or job.is_diverted or job.diversion
+    return bool(is_diverted) or not leaves_to(job.address, is_test=job.is_test)
 
 
 def _sending(job: SendJob) -> Sending:

@@ -24,6 +24,7 @@ from emails.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReuse,
     InvalidIdempotencyKey,
+    RecipientCapped,
     RecipientNotAllowed,
     TooManyAttachments,
 )
@@ -55,6 +56,7 @@ CODES: tuple[tuple[type[Problem], str], ...] = (
     (DomainNotAllowed, "550 5.7.1"),
     (TemplateNotAllowed, "550 5.7.1"),
     (RateLimitExceeded, "451 4.7.1"),
+    (RecipientCapped, "451 4.7.1"),
     (IdempotencyInProgress, "451 4.3.0"),
     (DomainNotRegistered, "550 5.7.1"),
     (DomainNotVerified, "550 5.7.1"),

@@ -19,6 +19,7 @@ from core.workspaces.api import authentication
 from core.workspaces.api.throttling import owe_processor_time
 from core.workspaces.key_limits import read_limits
 from core.workspaces.models import ApiKey, Usage, Workspace
+from core.workspaces.recipients.caps import Cap
 from core.workspaces.recipients.rules import read_rules
 from core.workspaces.services import change_rules
 from domains.models import Domain, ReceivingDomain, TrackingHost
@@ -212,6 +213,15 @@ def _(caller: Caller):
 @row(403, "recipient_not_allowed", "recipients")
 def _(caller: Caller):
     change_rules(caller.workspace, rules=read_rules(allow=["@example.org"]))
+    authentication.cache.clear()
+    return caller.send()
+
+
+@row(429, "recipient_capped", "recipients", "retryAt")
+def _(caller: Caller):
+    change_rules(caller.workspace, rules=read_rules(caps=[Cap(count=1, seconds=3600)]))
+    authentication.cache.clear()
+    caller.send()
     return caller.send()
 
 
@@ -420,6 +430,7 @@ HEADERS = {
     "WWW-Authenticate": {row for row in ROWS if row[0] == 401},
     "Allow": {(405, "method_not_allowed")},
     "Retry-After": {
+        (429, "recipient_capped"),
         (409, "configuration_in_progress"),
         (409, "idempotency_in_progress"),
         (409, "reread_too_soon"),

@@ -208,8 +208,8 @@ def test_a_forward_that_was_accepted_obeys_later_recipient_rules(alice, route, s
     assert [*Email.objects.values_list("status", "recipients__reason")] == [("failed", "recipient_not_allowed")]
 
 
-def test_an_answer_obeys_the_recipient_rules(alice, key, receiving):
-    received = receive(SOURCE, "ada@alice.example")
+def test_an_answer_obeys_the_recipient_rules(alice, key, route):
+    received = receive(SOURCE, "support+4711@alice.example")
     change_rules(alice.workspace, rules=read_rules(allow=["@example.org"]))
     authentication.cache.clear()
     body = {"from": "hi@alice.example", "inReplyToId": received.id, "text": "Hi"}

@@ -59,6 +59,7 @@ EXPLANATIONS: dict[str, str | Promise] = {
     # Reasons set by the emails app rather than by a transport.
     "recipient_suppressed": _("The address was added to the suppression list before the email was sent."),
     "recipient_not_allowed": _("The recipient rules of the workspace or of the API key do not allow the address."),
+    "recipient_capped": _("The recipient has got as many emails as a cap of the recipient rules allows."),
     "domain_not_registered": _("The sending domain was deleted before the email was sent."),
     "signing_key_unreadable": _("The DKIM key of the sending domain cannot be read. Contact the operator."),
     "lease_lost": _("A worker was interrupted before sending. Another worker will send the email."),

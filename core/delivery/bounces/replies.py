@@ -23,6 +23,7 @@ class DeliveryStatus(Enum):
     delivered: the recipient's own host accepted it.
     deferred: try again.
     parked: no attempt was made or counted, because the destination was full or paused after failures.
+    cancelled: none is made, because a cap drops the email.
     """
 
     SENT = "sent"
@@ -31,6 +32,7 @@ class DeliveryStatus(Enum):
     BOUNCED = "bounced"
     FAILED = "failed"
     PARKED = "parked"
+    CANCELLED = "cancelled"
 
 
 class SuppressOn(Enum):

@@ -14,10 +14,12 @@ from core.api.fields import (
     TextField,
     TextListField,
     UtcDateTimeField,
+    WholeNumberField,
 )
 from core.api.schema_fields import refine_schema
 from core.lib.translation import translate
 from core.workspaces.models import ApiKey
+from core.workspaces.recipients.caps import MAX_CAPS, MAX_COUNT, MAX_SECONDS, Cap, Exceeding, Per
 from core.workspaces.recipients.rules import FIELD as RULES_FIELD
 from core.workspaces.recipients.rules import MAX_ALLOWED, MAX_ENTRY_LENGTH, OTHERWISE, read_rules
 
@@ -42,7 +44,34 @@ RULE_TEXTS = {
     "otherwise": "What happens to others: they are refused, captured by the built-in inbox, or their messages go to "
     "`redirectTo`.",
     "redirectTo": "The address that gets the messages of others, with `redirect` only.",
+    "caps": "How many emails each recipient gets in some time.",
 }
+
+CAP_TEXTS = {
+    "count": "The number of emails.",
+    "seconds": "The time in which a recipient gets at most so many.",
+    "per": "What is counted: the emails to a recipient, or those with the same template.",
+    "exceeding": "What happens to further emails: they are refused, or accepted and cancelled.",
+}
+
+
+class CapInput(StrictSerializer):
+    """A cap, read into Cap."""
+
+    count = WholeNumberField(min_value=1, max_value=MAX_COUNT, help_text=CAP_TEXTS["count"])
+    seconds = WholeNumberField(min_value=1, max_value=MAX_SECONDS, help_text=CAP_TEXTS["seconds"])
+    per = OptionField(choices=[*Per], required=False, help_text=CAP_TEXTS["per"])
+    exceeding = OptionField(choices=[*Exceeding], required=False, help_text=CAP_TEXTS["exceeding"])
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        return Cap.from_json(attrs)
+
+
+class CapSerializer(serializers.Serializer[Any]):
+    count = serializers.IntegerField(help_text=CAP_TEXTS["count"])
+    seconds = serializers.IntegerField(help_text=CAP_TEXTS["seconds"])
+    per = serializers.ChoiceField([*Per], help_text=CAP_TEXTS["per"])
+    exceeding = serializers.ChoiceField([*Exceeding], help_text=CAP_TEXTS["exceeding"])
 
 
 class RecipientRulesInput(StrictSerializer):
@@ -58,6 +87,7 @@ class RecipientRulesInput(StrictSerializer):
     redirectTo = TextField(
         source="redirect_to", required=False, max_length=MAX_ENTRY_LENGTH, help_text=RULE_TEXTS["redirectTo"]
     )
+    caps = EntriesField(child=CapInput(), required=False, max_length=MAX_CAPS, help_text=RULE_TEXTS["caps"])
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         try:
@@ -75,11 +105,12 @@ class RecipientRulesInput(StrictSerializer):
 refine_schema(
     RecipientRulesInput,
     properties={},
-    required=["allow"],
     **{
         "if": {"properties": {"otherwise": {"const": "redirect"}}, "required": ["otherwise"]},
         "then": {"required": ["redirectTo"]},
         "else": {"not": {"required": ["redirectTo"]}},
+        # Rules without an effect.
+        "not": {"not": {"required": ["allow"]}, "properties": {"caps": {"maxItems": 0}}},
     },
 )
 
@@ -90,6 +121,7 @@ class RecipientRulesSerializer(serializers.Serializer[Any]):
     allow = TextListField(required=False, help_text=RULE_TEXTS["allow"])
     otherwise = serializers.ChoiceField(OTHERWISE, help_text=RULE_TEXTS["otherwise"])
     redirectTo = serializers.CharField(required=False, help_text=RULE_TEXTS["redirectTo"])
+    caps = CapSerializer(many=True, required=False, help_text=RULE_TEXTS["caps"])
 
     def to_representation(self, instance: Any) -> Any:
         return instance

@@ -13,6 +13,7 @@ from typing import Any
 from core.api.errors import InvalidFields
 from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import InvalidAddress, normalize_address, parse_address, parse_recipient
+from core.workspaces.recipients.caps import Cap
 
 FIELD = "recipientRules"
 MAX_ALLOWED = 200
@@ -58,6 +59,7 @@ class RecipientRules:
     allow: tuple[str, ...] | None = None
     otherwise: Otherwise = Otherwise.REFUSE
     redirect_to: str = ""
+    caps: tuple[Cap, ...] = ()
 
     @property
     def treatment(self) -> Treatment:
@@ -82,6 +84,7 @@ class RecipientRules:
             **({} if self.allow is None else {"allow": list(self.allow)}),
             "otherwise": self.otherwise.wire_name,
             **({"redirectTo": self.redirect_to} if self.redirect_to else {}),
+            **({"caps": [cap.to_json() for cap in self.caps]} if self.caps else {}),
         }
 
     @classmethod
@@ -94,6 +97,7 @@ class RecipientRules:
             allow=None if allow is None else tuple(allow),
             otherwise=Otherwise[values["otherwise"].upper()],
             redirect_to=values.get("redirectTo", ""),
+            caps=tuple(map(Cap.from_json, values.get("caps", ()))),
         )
 
 
@@ -106,6 +110,11 @@ class AppliedRules:
 
     def __bool__(self) -> bool:
         return bool(self.workspace or self.key)
+
+    def owned_caps(self, *, workspace_id: str, key_id: str) -> tuple[tuple[str, Cap], ...]:
+        """Return the caps of both, each with the id of its owner."""
+        owners = ((workspace_id, self.workspace), (key_id, self.key))
+        return tuple((owner, cap) for owner, rules in owners if rules for cap in rules.caps)
 
     def treat(self, address: str) -> Treatment | None:
         """Return what happens to a recipient; None if the message goes to them.
@@ -123,7 +132,11 @@ class AppliedRules:
 
 
 def read_rules(
-    *, allow: Sequence[str] | None = None, otherwise: str = Otherwise.REFUSE.wire_name, redirect_to: str | None = None
+    *,
+    allow: Sequence[str] | None = None,
+    otherwise: str = Otherwise.REFUSE.wire_name,
+    redirect_to: str | None = None,
+    caps: Sequence[Cap] = (),
 ) -> RecipientRules:
     """Return the rules in the form in which they are compared. Raises InvalidFields with all errors."""
     errors: list[FieldError] = []
@@ -131,12 +144,12 @@ def read_rules(
         detail = CodedText("api.too_many_entries", limit=MAX_ALLOWED)
         raise InvalidFields([_error("allow", detail, code="max_length")])
     allowed = None if allow is None else tuple(dict.fromkeys(_read_entries(allow, errors)))
-    rules = RecipientRules(allowed, Otherwise[otherwise.upper()], _read_target(redirect_to, errors))
+    rules = RecipientRules(allowed, Otherwise[otherwise.upper()], _read_target(redirect_to, errors), tuple(caps))
     if not errors and rules.otherwise is Otherwise.REDIRECT and not rules.redirect_to:
         errors.append(_error("redirectTo", CodedText("workspaces.redirect_to_missing"), code="required"))
     if rules.redirect_to and rules.otherwise is not Otherwise.REDIRECT:
         errors.append(_error("redirectTo", CodedText("workspaces.redirect_to_unused")))
-    if allow is None:
+    if allow is None and not caps:
         errors.append(_error("allow", CodedText("workspaces.rules_without_effect"), code="required"))
     if errors:
         raise InvalidFields(errors)

@@ -40,6 +40,7 @@ ERRORS: dict[str, tuple[int, int]] = {
     "not_blocked": (422, 702),
     "not_published": (422, 703),
     "not_found": (404, 404),
+    "recipient_capped": (429, 429),
     "rate_limit_exceeded": (429, 429),
     "too_many_concurrent_requests": (429, 429),
     "processor_time_exceeded": (429, 429),

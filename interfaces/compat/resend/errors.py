@@ -32,6 +32,7 @@ ERRORS: dict[str, tuple[int, str]] = {
     "idempotency_in_progress": (409, "concurrent_idempotent_requests"),
     "attachments_too_large": (422, "invalid_attachment"),
     "too_many_attachments": (422, "invalid_attachment"),
+    "recipient_capped": (429, "rate_limit_exceeded"),
     "rate_limit_exceeded": (429, "rate_limit_exceeded"),
     "too_many_concurrent_requests": (429, "rate_limit_exceeded"),
     "processor_time_exceeded": (429, "rate_limit_exceeded"),

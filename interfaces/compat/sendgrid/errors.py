@@ -33,6 +33,7 @@ MESSAGES = {
     "expired_api_key": ("The provided authorization grant is invalid, expired, or revoked", None),
     "insufficient_scope": ("access forbidden", None),
     "quota_exceeded": ("Maximum credits exceeded", None),
+    "recipient_capped": ("too many requests", None),
     "rate_limit_exceeded": ("too many requests", None),
     "template_not_found": ("The template_id must be a valid GUID.", "template_id"),
 }

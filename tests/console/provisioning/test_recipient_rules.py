@@ -1,6 +1,9 @@
 """Recipient rules of workspaces and API keys in the management API and in `GET /v1/me` (docs/decisions/0388)."""
 
+import json
+
 import pytest
+from django.core.management import CommandError, call_command
 
 from core.workspaces.api import authentication
 from core.workspaces.models import ApiKey, AuditEntry
@@ -57,6 +60,12 @@ def test_a_new_key_has_rules_and_shows_them(owner_api: Api, alice):
     assert "recipientRules" not in me["workspace"]
 
 
+def test_caps_are_shown_complete(owner_api: Api, workspace_path):
+    shown = owner_api.patch(workspace_path, {"recipientRules": {"caps": [{"count": 5, "seconds": 3600}]}}).json()
+    cap = {"count": 5, "seconds": 3600, "per": "recipient", "exceeding": "refuse"}
+    assert shown["recipientRules"] == {"otherwise": "refuse", "caps": [cap]}
+
+
 def test_a_new_workspace_has_rules(platform: Api):
     made = platform.post("/admin/workspaces", {"name": "Staging", "recipientRules": {"allow": ["@example.org"]}})
     assert made.json()["recipientRules"] == {"allow": ["@example.org"], "otherwise": "refuse"}
@@ -66,12 +75,18 @@ def test_a_new_workspace_has_rules(platform: Api):
     ("rules", "codes"),
     [
         ({}, {"recipientRules.allow": "required"}),
-        ({"allow": "ada@example.com"}, {"recipientRules.allow": "not_a_list"}),
+        ({"allow": "ada@example.com"}, {"recipientRules.allow": "invalid_type"}),
         ({"allow": ["nobody"]}, {"recipientRules.allow[0]": "invalid_entry"}),
         ({"allow": ["@example.org"] * 201}, {"recipientRules.allow": "max_length"}),
         ({"allow": [], "otherwise": "drop"}, {"recipientRules.otherwise": "invalid_choice"}),
         ({"allow": [], "otherwise": "redirect"}, {"recipientRules.redirectTo": "required"}),
         ({"allow": [], "redirectTo": "qa@example.org"}, {"recipientRules.redirectTo": "invalid"}),
+        ({"caps": []}, {"recipientRules.allow": "required"}),
+        ({"caps": [{"count": 0, "seconds": 60}]}, {"recipientRules.caps[0].count": "min_value"}),
+        ({"caps": [{"count": 101, "seconds": 60}]}, {"recipientRules.caps[0].count": "max_value"}),
+        ({"caps": [{"count": 1}]}, {"recipientRules.caps[0].seconds": "required"}),
+        ({"caps": [{"count": 1, "seconds": 60, "per": "day"}]}, {"recipientRules.caps[0].per": "invalid_choice"}),
+        ({"caps": [{"count": 1, "seconds": 60}] * 4}, {"recipientRules.caps": "max_length"}),
         ({"allow": [], "redirect": "qa@example.org"}, {"recipientRules.redirect": "unknown_field"}),
     ],
 )
@@ -100,3 +115,13 @@ def test_keys_of_others_are_not_found(owner_api: Api, alice):
         assert code_of(owner_api.patch(f"/admin/workspaces/{path}", body)) == (404, "not_found")
     sending = Api(make_key(alice.workspace, "full_access"))
     assert sending.patch(f"/admin/workspaces/{alice.workspace.id}", body).status_code == 403
+
+
+def test_the_operator_creates_a_key_with_rules(alice):
+    command = ["create_api_key", "--workspace", alice.workspace.id, "--name", "Staging", "--scope", "sending_access"]
+    call_command(*command, "--recipient-rules", json.dumps(RULES))
+    assert ApiKey.objects.get().recipient_rules == STORED
+    for text in ("{", '{"allow": ["nobody"]}'):
+        with pytest.raises(CommandError, match="--recipient-rules"):
+            call_command(*command, "--recipient-rules", text)
+    assert ApiKey.objects.count() == 1

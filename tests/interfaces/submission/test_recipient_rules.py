@@ -8,6 +8,7 @@ import pytest
 
 from core.workspaces.api import authentication
 from core.workspaces.models import ApiKey
+from core.workspaces.recipients.caps import Cap
 from core.workspaces.recipients.rules import read_rules
 from core.workspaces.services import change_rules
 from emails.models import Email, QueueEntry, Recipient
@@ -35,7 +36,16 @@ def test_a_recipient_is_refused_at_rcpt(port, workspace, owner):
     refused = port.submit(MESSAGE, "Eve@Example.net")
     assert refused == (550, "5.7.1 The recipient rules do not allow Eve@example.net")
     assert port.submit(MESSAGE, "Ada@Example.com")[0] == 250
-    assert [*Recipient.objects.values_list("address", flat=True)] == ["Ada@example.com"]
+    assert [*Recipient.objects.values_list("address", flat=True)] == ["ada@example.com"]
+
+
+def test_a_capped_recipient_is_refused_for_a_time(port, workspace):
+    change_rules(workspace, rules=read_rules(caps=[Cap(1, 3600)]))
+    authentication.cache.clear()
+    assert port.submit(MESSAGE)[0] == 250
+    code, text = port.submit(MESSAGE)
+    assert (code, text[:5]) == (451, "4.7.1")
+    assert Email.objects.count() == 1
 
 
 def test_a_rule_that_changes_after_rcpt_refuses_the_message(port, workspace):

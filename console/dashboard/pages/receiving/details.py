@@ -54,6 +54,7 @@ NOT_FORWARDED: dict[str, str | Promise] = {
     "daily_limit": _("The route had reached its forwards of the day."),
     "recipient_suppressed": _("The address is on the suppression list."),
     "recipient_not_allowed": _("The recipient rules of the workspace do not allow the address."),
+    "recipient_capped": _("The address has got as many emails as a cap of the recipient rules allows."),
     "quota_exceeded": _("The quota of the workspace was used up."),
 }
 

@@ -4,11 +4,14 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rest_framework.exceptions import ValidationError
 
 from core.api.errors import InvalidFields, Problem
+from core.workspaces.api.serializers import RecipientRulesInput
 from core.workspaces.key_limits import read_limits
 from core.workspaces.management.accounts import read_expiry, read_name
 from core.workspaces.models import ApiKey, Workspace
+from core.workspaces.recipients.rules import RecipientRules
 from core.workspaces.services import issue_api_key
 
 LIMITS = ("domains", "networks", "templates", "streams", "requests_per_second", "is_test")
@@ -36,6 +39,11 @@ class Command(BaseCommand):
             )
         parser.add_argument("--test", action="store_true", dest="is_test", help="create a test key: nothing is sent")
         parser.add_argument("--requests-per-second", type=int, help="limits the key")
+        parser.add_argument(
+            "--recipient-rules",
+            metavar="JSON",
+            help="""who may get its emails, such as '{"allow": ["@example.com"], "otherwise": "capture"}'""",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         workspace = self.workspace(options["workspace"])
@@ -43,7 +51,8 @@ class Command(BaseCommand):
         fields = {"name": options["name"], "scope": options["scope"], "expires_at": expires_at}
         try:
             limits = read_limits(**{name: options[name] for name in LIMITS})
-            key, secret = issue_api_key(workspace, limits=limits, **fields)
+            rules = _read_rules(options["recipient_rules"]) if options["recipient_rules"] else None
+            key, secret = issue_api_key(workspace, limits=limits, rules=rules, **fields)
         except InvalidFields as problem:
             raise CommandError(" ".join(error["detail"] for error in problem.members["errors"])) from problem
         except Problem as problem:
@@ -55,3 +64,14 @@ class Command(BaseCommand):
             return Workspace.objects.get(id=workspace_id)
         except (Workspace.DoesNotExist, ValueError) as error:
             raise CommandError(f"Workspace {workspace_id!r} does not exist.") from error
+
+
+def _read_rules(text: str) -> RecipientRules:
+    """Return recipient rules in the form of the API. Raises CommandError."""
+    try:
+        rules: RecipientRules = RecipientRulesInput().run_validation(json.loads(text))
+    except ValueError as error:
+        raise CommandError(f"--recipient-rules is not JSON: {error}") from error
+    except ValidationError as error:
+        raise CommandError(f"--recipient-rules: {json.dumps(error.detail)}") from error
+    return rules

@@ -3,7 +3,7 @@
 from core.workspaces.models import ApiKey, AuditEntry, Workspace
 from tests.conftest import make_account, make_key
 
-FORM = {"otherwise": "capture", "allow": "Ada@Example.com\n@example.org, @*.example.net", "redirect_to": ""}
+FORM = {"otherwise": "capture", "allow": "Ada@Example.com\n@example.org, @*.example.net", "redirect_to": "", "caps": ""}
 STORED = {"allow": ["ada@example.com", "@example.org", "@*.example.net"], "otherwise": "capture"}
 
 
@@ -29,6 +29,18 @@ def test_the_rules_of_a_key_are_saved_and_shown(owner, alice):
     key.refresh_from_db()
     assert key.recipient_rules == {**STORED, "otherwise": "redirect", "redirectTo": "qa@example.org"}
     assert "qa@example.org" in owner.get(path).text
+
+
+def test_caps_are_saved_and_shown(owner, alice):
+    caps = "5/3600\n1 / 86400 template drop"
+    owner.post("/dashboard/keys/rules/", {**FORM, "otherwise": "", "allow": "", "caps": caps})
+    assert Workspace.objects.get(id=alice.workspace.id).recipient_rules["caps"] == [
+        {"count": 5, "seconds": 3600, "per": "recipient", "exceeding": "refuse"},
+        {"count": 1, "seconds": 86400, "per": "recipient_and_template", "exceeding": "drop"},
+    ]
+    assert "5/3600\n1/86400 template drop" in owner.get("/dashboard/keys/rules/").text
+    assert "At most 5 emails to a recipient in 3600 seconds" in owner.get("/dashboard/keys/").text
+    assert "such as 5/3600." in owner.post("/dashboard/keys/rules/", {**FORM, "caps": "five a day"}).text
 
 
 def test_invalid_rules_are_shown_with_their_reason(owner, alice):

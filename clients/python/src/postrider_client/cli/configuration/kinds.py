@@ -177,7 +177,11 @@ def normal_rules(rules: Optional[Values]) -> Optional[Values]:
         return None
     given = {name: value for name, value in rules.items() if value is not None}
     allow = given.get("allow")
-    entries = {} if allow is None else {"allow": list(dict.fromkeys(_normal_entry(str(entry)) for entry in allow))}
+    entries: dict[str, Any] = (
+        {} if allow is None else {"allow": list(dict.fromkeys(_normal_entry(str(entry)) for entry in allow))}
+    )
+    if caps := given.pop("caps", None):
+        entries["caps"] = [{"per": "recipient", "exceeding": "refuse", **cap} for cap in caps]
     return {"otherwise": "refuse", **given, **entries}
 
 

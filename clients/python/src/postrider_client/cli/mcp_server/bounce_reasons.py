@@ -42,6 +42,7 @@ REASONS = {
     "undetermined": "the server's reply matches no known reason: read message",
     "recipient_suppressed": "the address was suppressed before the email was sent",
     "recipient_not_allowed": "the recipient rules of the workspace or the API key do not allow the address",
+    "recipient_capped": "the recipient has got as many emails as a cap of the recipient rules allows",
     "domain_not_registered": "the sending domain was deleted before the email was sent",
     "signing_key_unreadable": "the DKIM key of the sending domain cannot be decrypted: contact the operator",
     "lease_lost": "a worker was interrupted before it sent this email; the email is retried",
