@@ -81,5 +81,5 @@ def _treated(recipient: NewRecipient, shared: SharedFields, rules: AppliedRules)
         return recipient
     if is_refused(treatment):
         return replace(recipient, is_refused=True)
-    # Of an email that RECIPIENTS diverts, the claim decides; later, it must not be redirected.
+    # If RECIPIENTS diverts the email, the claim decides; the recipient must not be redirected later.
     return recipient if shared.is_diverted else replace(recipient, diversion=DIVERSIONS[treatment.otherwise])

@@ -1,6 +1,7 @@
 """Caps: how many emails a recipient may get in some time, by the rules of a workspace or key (docs/decisions/0389)."""
 
 import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from core.lib.email_addresses import normalize_address
+from core.lib.keyring import newest_key
 
+PURPOSE = "cap-window"
 MAX_CAPS = 3
 # A window keeps the id and the time of each email.
 MAX_COUNT = 100
@@ -38,14 +41,14 @@ class Cap:
     exceeding: Exceeding = Exceeding.REFUSE
 
     def window_id(self, owner_id: str, address: str, template_id: str | None) -> UUID:
-        """Return the id of the window of a recipient, a digest.
+        """Return the id of the window of a recipient, a keyed digest: nobody without APP_KEYS can try addresses.
 
         owner_id: of the workspace or key.
         A change of `count` keeps the window.
         """
         template = template_id or "" if self.per is Per.RECIPIENT_AND_TEMPLATE else "*"
         name = "\n".join((owner_id, str(self.seconds), template, normalize_address(address)))
-        return UUID(bytes=hashlib.sha256(name.encode()).digest()[:16])
+        return UUID(bytes=hmac.digest(newest_key(PURPOSE).secret, name.encode(), hashlib.sha256)[:16])
 
     def to_json(self) -> dict[str, Any]:
         return {
