@@ -26,6 +26,20 @@ class ChartSeries:
     unit: str = ""
     limit: float | None = None
 
+    @property
+    def top(self) -> float | None:
+        """The top of the axis beside a limit: a third above the values, and at least a quarter of the limit."""
+        if self.limit is None:
+            return None
+        lowest = max(1.3 * max((value for value in self.values if value is not None), default=0), self.limit / 4)
+        return max(lowest, 1.15 * self.limit) if self.has_limit_line else lowest
+
+    @property
+    def has_limit_line(self) -> bool:
+        """Whether values come near the limit, which is a line of the chart then."""
+        highest = max((value for value in self.values if value is not None), default=0)
+        return self.limit is not None and max(1.3 * highest, self.limit / 4) > self.limit / 1.6
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -42,5 +56,16 @@ class Chart:
     links: Sequence[str] = ()
 
     @property
+    def legend(self) -> list[ChartSeries]:
+        """The series that are in the picture: those with a value."""
+        return [series for series in self.series if any(series.values)]
+
+    @property
+    def rows(self) -> list[tuple[str, list[float | None]]]:
+        """Each label with its values, for the table beside the chart."""
+        return [(label, [one.values[place] for one in self.series]) for place, label in enumerate(self.labels)]
+
+    @property
     def json(self) -> str:
-        return json.dumps(asdict(self))
+        series = [{**asdict(one), "top": one.top, "hasLimitLine": one.has_limit_line} for one in self.series]
+        return json.dumps({**asdict(self), "series": series})

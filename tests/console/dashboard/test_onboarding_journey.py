@@ -73,7 +73,7 @@ def test_the_steps_lead_to_the_first_email(visit, live_server, settings):
     expect(page.locator(".pr-timeline")).to_contain_text("Delivered")
     visit.go("/dashboard/")
     expect(page.get_by_role("heading", name="Send your first email in four steps")).to_have_count(0)
-    expect(page.locator(".pr-of-delivered")).to_contain_text("100.0%")
+    expect(page.locator(".pr-of-delivered")).to_contain_text("100%")
     assert not visit.complaints
 
 

@@ -19,7 +19,7 @@ from alerts.values import read_values
 from alerts.watched_value import WatchedValue
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.alerts.forms import CHANGEABLE, AlertForm, NewAlertForm
-from console.dashboard.pages.overview.health import rate_text
+from console.dashboard.templatetags.percent import rate_text
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.scoping import ScopedAdmin
 from console.dashboard.ui.streams import streams_of

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.urls import reverse
-from django.utils.formats import number_format
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from analytics.outcomes import DayOutcomes, read_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
+from console.dashboard.templatetags.percent import rate_text
 from core.workspaces.models import Workspace
 from domains.models import Domain
 from domains.record_checks.results import RecordStatus, VerificationResult, from_json
@@ -22,6 +23,10 @@ USUAL_BOUNCE_PERCENT = 5.0
 USUAL_COMPLAINT_PERCENT = 0.1
 POLICY = re.compile(r"(?:^|;)\s*p\s*=\s*(none|quarantine|reject)\s*(?:;|$)", re.IGNORECASE)
 MAX_DOMAINS = 100
+# One complaint among fewer recipients is a rate above every limit.
+MIN_SENT = 100
+# From the one that needs no step to the one that needs it first.
+TONES = ("neutral", "success", "warning", "danger")
 # DMARC policies, the weakest first; None is no policy.
 STRENGTHS = (None, "none", "quarantine", "reject")
 
@@ -41,6 +46,18 @@ class HealthItem:
     url: str = ""
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """The one sentence above the numbers; the tone is that of the worst item."""
+
+    tone: str
+    text: str | Promise
+
+    @property
+    def needs_a_step(self) -> bool:
+        return self.tone in {"warning", "danger"}
+
+
 def bounce_limit() -> float:
     return float(settings.BOUNCE_WARN_PERCENT or USUAL_BOUNCE_PERCENT)
 
@@ -54,9 +71,18 @@ def percent_of(count: int, total: int) -> float | None:
     return 100 * count / total if total else None
 
 
-def rate_text(percent: float) -> str:
-    """Return a percentage with up to two decimals, in the language of the page."""
-    return number_format(f"{percent:.2f}".rstrip("0").rstrip("."))
+def rate_tone(percent: float, limit: float) -> str:
+    """Return the tone of a rate: more than half of the limit is a warning."""
+    return "danger" if percent > limit else "warning" if percent > limit / 2 else "success"
+
+
+def read_verdict(items: Sequence[HealthItem]) -> Verdict:
+    """Return the verdict on a workspace or a stream: the first of its worst items, or that none needs a step."""
+    worst = max(items, key=lambda item: TONES.index(item.tone))
+    verdict = Verdict(worst.tone, _("Nothing needs your attention."))
+    if not verdict.needs_a_step:
+        return verdict
+    return Verdict(worst.tone, _("%(title)s: %(value)s") % {"title": worst.title, "value": worst.value})
 
 
 def read_health(workspace: Workspace) -> list[HealthItem]:
@@ -70,18 +96,20 @@ def rate_items(days: Sequence[DayOutcomes]) -> list[HealthItem]:
     """Return the bounce and complaint rates of some days."""
     sent, bounced, complained = (sum(day.rated[name] for day in days) for name in ("sent", "bounced", "complained"))
     emails = reverse("dashboard:emails_email_changelist")
-    bounces = _rate_item(_("Bounce rate"), percent_of(bounced, sent), bounce_limit())
-    complaints = _rate_item(_("Complaint rate"), percent_of(complained, sent), complaint_limit())
+    bounces = _rate_item(_("Bounce rate"), bounced, sent, bounce_limit())
+    complaints = _rate_item(_("Complaint rate"), complained, sent, complaint_limit())
     return [
         _with_advice(bounces, _("Remove addresses that do not exist from your lists."), reverse("dashboard:bounces")),
         _with_advice(complaints, _("Send only to people who expect the email."), f"{emails}?event=complained"),
     ]
 
 
-def _rate_item(title: str, percent: float | None, limit: float) -> HealthItem:
+def _rate_item(title: str, count: int, sent: int, limit: float) -> HealthItem:
+    """Return the rate beside its limit; fewer than MIN_SENT recipients are not judged."""
+    percent = percent_of(count, sent)
     if percent is None:
         return HealthItem("neutral", title, _("no data"))
-    tone = "danger" if percent > limit else "warning" if percent > limit / 2 else "success"
+    tone = "neutral" if sent < MIN_SENT else rate_tone(percent, limit)
     values = {"rate": rate_text(percent), "limit": rate_text(limit)}
     return HealthItem(tone, title, _("%(rate)s%% (limit %(limit)s%%)") % values)
 

@@ -16,7 +16,8 @@ from django.utils.translation import gettext_lazy
 from analytics.outcomes import EVENTS, OUTCOMES, DayOutcomes, sum_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
 from console.dashboard.pages.overview.health import percent_of
-from console.dashboard.pages.overview.rate_charts import PERCENT, rate_charts
+from console.dashboard.pages.overview.rate_charts import RateChart, rate_charts
+from console.dashboard.templatetags.percent import percent_text
 from console.dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from core.workspaces.models import Workspace
 from emails.queue_stats import QueueStats
@@ -94,7 +95,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class DayRow:
-    """A day of the table; counts is None before the workspace existed."""
+    """A day of the table; counts is None before the workspace existed. rates: the points of the charts."""
 
     day: date
     counts: Sequence[int] | None
@@ -127,15 +128,16 @@ def read_metrics(
     created_on = workspace.created_at.astimezone(UTC).date()
     today = datetime.now(UTC).date()
     shown = [name for name in OUTCOMES if any(day.outcomes[name] for day in days)] or ["delivered"]
+    charts = rate_charts(rated, first=period.first, created_on=created_on, running=_running(days, today))
     return {
         "period": period,
         "periods": PERIODS,
         "metrics": _totals(days, before if period.first_before >= created_on else None),
         "volume": _volume_chart(days, shown, created_on, today, list_filter),
         "list_filter": list_filter,
-        "rates": rate_charts(rated, first=period.first, created_on=created_on, running=_running(days, today)),
+        "rates": charts,
         "columns": [LABELS[name] for name in ("total", *shown)],
-        "rows": [_row(day, shown, created_on, today) for day in reversed(days)],
+        "rows": list(reversed(_rows(days, shown, charts, created_on, today))),
     }
 
 
@@ -166,13 +168,9 @@ def _totals(days: Sequence[DayOutcomes], before: Sequence[DayOutcomes] | None) -
 
 
 def _event_metric(name: str, now: dict[str, int], then: dict[str, int] | None) -> Metric:
-    before = None if then is None else _percent_text(percent_of(then[name], then["total"]))
+    before = None if then is None or not then["total"] else percent_text(percent_of(then[name], then["total"]))
     rate = percent_of(now[name], now["total"]) or 0.0
     return Metric(str(LABELS[name]), now[name], rate, name, before, STATUSES[name])
-
-
-def _percent_text(percent: float | None) -> str | None:
-    return None if percent is None else PERCENT % {"number": number_format(percent, 1)}
 
 
 def _count_text(count: int) -> str:
@@ -201,11 +199,16 @@ def _running(days: Sequence[DayOutcomes], today: date) -> str:
     return _("Today, so far") if days[-1].day == today else ""
 
 
-def _rates(day: DayOutcomes) -> tuple[float | None, float | None]:
-    sent = day.rated["sent"]
-    return percent_of(day.rated["bounced"], sent), percent_of(day.rated["complained"], sent)
-
-
-def _row(day: DayOutcomes, shown: Sequence[str], created_on: date, today: date) -> DayRow:
-    counts = [day.total, *(day.outcomes[name] for name in shown)] if day.day >= created_on else None
-    return DayRow(day.day, counts, _rates(day), is_running=day.day == today)
+def _rows(
+    days: Sequence[DayOutcomes], shown: Sequence[str], charts: Sequence[RateChart], created_on: date, today: date
+) -> list[DayRow]:
+    rates = zip(*(chart.rates for chart in charts), strict=True)
+    return [
+        DayRow(
+            day.day,
+            [day.total, *(day.outcomes[name] for name in shown)] if day.day >= created_on else None,
+            rates_of_day,
+            is_running=day.day == today,
+        )
+        for day, rates_of_day in zip(days, rates, strict=True)
+    ]

@@ -9,7 +9,7 @@ from analytics.outcomes import read_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import read_onboarding
-from console.dashboard.pages.overview.health import read_health
+from console.dashboard.pages.overview.health import read_health, read_verdict
 from console.dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
 from console.dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
 from console.dashboard.pages.overview.speed import read_speed
@@ -28,7 +28,7 @@ from emails.queue_stats import read_queue_stats
 from streams.models import Stream
 
 RECENT_EMAILS = 6
-LIVE = ("totals", "charts", "days", "latest", "health", "speed", "queue")
+LIVE = ("totals", "charts", "days", "latest", "verdict", "health", "speed", "queue")
 WATCHED_DAYS = 90
 
 
@@ -46,6 +46,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
     queue = read_queue_stats(workspace)
     # Set-up material does not come back when the retention has deleted all emails (docs/decisions/0268).
     has_emails = bool(recent or stream or queue.completed or queue.failed)
+    health = read_health(workspace)
     quota, selection, period = read_quota(workspace), read_selection(request, workspace), read_period(request)
     days = read_selected_outcomes(request, workspace, selection, first=period.first_read, last=period.last)
     return {
@@ -58,7 +59,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "streams": streams_of(request),
         "stream": stream,
         "selection": selection,
-        "health": read_health(workspace),
+        "health": health,
+        "verdict": read_verdict(health),
+        "selected_name": selection.name or (stream.name if stream else ""),
         "health_days": PERIOD_DAYS,
         # Histograms know neither domains nor templates and tags.
         "speed": None if selection.value else read_speed(workspace, stream, period=period),

@@ -10,12 +10,15 @@ from django.utils.translation import gettext_lazy
 
 from analytics.outcomes import DayOutcomes
 from analytics.reputation.rates import PERIOD_DAYS
-from console.dashboard.pages.overview.health import bounce_limit, complaint_limit, percent_of, rate_text
+from console.dashboard.pages.overview.health import (
+    MIN_SENT,
+    bounce_limit,
+    complaint_limit,
+    percent_of,
+)
+from console.dashboard.templatetags.percent import PERCENT, percent_text
 from console.dashboard.ui.charts import Chart, ChartKind, ChartSeries
 
-# One complaint among fewer recipients is a rate above every limit.
-MIN_SENT = 100
-PERCENT = gettext_lazy("%(number)s%%")
 NAMES: dict[str, str | Promise] = {
     "bounced": gettext_lazy("Bounce rate"),
     "complained": gettext_lazy("Complaint rate"),
@@ -34,8 +37,17 @@ class RateChart:
     chart: Chart
 
     @property
+    def rates(self) -> Sequence[float | None]:
+        """The rate of each day; None where too few emails were sent."""
+        return self.chart.series[0].values
+
+    @property
     def is_empty(self) -> bool:
-        return all(value is None for value in self.chart.series[0].values)
+        return all(value is None for value in self.rates)
+
+    @property
+    def has_limit_line(self) -> bool:
+        return not self.is_empty and self.chart.series[0].has_limit_line
 
 
 def rate_charts(days: Sequence[DayOutcomes], *, first: date, created_on: date, running: str) -> list[RateChart]:
@@ -60,8 +72,8 @@ def _rate_chart(
     series = ChartSeries(str(NAMES[name]), rates, COLORS[name], PERCENT % {"number": ""}, limit)
     return RateChart(
         series.name,
-        rate="" if rate is None else PERCENT % {"number": rate_text(rate)},
-        limit=PERCENT % {"number": rate_text(limit)},
+        rate="" if rate is None else percent_text(rate),
+        limit=percent_text(limit),
         is_above=rate is not None and rate > limit,
         chart=Chart(ChartKind.LINES, labels, [series], running=running),
     )

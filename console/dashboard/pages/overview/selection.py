@@ -46,6 +46,11 @@ class Selection:
     groups: list[OptionGroup]
 
     @property
+    def name(self) -> str:
+        """The name of the selected option; empty for all emails."""
+        return next((name for group in self.groups for value, name in group.options if value == self.value), "")
+
+    @property
     def list_filter(self) -> str:
         """The filter of its emails in the list, as a query string; the senders of a domain are found by its name."""
         dimension, _colon, value = self.value.partition(":")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from analytics.outcomes import read_stream_outcomes
 from analytics.reputation.rates import PERIOD_DAYS
 from console.dashboard.auth.current_workspace import current_workspace
-from console.dashboard.pages.overview.health import rate_items
+from console.dashboard.pages.overview.health import rate_items, read_verdict
 from console.dashboard.pages.overview.metrics import read_metrics, read_period
 from console.dashboard.pages.streams.forms import (
     KINDS,
@@ -88,6 +88,7 @@ class StreamSection(ScopedAdmin):
         period, today = read_period(request), datetime.now(UTC).date()
         judged = (today - timedelta(days=PERIOD_DAYS - 1), today)
         days = read_stream_outcomes(workspace, stream.slug, first=min(period.first_read, judged[0]), last=today)
+        health = rate_items([day for day in days if day.day >= judged[0]])
         return self.page(
             request,
             "dashboard/streams/detail.html",
@@ -96,7 +97,8 @@ class StreamSection(ScopedAdmin):
             paused_reason=translate(stream.pause_reason),
             facts=_facts(stream),
             **read_metrics(workspace, period=period, days=days, list_filter=f"stream={stream.slug}"),
-            health=rate_items([day for day in days if day.day >= judged[0]]),
+            health=health,
+            verdict=read_verdict(health),
             health_days=PERIOD_DAYS,
             urls={name: self.stream_url(name, stream) for name in ("edit", "archive", "unarchive")},
             lists={name: f"{reverse(f'dashboard:{name}_changelist')}?stream={stream.slug}" for name in LISTS},

@@ -63,16 +63,9 @@
     };
   }
 
-  // The top of the axis of a series with a limit: a third above the values, and a quarter of the limit at least.
-  function top(series) {
-    const highest = Math.max(0, ...series.values) * 1.3;
-    const lowest = Math.max(highest, series.limit / 4);
-    return lowest > series.limit / 1.6 ? Math.max(lowest, series.limit * 1.15) : lowest;
-  }
-
   function limitLine(chart) {
     const [first] = chart.series;
-    if (first.limit === null || top(first) < first.limit) return [];
+    if (!first.hasLimitLine) return [];
     const color = resolve("--pr-muted")(1);
     const line = { label: "", borderColor: color, borderDash: [6, 4], borderWidth: 1, pointRadius: 0, pointHitRadius: 0 };
     return [{ ...line, data: chart.labels.map(() => first.limit) }];
@@ -86,7 +79,7 @@
     const whole = { color, precision: 0, maxTicksLimit: 6 };
     const rates = { color, maxTicksLimit: 4, callback: (value) => `${shown(value)}${first.unit}` };
     if (first.limit === null) return { x, y: { stacked: isStacked, beginAtZero: true, grid, ticks: whole } };
-    return { x, y: { min: 0, suggestedMax: top(first), grid, ticks: rates } };
+    return { x, y: { min: 0, suggestedMax: first.top, grid, ticks: rates } };
   }
 
   function shown(value) {

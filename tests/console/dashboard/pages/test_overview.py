@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -47,8 +48,8 @@ class TestPeriod:
 
         week, month = (metrics(owner.get(f"/dashboard/?days={days}")) for days in (7, 30))
 
-        assert (week["all"], week["delivered"]) == ((30, None, "70"), (15, 50.0, "100.0%"))
-        assert (month["all"], month["delivered"]) == ((100, None, "200"), (85, 85.0, "0.0%"))
+        assert (week["all"], week["delivered"]) == ((30, None, "70"), (15, 50.0, "100%"))
+        assert (month["all"], month["delivered"]) == ((100, None, "200"), (85, 85.0, "0%"))
 
     def test_a_period_before_the_workspace_is_no_data(self, owner, workspace):
         Workspace.objects.filter(id=workspace.id).update(created_at=NOON - timedelta(days=3))
@@ -122,6 +123,37 @@ class TestOutcomes:
             assert (complaints.rate, complaints.is_empty) == (rate, not rate)
             assert ("Shown from 100 emails in seven days." in page.text) == (not rate)
 
+    def test_each_rate_is_one_number_on_the_page(self, owner, workspace):
+        count(workspace, "rated.sent", 300, days=3)
+        count(workspace, "rated.bounced", 10, days=2)
+
+        page = owner.get("/dashboard/")
+
+        bounces, complaints = page.context["rates"]
+        assert [row.rates for row in page.context["rows"]] == list(
+            zip(bounces.rates[::-1], complaints.rates[::-1], strict=True)
+        )
+        assert (bounces.rate, page.context["health"][0].value) == ("3.33%", "3.33% (limit 5%)")
+        # The day of the bounces had no other email: its own rate would be no number.
+        assert page.context["rows"][2].rates == (pytest.approx(100 * 10 / 300), 0)
+        assert page.text.count(">3.33%<") == 4  # the heading of the chart, and three days of the table
+
+    def test_legends_name_only_the_lines_of_the_picture(self, owner, workspace):
+        count(workspace, "rated.sent", 1000)
+        for more, is_shown in ((10, False), (15, True)):
+            count(workspace, "rated.bounced", more)
+            page = owner.get("/dashboard/")
+            bounces, complaints = page.context["rates"]
+            assert (bounces.has_limit_line, complaints.has_limit_line) == (is_shown, False)
+            assert page.text.count('class="pr-key-limit"') == is_shown
+            chart = json.loads(bounces.chart.json)["series"][0]
+            assert (chart["hasLimitLine"], chart["top"] > chart["limit"]) == (is_shown, is_shown)
+
+    def test_a_volume_of_nothing_has_no_legend(self, owner, workspace):
+        assert owner.get("/dashboard/").context["volume"].legend == []
+        count(workspace, "status.sent", 1)
+        assert [series.name for series in owner.get("/dashboard/").context["volume"].legend] == ["Sent"]
+
     def test_a_rate_needs_the_days_before_a_short_period(self, owner, workspace):
         count(workspace, "rated.sent", 200, days=6)
         count(workspace, "rated.bounced", 2)
@@ -173,8 +205,8 @@ class TestSelection:
 
         # The queue statistics are cached for a second, so the number of all queries varies.
         reading = [query["sql"] for query in queries if "requested" in query["sql"]]
-        # The version of the page, the metrics, and the health.
-        assert [shop.hex in sql.replace("-", "") for sql in reading] == [False, True, False]
+        # The version of the page, the health, and the metrics.
+        assert [shop.hex in sql.replace("-", "") for sql in reading] == [False, False, True]
         assert sum("emails_email" in query["sql"] for query in queries) <= 4
         assert metrics(page)["all"][0] == 30
 
@@ -210,6 +242,33 @@ class TestHealth:
             assert bool(health["Bounce rate"][2]) == (tone != "success")
             assert health["Complaint rate"] == ("success", "0% (limit 0.1%)", "")
         assert "Rates of the last 7 days, without emails to the simulator." in owner.get("/dashboard/").text
+
+    def test_the_verdict_is_the_first_of_the_worst_items(self, owner, workspace, settings):
+        settings.DELIVERY_TRANSPORT = "inbox"
+        for sent, bounced, complained, expected in (
+            (1000, 0, 0, ("success", "Nothing needs your attention.")),
+            (0, 30, 0, ("warning", "Bounce rate: 3% (limit 5%)")),
+            (0, 0, 2, ("danger", "Complaint rate: 0.2% (limit 0.1%)")),
+        ):
+            for name, number in (("sent", sent), ("bounced", bounced), ("complained", complained)):
+                count(workspace, f"rated.{name}", number)
+            page = owner.get("/dashboard/")
+            assert (page.context["verdict"].tone, page.context["verdict"].text) == expected
+            assert ('pr-verdict" open' in page.text) == (expected[0] != "success")
+
+    def test_few_emails_are_not_judged(self, owner, workspace):
+        count(workspace, "rated.sent", 99)
+        count(workspace, "rated.complained", 1)
+        assert self.health(owner)["Complaint rate"] == ("neutral", "1.01% (limit 0.1%)", "")
+        count(workspace, "rated.sent", 1)
+        assert self.health(owner)["Complaint rate"][:2] == ("danger", "1% (limit 0.1%)")
+
+    def test_a_selection_is_named_beside_its_rates(self, owner, workspace):
+        count(workspace, "rated.sent", 1000)
+        count(workspace, "rated.sent", 1000, slice_=slice_id(workspace.id, Dimension.TAG, "shop"))
+        whole, shop = owner.get("/dashboard/").text, owner.get("/dashboard/?show=tag:shop").text
+        assert "Bounce rate · <bdi>shop</bdi>" in shop
+        assert ("Of the whole workspace." in shop, "Of the whole workspace." in whole) == (True, False)
 
     def test_without_emails_has_no_data(self, owner, workspace):
         health = self.health(owner)

@@ -287,7 +287,7 @@ class TestWebhooks:
         webhook = Webhook.objects.get()
         assert webhook.streams == ["newsletter"]
         url = f"/dashboard/webhooks/{webhook.id}/"
-        assert "Streams: Newsletter" in shown_text(owner.get(url))
+        assert "Streams Newsletter" in shown_text(owner.get(url))
         assert re.search(r'value="newsletter"[^>]* checked', owner.get(f"{url}edit/").text)
         owner.post(f"{url}edit/", self.FIELDS)
         webhook.refresh_from_db()
