@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import (
@@ -22,6 +23,7 @@ from unfold.widgets import (
 
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.deliveries import add_texts, describe_error, find_deliveries, retry_progress
+from console.dashboard.ui.charts import Chart, ChartKind, ChartSeries
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.forms import ApiForm, LocalDateTimeField, in_time_zone
 from console.dashboard.ui.labels import DELIVERY_TONES
@@ -34,9 +36,17 @@ from core.lib.coded_texts import CodedText
 from core.lib.translation import translate
 from events.kinds import WEBHOOK_KINDS
 from streams.models import Stream
-from webhooks.formats import STANDARD, format_choices
+from webhooks.formats import STANDARD, find_format, format_choices
 from webhooks.headers import MASK
-from webhooks.health import NEWEST, DeliveryHistory, read_health, read_histories
+from webhooks.health import (
+    COUNTED,
+    NEWEST,
+    DeliveryHistory,
+    DeliveryOutcomes,
+    read_health,
+    read_histories,
+    read_outcomes,
+)
 from webhooks.models import Webhook, WebhookDelivery, WebhookDeliveryStatus
 from webhooks.serializers import WebhookInput
 from webhooks.services import (
@@ -51,27 +61,49 @@ from webhooks.services import (
     update_webhook,
 )
 
-EVENT_LABELS = {
-    "sent": gettext_lazy("Sent: accepted by the receiving server"),
-    "delivered": gettext_lazy("Delivered"),
-    "bounced": gettext_lazy("Bounced permanently"),
-    "failed": gettext_lazy("Failed after all attempts"),
-    "opened": gettext_lazy("Opened"),
-    "clicked": gettext_lazy("Clicked a link"),
-    "unsubscribed": gettext_lazy("Unsubscribed"),
-    "complained": gettext_lazy("Reported as spam"),
-    "deferred": gettext_lazy("Deferred: another attempt will follow"),
-    "scheduled": gettext_lazy("Scheduled for later"),
-    "suppressed": gettext_lazy("Not sent: the address is suppressed"),
-    "domain.verified": gettext_lazy("A domain was verified"),
-    "domain.failed": gettext_lazy("The verification of a domain failed"),
-    "suppression.added": gettext_lazy("A suppression was added"),
-    "suppression.removed": gettext_lazy("A suppression was removed"),
-    "received": gettext_lazy("An email was received"),
-    "replied": gettext_lazy("A recipient answered"),
-    "alert.triggered": gettext_lazy("An alert began"),
-    "alert.resolved": gettext_lazy("An alert ended"),
+# The events of the form by what they are about.
+EVENT_GROUPS: dict[str | Promise, dict[str, str | Promise]] = {
+    gettext_lazy("Delivery"): {
+        "sent": gettext_lazy("Sent: accepted by the receiving server"),
+        "delivered": gettext_lazy("Delivered"),
+        "bounced": gettext_lazy("Bounced permanently"),
+        "failed": gettext_lazy("Failed after all attempts"),
+        "deferred": gettext_lazy("Deferred: another attempt will follow"),
+        "scheduled": gettext_lazy("Scheduled for later"),
+        "suppressed": gettext_lazy("Not sent: the address is suppressed"),
+    },
+    gettext_lazy("Recipients"): {
+        "opened": gettext_lazy("Opened"),
+        "clicked": gettext_lazy("Clicked a link"),
+        "unsubscribed": gettext_lazy("Unsubscribed"),
+        "complained": gettext_lazy("Reported as spam"),
+        "replied": gettext_lazy("A recipient answered"),
+    },
+    gettext_lazy("Receiving"): {"received": gettext_lazy("An email was received")},
+    gettext_lazy("Workspace"): {
+        "domain.verified": gettext_lazy("A domain was verified"),
+        "domain.failed": gettext_lazy("The verification of a domain failed"),
+        "suppression.added": gettext_lazy("A suppression was added"),
+        "suppression.removed": gettext_lazy("A suppression was removed"),
+        "alert.triggered": gettext_lazy("An alert began"),
+        "alert.resolved": gettext_lazy("An alert ended"),
+    },
 }
+# Status → the name and the color of its series.
+SERIES: dict[str, tuple[str | Promise, str]] = {
+    WebhookDeliveryStatus.SUCCEEDED: (gettext_lazy("Succeeded"), "--pr-success"),
+    WebhookDeliveryStatus.EXHAUSTED: (gettext_lazy("Failed"), "--pr-danger"),
+    WebhookDeliveryStatus.PENDING: (gettext_lazy("Waiting"), "--pr-warning"),
+    WebhookDeliveryStatus.DISCARDED: (gettext_lazy("Discarded"), "--pr-muted"),
+}
+
+
+def _grouped_checkboxes() -> UnfoldAdminCheckboxSelectMultipleWidget:
+    """Return checkboxes in groups, with a button that checks all of a group, and one for all groups."""
+    # No subclass: unfold's template of a field knows this one by its name.
+    widget = UnfoldAdminCheckboxSelectMultipleWidget()
+    widget.template_name = "dashboard/parts/grouped_choices.html"
+    return widget
 
 
 class WebhookForm(ApiForm):
@@ -89,8 +121,8 @@ class WebhookForm(ApiForm):
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
-        choices=[(kind, EVENT_LABELS[kind]) for kind in WEBHOOK_KINDS],
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        choices=[(title, list(kinds.items())) for title, kinds in EVENT_GROUPS.items()],
+        widget=_grouped_checkboxes(),
     )
     streams = forms.MultipleChoiceField(
         label=gettext_lazy("Streams"),
@@ -189,7 +221,14 @@ class WebhookSection(ScopedAdmin):
         webhooks = list(self.get_queryset(request))
         histories = read_histories(webhooks)
         rows = [(webhook, histories.get(webhook.id, DeliveryHistory())) for webhook in webhooks]
-        return self.page(request, "dashboard/webhooks/list.html", title=self.title, webhooks=rows, newest=NEWEST)
+        return self.page(
+            request,
+            "dashboard/webhooks/list.html",
+            title=self.title,
+            webhooks=rows,
+            newest=NEWEST,
+            all_kinds=len(WEBHOOK_KINDS),
+        )
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
         initial = {"events": ["delivered", "bounced", "failed"]}
@@ -206,7 +245,9 @@ class WebhookSection(ScopedAdmin):
         webhook = self.find(request, object_id)
         listing = _deliveries(request, webhook)
         shown = [(delivery.id, delivery.status, delivery.attempt_count) for delivery in listing.rows]
-        refresh = refresh_of(webhook.active, webhook.failing_since, shown, regions=("state", "deliveries"))
+        refresh = refresh_of(
+            webhook.active, webhook.failing_since, shown, regions=("state", "outcomes", "outcome-rows", "deliveries")
+        )
         return refresh.unchanged(request) or self.page(
             request,
             "dashboard/webhooks/detail.html",
@@ -216,6 +257,12 @@ class WebhookSection(ScopedAdmin):
             refresh=None if request.GET.get("search") else refresh,
             listing=listing,
             health=read_health(webhook),
+            outcomes=(outcomes := read_outcomes(webhook)),
+            chart=outcome_chart(outcomes),
+            counted=COUNTED,
+            format=find_format(webhook.format).label,
+            former_secret=webhook.secrets.valid().exclude(expires_at=None).first(),
+            all_kinds=len(WEBHOOK_KINDS),
             streams=[stream for stream in streams_of(request) if stream.slug in webhook.streams],
             headers=list(webhook.readable_headers),
             statuses=WebhookDeliveryStatus.values,
@@ -335,6 +382,20 @@ class WebhookSection(ScopedAdmin):
             next_url=next_url,
             samples=read_samples("webhooks", section="Verify signatures"),
         )
+
+
+def outcome_chart(outcomes: DeliveryOutcomes) -> Chart:
+    """Return the chart of the deliveries by their status, without a status that none of them has."""
+    form = "MONTH_DAY_FORMAT" if outcomes.by_day else "H:i"
+    series = [
+        ChartSeries(str(name), [counts[status] for counts in outcomes.counts.values()], color)
+        for status, (name, color) in SERIES.items()
+    ]
+    shown = [one for one in series if any(one.values)] or series[:1]
+    running = _("Today, so far") if outcomes.by_day else _("This hour, so far")
+    return Chart(
+        ChartKind.STACKED_BARS, [date_format(start, form) for start in outcomes.counts], shown, running=running
+    )
 
 
 def _deliveries(request: HttpRequest, webhook: Webhook) -> ListPage:

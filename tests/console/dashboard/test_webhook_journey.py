@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from console.dashboard.pages.webhooks import EVENT_GROUPS
 from tests.conftest import make_account
 from tests.console.dashboard.axe import violations
 from tests.console.dashboard.browser import sign_in
@@ -15,6 +16,24 @@ from tests.webhooks.receiver import Receiver, status
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_events_are_chosen_in_groups_or_all_at_once(visit):
+    sign_in(visit, make_account("alice").owner.email)
+    page = visit.go("/dashboard/webhooks/add/")
+    boxes, chosen = page.locator("[name=events]"), page.locator("[name=events]:checked")
+    sizes = {str(title): len(kinds) for title, kinds in EVENT_GROUPS.items()}
+    for button, count in (
+        ("All (Recipients)", 3 + sizes["Recipients"]),
+        ("All", boxes.count()),
+        ("All", 0),
+        ("All (Delivery)", sizes["Delivery"]),
+    ):
+        page.get_by_role("button", name=button, exact=True).click()
+        expect(chosen).to_have_count(count)
+    assert not violations(page)
+    visit.keep_screenshot("webhook-add")
+    assert not visit.complaints
 
 
 def test_a_failing_endpoint_is_understood_and_replayed(visit):
@@ -38,7 +57,7 @@ def test_a_failing_endpoint_is_understood_and_replayed(visit):
         page.reload()
         expect(page.get_by_text(re.compile("failing since"))).to_be_visible()
         expect(page.get_by_text(re.compile(r"Retrying, 1 of 9, next \d\d:\d\d"))).to_be_visible()
-        expect(page.get_by_text("Newest deliveries (1): 0.0% succeeded")).to_be_visible()
+        expect(page.get_by_text("Newest deliveries (1): 0% succeeded")).to_be_visible()
         assert not violations(page)
         visit.keep_screenshot("webhook-failing")
 

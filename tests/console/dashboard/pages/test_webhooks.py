@@ -1,13 +1,16 @@
 import html
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from console.dashboard.pages.webhooks import EVENT_GROUPS
 from core.lib.worker.stages import Stage
+from events.kinds import WEBHOOK_KINDS
 from tests.console.dashboard.conftest import make_email, shown_text
+from webhooks.health import CHART_DAYS
 from webhooks.models import PendingDelivery, Webhook, WebhookDelivery, WebhookEvent, WebhookSecret
-from webhooks.services import create_webhook, replay_failed, send_test
+from webhooks.services import create_webhook, replay_failed, rotate_secret, send_test
 
 
 @pytest.fixture
@@ -181,8 +184,80 @@ def test_the_health_of_the_newest_deliveries_is_shown(owner, webhook):
 
     page = owner.get(f"/dashboard/webhooks/{webhook.id}/").content.decode()
 
-    assert "Newest deliveries (2): 50.0% succeeded" in page
+    assert "Newest deliveries (2): 50% succeeded" in page
     assert "median 120 ms, 95th percentile 120 ms" in page
+
+
+def test_the_chart_has_the_outcomes_of_each_day(owner, webhook):
+    path = f"/dashboard/webhooks/{webhook.id}/"
+    assert owner.get(path).context["outcomes"].total == 0
+    good, bad, _waiting, old = (send_test(webhook) for _ in range(4))
+    WebhookDelivery.objects.filter(id=good.id).update(status="succeeded")
+    WebhookDelivery.objects.filter(id=bad.id).update(
+        status="exhausted", created_at=datetime.now(UTC) - timedelta(days=3)
+    )
+    WebhookDelivery.objects.filter(id=old.id).update(created_at=datetime.now(UTC) - timedelta(days=CHART_DAYS))
+
+    page = owner.get(path)
+
+    chart = page.context["chart"]
+    assert (page.context["outcomes"].by_day, len(chart.labels), chart.running) == (True, CHART_DAYS, "Today, so far")
+    assert {one.name: (one.values[-4], one.values[-1]) for one in chart.series} == {
+        "Succeeded": (0, 1),
+        "Failed": (1, 0),
+        "Waiting": (0, 1),
+    }
+    assert "Only the newest" not in page.text
+
+
+def test_the_chart_of_a_busy_endpoint_has_the_hours_that_it_counts(owner, webhook, monkeypatch):
+    monkeypatch.setattr("webhooks.health.COUNTED", 4)
+    monkeypatch.setattr("console.dashboard.pages.webhooks.COUNTED", 4)
+    now = datetime.now(UTC)
+    for hours in (0, 0, 1, 2, 3):
+        WebhookDelivery.objects.filter(id=send_test(webhook).id).update(created_at=now - timedelta(hours=hours))
+
+    page = owner.get(f"/dashboard/webhooks/{webhook.id}/")
+
+    outcomes = page.context["outcomes"]
+    # The oldest hour that was read may lack deliveries.
+    assert (outcomes.by_day, [counts.total() for counts in outcomes.counts.values()]) == (False, [1, 2])
+    assert "Only the newest 4 deliveries are counted." in page.text
+    assert "Deliveries per hour" in page.text
+
+
+def test_attempts_are_shown_once(owner, webhook):
+    delivery = send_test(webhook)
+    exhaust(delivery)
+    WebhookDelivery.objects.update(attempt_count=9)
+    text = shown_text(owner.get(f"/dashboard/webhooks/{webhook.id}/"))
+    assert text.count("9 attempts") == 1
+    assert text.count("Attempts") == 0
+    assert "9" not in shown_text(owner.get(f"/dashboard/deliveries/{delivery.id}/")).partition("Details")[2].partition(
+        "Created"
+    )[0].replace(delivery.id, "").replace(delivery.event_id, "")
+
+
+def test_settings_and_the_former_secret_are_shown(owner, webhook):
+    path = f"/dashboard/webhooks/{webhook.id}/"
+    assert "Shown only once" in shown_text(owner.get(path))
+    rotate_secret(webhook)
+    text = shown_text(owner.get(path))
+    assert "The former one is valid until" in text
+    assert "Rotate secret" in text
+
+
+def test_events_are_chosen_in_groups(owner, webhook):
+    kinds = [kind for group in EVENT_GROUPS.values() for kind in group]
+    assert sorted(kinds) == sorted(WEBHOOK_KINDS)
+    page = owner.get("/dashboard/webhooks/add/").text
+    assert page.count("<fieldset>") == len(EVENT_GROUPS)
+    assert page.count('name="events"') == len(kinds)
+    add(owner, events=kinds)
+    created = Webhook.objects.exclude(id=webhook.id).get()
+    assert sorted(created.events) == sorted(kinds)
+    for path in ("", f"{created.id}/"):
+        assert "All events" in shown_text(owner.get(f"/dashboard/webhooks/{path}"))
 
 
 def test_all_failed_events_are_sent_again(owner, webhook, alice):
