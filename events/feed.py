@@ -65,6 +65,12 @@ def last_position(workspace_id: str) -> int:
     return newest.values_list("position", flat=True).first() or 0
 
 
+def newest_numbers(workspace_id: str, *, limit: int) -> list[int]:
+    """Return the numbers of the newest events in the log, the newest first."""
+    newest = FeedEntry.objects.filter(workspace_id=workspace_id).order_by("-position")
+    return list(newest.values_list(LOG_NUMBER, flat=True)[:limit])
+
+
 def read_feed(workspace_id: str, *, after: int, kinds: Collection[str], limit: int) -> FeedPage:
     """Return up to limit events after a position.
 

@@ -119,6 +119,22 @@ def last_event_number(email: Email) -> int | None:
     return email.events.order_by("-number").values_list("number", flat=True).first()
 
 
+def describe_event(event: Event) -> tuple[str, str, str]:
+    """Return the icon, the tone and the title of an event of an email."""
+    icon, tone, label = LABELS.get(event.kind, UNKNOWN)
+    payload = event_payload(event)
+    title = str(RESCHEDULED if _new_time(payload) else label or event.kind)
+    for member, text in TITLES.items():
+        if payload.get(member):
+            title = str(text) % {"event": title}
+    return icon, tone, title
+
+
+def event_payload(event: Event) -> dict[str, Any]:
+    """Return the payload as a workspace sees it; empty for one that is no object."""
+    return event.shown_payload if isinstance(event.payload, dict) else {}
+
+
 def time_after(start: datetime, at: datetime) -> str:
     """Return the time from start to at as text, such as `after 3 s`, rounded down; empty if there is none."""
     duration = at - start
@@ -163,13 +179,9 @@ def _answers(email: Email, events: Sequence[Event]) -> dict[str, str]:
 def _timeline_entry(
     event: Event, email: Email, deliveries: tuple[WebhookDelivery, ...], received_id: str
 ) -> TimelineEntry:
-    icon, tone, label = LABELS.get(event.kind, UNKNOWN)
-    payload = event.shown_payload if isinstance(event.payload, dict) else {}
+    icon, tone, title = describe_event(event)
+    payload = event_payload(event)
     scheduled_for = _new_time(payload)
-    title = str(RESCHEDULED if scheduled_for else label or event.kind)
-    for member, text in TITLES.items():
-        if payload.get(member):
-            title = str(text) % {"event": title}
     reason, wait = explain_reason(payload.get("reason")), explain_wait(payload.get(WAITED_FOR))
     explanation = f"{reason} {wait}".strip()
     to, details = str(payload.get("to") or ""), _details(payload)

@@ -11,6 +11,7 @@ from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import read_onboarding
 from console.dashboard.pages.overview.health import read_health, read_verdict
 from console.dashboard.pages.overview.metrics import queue_counts, read_metrics, read_period
+from console.dashboard.pages.overview.newest_events import read_newest_events
 from console.dashboard.pages.overview.selection import Selection, read_selected_outcomes, read_selection
 from console.dashboard.pages.overview.speed import read_speed
 from console.dashboard.pages.usage import percent_used
@@ -25,18 +26,20 @@ from core.workspaces.quota import read_quota
 from emails.listing.pages import email_query, find_matches
 from emails.models import Email
 from emails.queue_stats import read_queue_stats
+from events.feed import last_position
 from streams.models import Stream
 
 RECENT_EMAILS = 6
-LIVE = ("totals", "charts", "days", "latest", "verdict", "health", "speed", "queue")
+LIVE = ("totals", "charts", "days", "latest", "events", "verdict", "health", "speed", "queue")
 WATCHED_DAYS = 90
 
 
 def read_refresh(request: HttpRequest) -> Refresh:
-    """Return the refresh of the overview: a new email or status changes the counters."""
+    """Return the refresh of the overview: a new email or status changes the counters, and each event the feed."""
     today = datetime.now(UTC).date()
     days = read_outcomes(current_workspace(request), first=today - timedelta(days=WATCHED_DAYS - 1), last=today)
-    return refresh_of(days, regions=LIVE)
+    # Another attempt, or a second open, is an event that changes no counter.
+    return refresh_of(days, last_position(current_workspace(request).id), regions=LIVE)
 
 
 def overview(request: HttpRequest) -> dict[str, Any]:
@@ -66,6 +69,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         # Histograms know neither domains nor templates and tags.
         "speed": None if selection.value else read_speed(workspace, stream, period=period),
         "recent": recent,
+        "events": read_newest_events(workspace, stream) if has_emails else [],
         "has_emails": has_emails,
         **({} if has_emails else read_onboarding(workspace)),
         "tones": EMAIL_TONES,

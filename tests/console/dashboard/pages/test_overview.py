@@ -13,6 +13,9 @@ from core.counters.slices import Dimension, slice_id
 from core.workspaces.models import Workspace
 from domains.models import Domain
 from domains.record_checks.results import RecordCheck, RecordStatus, VerificationResult, to_json
+from emails.models import Email
+from events.models import Event
+from events.sequencer import sequence_events
 from streams.services import create_stream
 from tests.console.dashboard.conftest import make_email
 from tests.console.dashboard.scenario import make_template
@@ -209,6 +212,45 @@ class TestSelection:
         assert [shop.hex in sql.replace("-", "") for sql in reading] == [False, False, True]
         assert sum("emails_email" in query["sql"] for query in queries) <= 4
         assert metrics(page)["all"][0] == 30
+
+
+class TestNewestEvents:
+    def test_they_are_those_of_the_workspace_newest_first(self, owner, workspace, bob):
+        make_email(bob.workspace, subject="Foreign")
+        late = make_email(workspace, subject="Late")
+        sequence_events()
+
+        page = owner.get("/dashboard/")
+
+        events = page.context["events"]
+        assert [(event.title, event.subject) for event in events[:3]] == [
+            ("Delivered", "Late"),
+            ("Accepted and queued", "Late"),
+            ("Delivered", "Hello"),
+        ]
+        assert (events[0].address, events[0].email_id, events[0].is_new) == ("ada@example.com", late.id, True)
+        assert len(events) == 4
+        assert "Foreign" not in page.text
+
+    def test_a_stream_has_its_own(self, owner, workspace):
+        news = create_stream(workspace, slug="news", name="News", kind="bulk")
+        make_email(workspace, subject="Offer", stream=news.slug)
+        sequence_events()
+        events = owner.get("/dashboard/?stream=news").context["events"]
+        assert [event.subject for event in events] == ["Offer", "Offer"]
+
+    def test_an_event_that_changes_no_counter_changes_the_page(self, owner, workspace):
+        sequence_events()
+        version = owner.get("/dashboard/").context["refresh"].version
+        assert owner.get("/dashboard/", headers={"X-Page-Version": version}).status_code == 204
+        email = Email.objects.get()
+        record = {"workspace_id": workspace.id, "email": email, "recipient": email.recipients.get()}
+        Event.objects.create(**record, kind="opened", payload={"to": "ada@example.com"}, created_at=datetime.now(UTC))
+        sequence_events()
+
+        page = owner.get("/dashboard/", headers={"X-Page-Version": version})
+
+        assert (page.status_code, page.context["events"][0].title) == (200, "Opened")
 
 
 class TestHealth:
