@@ -12,8 +12,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 # The first version in each of these files is the one of the package.
 TOML = r'^version = "(.+)"$'
 JSON = r'^  "version": "(.+)",$'
+IMAGE = r"newTag: ([^ ,}]+)"
 PLACES = {
     "pyproject.toml": (TOML,),
+    "deploy/Dockerfile": (r"^ARG VERSION=(.+)$",),
+    "deploy/helm/Chart.yaml": (r"^version: (.+)$", r"^appVersion: (.+)$"),
+    "deploy/kubernetes/kustomization.yaml": (IMAGE,),
+    "deploy/overlays/production/kustomization.yaml": (IMAGE,),
+    "docs/install-kubernetes.md": (r"registry\.example\.com/postrider:(\S+) --push",),
     "clients/python/pyproject.toml": (TOML,),
     "clients/python/src/postrider_client/version.py": (r'^__version__ = "(.+)"$',),
     "clients/javascript/src/version.ts": (r'^export const VERSION = "(.+)";$',),

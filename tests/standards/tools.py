@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,6 +114,17 @@ def npm_modules(*modules: str) -> Path:
             _run(npm, "install", "--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund", *modules)
             (directory / "done").touch()
     return directory / "node_modules"
+
+
+@_once
+def python_packages(*packages: str) -> Path:
+    """Return a directory for PYTHONPATH with packages that need no others, installed once per machine."""
+    directory = CACHE / "-".join(packages)
+    with locked("pip"):
+        if not (directory / "done").exists():
+            _run(sys.executable, "-m", "pip", "install", "--no-deps", "--target", str(directory), *packages)
+            (directory / "done").touch()
+    return directory
 
 
 def node(script: Path, *arguments: str, given: str = "") -> str:
