@@ -10,10 +10,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from core.lib.progress import ProgressBar
@@ -25,6 +27,9 @@ from tools.embedded.terminal import print_status
 
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.json"
+# The beginning of pip's line with the names of the packages that it installs next.
+COLLECTED = "Installing collected packages: "
+POLL_SECONDS = 0.5
 # Lock files that are included in another one.
 INCLUDED = {"requirements-dev.txt": ("requirements-embedded.txt",)}
 
@@ -142,13 +147,47 @@ def _show_progress(lines: Iterable[str], lock_file: str) -> Iterator[str]:
     """Yield the lines of pip, and show the progress by the packages that it collects."""
     # Some packages of the lock file are for other systems only.
     total = len(re.findall(r"^\S+==", (REPOSITORY / lock_file).read_text(), re.MULTILINE))
-    with ProgressBar("Packages", total=total) as bar:
+    with ExitStack() as stack:
+        bar = stack.enter_context(ProgressBar("Downloads", total=total))
         for line in lines:
             if line.startswith("Collecting "):
                 bar.advance(detail=line.split()[1].partition("=")[0])
-            elif line.startswith("Installing collected"):
-                bar.finish(detail="installing")
+            elif line.startswith(COLLECTED):
+                bar.finish()
+                stack.enter_context(_installation_progress(len(line.removeprefix(COLLECTED).split(","))))
             yield line
+
+
+@contextmanager
+def _installation_progress(total: int) -> Iterator[None]:
+    """Show how many packages are installed, while pip installs them without a line of output."""
+    is_done, started = Event(), time.time()
+    thread = Thread(target=_count_installed, args=(total, started, is_done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+
+
+def _count_installed(total: int, started: float, is_done: Event) -> None:
+    shown = 0
+    with ProgressBar("Installation", total=total) as bar:
+        while not is_done.wait(POLL_SECONDS):
+            # A package that replaces another version has a new directory, too.
+            installed = [path for path in VENV.glob("lib/*/site-packages/*.dist-info") if _time_of(path) >= started]
+            bar.advance(len(installed) - shown)
+            shown = len(installed)
+        bar.finish()
+
+
+def _time_of(path: Path) -> float:
+    """Return when a directory was changed; 0 for one that pip has removed."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _read_stamp() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from tools.embedded.commands import run_command
+from tools.embedded.commands import run_command, run_with_progress
 from tools.embedded.data_dir_lock import acquire_lock, is_lock_free, read_runtime, refuse_if_running
 from tools.embedded.demo import DemoAccount, prepare_demo
 from tools.embedded.environment import enter_environment
@@ -120,7 +120,9 @@ def _serve(settings: LauncherSettings, supervisor: Supervisor) -> NoReturn:
         print_status(f"Data from a removed DATA_DIR is still in {orphaned}. Delete it if you do not need it.")
     environment = start_servers(settings, os.environ, supervisor, kind="run")
     print_status("Applying database migrations …")
-    run_command("migrate", "--noinput", environment=environment, failure="Database migrations failed:")
+    migrate = ("migrate", "--noinput", "--verbosity", "0", "--progress")
+    run_with_progress(*migrate, environment=environment, failure="Database migrations failed.")
+    print_status("Collecting static files, and creating the demo account at the first start …")
     failure = "The static files could not be collected:"
     run_command("collectstatic", "--noinput", "--verbosity", "0", environment=environment, failure=failure)
     shutil.rmtree(data.metrics, ignore_errors=True)

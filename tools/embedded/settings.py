@@ -8,7 +8,7 @@ from tools.embedded.given_settings import resolve_files
 from tools.embedded.locations import DataDirectory, data_directory
 from tools.embedded.processes.processes import wait_until
 from tools.embedded.secret_keys import load_secrets
-from tools.embedded.servers.ports import choose_ports, is_free
+from tools.embedded.servers.ports import choose_ports, is_free, reserve_port
 from tools.embedded.terminal import print_status
 
 MAX_PORT = 65535
@@ -55,9 +55,10 @@ def service_environment(
 
     urls: DATABASE_URL and REDIS_URL of the servers that the launcher started.
     """
-    # Other services on this machine may use the usual ports.
+    # Other services on this machine, and other launchers, may use the usual ports.
     submission_port, inbound_port = (
-        usual if is_free(usual) else choose_ports(1)[0] for usual in (SUBMISSION_PORT, INBOUND_PORT)
+        given.get(name) or str(usual if reserve_port(usual) else choose_ports(1)[0])
+        for name, usual in (("SUBMISSION_PORTS", SUBMISSION_PORT), ("INBOUND_PORT", INBOUND_PORT))
     )
     overrides = {
         **urls,
@@ -67,8 +68,8 @@ def service_environment(
         "PORT": str(settings.port),
         "PUBLIC_URL": settings.public_url,
         "INBOX_PORT": given.get("INBOX_PORT") or str(choose_ports(1)[0]),
-        "INBOUND_PORT": given.get("INBOUND_PORT") or str(inbound_port),
-        "SUBMISSION_PORTS": given.get("SUBMISSION_PORTS") or str(submission_port),
+        "INBOUND_PORT": inbound_port,
+        "SUBMISSION_PORTS": submission_port,
         # Enough for a trial, and idle processes cost memory (docs/decisions/0077).
         "WEB_CONCURRENCY": given.get("WEB_CONCURRENCY") or "2",
         "WORKER_CONCURRENCY": given.get("WORKER_CONCURRENCY") or "1",

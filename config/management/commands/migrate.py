@@ -31,17 +31,20 @@ To reverse migrations of a database whose data you do not need, add --discard-da
 
 
 class Command(migrate.Command):
-    """Prints Django's line for each migration outside of a terminal."""
+    """Prints Django's line for each migration outside of a terminal, or one line per tenth with --progress."""
 
     bar: ProgressBar | None = None
+    shows_bar = False
     may_reverse = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--discard-data", action="store_true", help="allow the reversal of migrations")
+        parser.add_argument("--progress", action="store_true", help="show the progress also outside of a terminal")
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.may_reverse = options["discard_data"]
+        self.shows_bar = options["progress"] or sys.stderr.isatty()
         try:
             self._migrate(*args, **options)
         finally:
@@ -71,7 +74,7 @@ class Command(migrate.Command):
         # Before the first of them is reversed.
         if action == "unapply_start" and not self.may_reverse:
             raise CommandError(REFUSAL.strip().format(migration=migration))
-        if not sys.stderr.isatty() or action not in {"apply_start", "apply_success"}:
+        if not self.shows_bar or action not in {"apply_start", "apply_success"}:
             super().migration_progress_callback(action, migration, fake)
         elif action == "apply_start":
             self.bar = self.bar or ProgressBar("Migrations", total=count_unapplied())

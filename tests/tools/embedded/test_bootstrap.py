@@ -50,7 +50,10 @@ def test_a_fresh_repository_installs_once_and_repairs_a_broken_environment(fake_
     environment = fake_project.path / ".venv"
     environment.unlink()
     first = fake_project.start("manage", "migrate")
-    assert "Creating .venv for Python" in first.communicate(timeout=600)[1]
+    output = first.communicate(timeout=600)[1]
+    assert "Creating .venv for Python" in output
+    # Downloads and the installation itself have ten lines each.
+    assert [output.count(f"{label}: 100 %") for label in ("Downloads", "Installation")] == [1, 1]
     assert first.returncode == 0
     assert fake_project.run("manage", "count").stderr == ""
     (environment / "bin" / "python").unlink()

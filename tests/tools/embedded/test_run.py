@@ -185,6 +185,34 @@ def test_secrets_and_urls_from_files_replace_the_generated_ones(fake_project: Fa
     stop(process)
 
 
+def test_a_second_launcher_takes_other_smtp_ports(fake_project: FakeProject, tmp_path: Path) -> None:
+    """The first one has chosen its ports, and may not listen yet."""
+    other = build_fake_project(tmp_path / "other")
+    try:
+        services = [fake_project.start_service(), other.start_service()]
+        chosen = [
+            [one.runtime()["environment"][name] for name in ("INBOUND_PORT", "SUBMISSION_PORTS")]  # type: ignore[index]
+            for one in (fake_project, other)
+        ]
+        assert len({*chosen[0], *chosen[1]}) == 4
+        for service in services:
+            stop(service)
+            assert service.returncode == 0
+        # A launcher that has ended gives its ports back.
+        fake_project.start_service()
+        again = fake_project.runtime()["environment"]
+        assert again["INBOUND_PORT"] == chosen[0][0]  # type: ignore[index]
+    finally:
+        other.remove()
+
+
+def test_migrations_show_their_progress_and_their_errors(fake_project: FakeProject) -> None:
+    assert "Migrations: 100 % (1 of 1)\n" in stop(fake_project.start_service())
+    done = fake_project.run("run", BROKEN_MIGRATION="1")
+    assert done.returncode == 1
+    assert done.stderr.endswith("The table exists.\nDatabase migrations failed.\n")
+
+
 def test_an_invalid_port_is_explained(fake_project: FakeProject) -> None:
     for port in ("http", "0", "65536", "-1"):
         done = fake_project.run("run", PORT=port)

@@ -15,6 +15,10 @@ from core.lib.forking import fork_programs
 
 def migrate() -> None:
     """Insert a row, so that tests can count starts."""
+    if "--progress" in sys.argv:
+        sys.stderr.write("Migrations: 100 % (1 of 1)\n")
+    if "BROKEN_MIGRATION" in os.environ:
+        sys.exit("The table exists.")
     with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS starts (id serial)")
         connection.execute("INSERT INTO starts DEFAULT VALUES")
@@ -69,7 +73,7 @@ def count_slowly() -> None:
 
 def show() -> None:
     """Print the settings that the launcher passes."""
-    names = ("MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "APP_KEYS", "INBOX_PORT")
+    names = ("MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "APP_KEYS", "INBOX_PORT", "INBOUND_PORT")
     sys.stdout.write(json.dumps({name: os.environ[name] for name in names} | {"here": str(Path.cwd())}))
 
 
