@@ -8,8 +8,8 @@ from django.core.paginator import InvalidPage
 from django.db.models import Count, Min
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import URLPattern, URLResolver, path
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -18,6 +18,7 @@ from config.heartbeats import live_workers
 from console.dashboard.auth.access import TwoFactorSite
 from console.dashboard.auth.signin import has_provider_factor
 from console.dashboard.staff.connections import connections_page
+from console.dashboard.staff.palette import find_staff_entries
 from console.dashboard.staff.queue import pause_page, queue_page, resume_page
 from console.dashboard.staff.receivers import pin_page, receivers_page, release_page, suspend_page
 from console.dashboard.staff.sources import count_listed, sources_page
@@ -74,7 +75,17 @@ class StaffSite(TwoFactorSite):
                 for name, page in RECEIVER_PAGES.items()
             ),
         ]
-        return [*transports, connections, sources, *queue, *receivers, *self.account_urls(), *super().get_urls()]
+        palette = path("palette/", self.admin_view(self.palette), name="palette")
+        pages = [*transports, connections, sources, *queue, *receivers, palette]
+        return [*pages, *self.account_urls(), *super().get_urls()]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        palette = reverse("admin:palette") if self.has_permission(request) else ""
+        return {**super().each_context(request), "palette_url": palette}
+
+    def palette(self, request: HttpRequest) -> HttpResponse:
+        """Return the entries of the command palette as a fragment."""
+        return render(request, "dashboard/parts/palette_entries.html", find_staff_entries(request, self._registry))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect staff without the required second factor to the page that sets it up."""

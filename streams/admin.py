@@ -1,18 +1,20 @@
 """Streams in the staff admin, where staff pause and resume them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from core.lib.coded_texts import CodedText
 from core.lib.translation import translate
-from core.workspaces.admin import StrictAdmin
+from core.workspaces.admin import StateFilter, StrictAdmin, state_badge
 from streams.models import Stream, transport_route_choices
 from streams.services import pause_stream, resume_stream, update_stream
 
@@ -52,11 +54,20 @@ class PauseForm(forms.ModelForm):  # type: ignore[type-arg]  # django-stubs' Mod
         return super().clean()
 
 
+class StreamStateFilter(StateFilter):
+    choices_by_value: ClassVar = {"active": _("Active"), "paused": _("Paused"), "archived": _("Archived")}
+    conditions: ClassVar = {
+        "active": Q(paused_at=None, archived_at=None),
+        "paused": Q(paused_at__isnull=False),
+        "archived": Q(archived_at__isnull=False),
+    }
+
+
 @admin.register(Stream)
 class StreamAdmin(StrictAdmin):
     form = PauseForm
-    list_display = ("slug", "workspace", "name", "kind", "paused", "reason", "paused_at", "archived_at", "created_at")
-    list_filter = ("kind",)
+    list_display = ("slug", "workspace", "name", "kind", "state", "reason", "paused_at", "archived_at", "created_at")
+    list_filter = (StreamStateFilter, "kind")
     list_select_related = ("workspace",)
     search_fields = ("slug", "name")
     ordering = ("-created_at", "-id")
@@ -81,9 +92,11 @@ class StreamAdmin(StrictAdmin):
             resume_stream(stream.workspace, stream.slug)
         messages.success(request, _("The selected streams are sent again."))
 
-    @display(description=_("paused"), boolean=True)
-    def paused(self, stream: Stream) -> bool:
-        return stream.paused_at is not None
+    @display(description=_("status"))
+    def state(self, stream: Stream) -> SafeString:
+        if stream.paused_at:
+            return state_badge("suspended", label=gettext("paused"))
+        return state_badge("archived", label=gettext("archived")) if stream.archived_at else state_badge("active")
 
     @display(description=_("reason"))
     def reason(self, stream: Stream) -> str:

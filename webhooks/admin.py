@@ -3,16 +3,26 @@
 from typing import ClassVar
 
 from django.contrib import admin
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from core.workspaces.admin import ReadOnlyAdmin, state_column
+from core.workspaces.admin import ReadOnlyAdmin, StateFilter, state_column
 from webhooks.models import Webhook, WebhookDelivery
+
+
+class WebhookStateFilter(StateFilter):
+    choices_by_value: ClassVar = {"working": _("Working"), "failing": _("Failing"), "disabled": _("Disabled")}
+    conditions: ClassVar = {
+        "working": Q(active=True, failing_since=None),
+        "failing": Q(active=True, failing_since__isnull=False),
+        "disabled": Q(active=False),
+    }
 
 
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
     list_display = ("url", "workspace", "active", "disabled_reason", "failing_since", "created_at")
-    list_filter = ("active",)
+    list_filter = (WebhookStateFilter,)
     list_select_related = ("workspace",)
     search_fields = ("url",)
     help_texts: ClassVar = {

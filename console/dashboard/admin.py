@@ -24,7 +24,7 @@ from console.dashboard.pages.templates.section import TemplateSection
 from console.dashboard.pages.webhooks import WebhookSection
 from console.dashboard.site import dashboard_site
 from console.dashboard.staff.audit import SearchableAuditAdmin
-from console.dashboard.staff.workspaces import ActiveWorkspaceAdmin
+from console.dashboard.staff.workspaces import ActiveWorkspaceAdmin, RatedDomainAdmin, RatedStreamAdmin
 from core.request_log.models import ApiRequest
 from core.workspaces.models import ApiKey, AuditEntry, Membership, Workspace
 from domains.models import Domain
@@ -36,9 +36,11 @@ from suppressions.models import Suppression
 from templates_app.models import Template
 from webhooks.models import Webhook, WebhookDelivery
 
-admin.site.unregister([Workspace, AuditEntry])
+admin.site.unregister([Workspace, AuditEntry, Domain, Stream])
 admin.site.register(Workspace, ActiveWorkspaceAdmin)
 admin.site.register(AuditEntry, SearchableAuditAdmin)
+admin.site.register(Domain, RatedDomainAdmin)
+admin.site.register(Stream, RatedStreamAdmin)
 dashboard_site.register(Email, EmailSection)
 dashboard_site.register(ReceivedEmail, ReceivedSection)
 dashboard_site.register(InboundRoute, RouteSection)

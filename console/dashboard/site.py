@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
@@ -79,6 +79,7 @@ class DashboardSite(TwoFactorSite):
             "is_signup_open": settings.SIGNUP == "open" and settings.PASSWORDS == "on",
             "guide": guide_url(request),
             "shortcuts": shortcuts(request),
+            "palette_url": reverse("dashboard:palette") if workspace else "",
             "workspace_id": workspace.id if workspace else "",
             "is_unconfirmed": workspace is not None and not workspace.is_proven,
             "deleted_workspace": workspace if workspace and workspace.is_deleted else None,

@@ -9,8 +9,10 @@ from django.contrib import admin, messages
 from django.contrib.auth import password_validation
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -35,10 +37,10 @@ admin.site.unregister(Group)
 # State of a row of any model → tone of its badge.
 STATE_TONES = {
     **dict.fromkeys(("delivered", "opened", "clicked", "verified", "active", "succeeded", "processed"), "success"),
-    **dict.fromkeys(("scheduled", "pending", "stored", "unreadable", "deferred"), "warning"),
+    **dict.fromkeys(("pending", "unreadable", "deferred"), "warning"),
     **dict.fromkeys(("bounced", "failed", "exhausted", "blocked", "temporary_failure", "complained"), "danger"),
-    "suspended": "danger",
-    "sent": "info",
+    **dict.fromkeys(("suspended", "expired"), "danger"),
+    **dict.fromkeys(("scheduled", "stored", "sent"), "info"),
 }
 
 
@@ -60,6 +62,58 @@ def state_column(field: str = "status") -> Callable[[Any, Any], SafeString]:
 
     state.__name__ = f"{field}_badge"
     return state  # type: ignore[no-any-return]
+
+
+class ParameterFilter(admin.SimpleListFilter):
+    """A filter of a list by conditions that are no value of a field.
+
+    choices_by_value: the label of each value of the parameter.
+    """
+
+    choices_by_value: ClassVar[Mapping[str, Any]]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(self.choices_by_value.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        return self.filtered(queryset, value) if value and value in self.choices_by_value else queryset
+
+    def filtered(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows for a value of choices_by_value."""
+        raise NotImplementedError
+
+
+class StateFilter(ParameterFilter):
+    """Rows in a state. conditions: the condition of each value."""
+
+    title, parameter_name = _("status"), "state"
+    conditions: ClassVar[Mapping[str, Q]]
+
+    def filtered(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(self.conditions[value])
+
+
+class WorkspaceStateFilter(StateFilter):
+    choices_by_value: ClassVar = {
+        "active": _("Active"),
+        "suspended": _("Suspended"),
+        "deleted": _("Deleted, in the grace period"),
+    }
+    conditions: ClassVar = {
+        "active": Q(suspended_at=None, deletes_at=None),
+        "suspended": Q(suspended_at__isnull=False),
+        "deleted": Q(deletes_at__isnull=False),
+    }
+
+
+class KeyStateFilter(StateFilter):
+    choices_by_value: ClassVar = {"active": _("Active"), "revoked": _("Revoked"), "expired": _("Expired")}
+    conditions: ClassVar = {
+        "active": Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now())),
+        "revoked": Q(revoked_at__isnull=False),
+        "expired": Q(revoked_at=None, expires_at__lte=Now()),
+    }
 
 
 class StrictAdmin(ModelAdmin):
@@ -94,7 +148,8 @@ class StrictAdmin(ModelAdmin):
         return super().get_form(request, obj, change=change, help_texts=texts, **options)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        return lookup.removesuffix("__exact").removesuffix("__isnull") in self.list_filter
+        names = {getattr(one, "parameter_name", one) for one in self.list_filter}
+        return lookup.removesuffix("__exact").removesuffix("__isnull") in names
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         return bool(to_field == self.opts.pk.name)
@@ -317,7 +372,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 class WorkspaceAdmin(StrictAdmin):
     form = WorkspaceForm
     list_display = ("name", "plan", "state", "is_proven", "deletes_at", "created_at")
-    list_filter = ("plan", "is_proven")
+    list_filter = (WorkspaceStateFilter, "plan", "is_proven")
     search_fields = ("name",)
     ordering = ("name",)
     fieldsets = (
@@ -349,6 +404,8 @@ class WorkspaceAdmin(StrictAdmin):
 
     @display(description=_("status"))
     def state(self, workspace: Workspace) -> SafeString:
+        if workspace.is_deleted:
+            return state_badge("expired", label=gettext("being deleted"))
         return state_badge("suspended", label=gettext("suspended")) if workspace.is_suspended else state_badge("active")
 
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # noqa: FBT001
@@ -381,14 +438,21 @@ class MembershipAdmin(StrictAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
-    list_display = ("__str__", "workspace", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
-    list_filter = ("scope",)
+    list_display = ("__str__", "workspace", "state", "scope", "created_at", "last_used_at", "expires_at")
+    list_filter = (KeyStateFilter, "scope")
     list_select_related = ("workspace",)
     ordering = ("-created_at",)
     fields = (
         "id", "workspace", "name", "scope", "restrictions", "recipient_rules", "last_four", "created_at",
         "last_used_at", "expires_at", "revoked_at",
     )  # fmt: skip
+
+    @display(description=_("status"))
+    def state(self, key: ApiKey) -> SafeString:
+        if key.revoked_at:
+            return state_badge("revoked", label=gettext("revoked"))
+        is_expired = key.expires_at is not None and key.expires_at <= timezone.now()
+        return state_badge("expired", label=gettext("expired")) if is_expired else state_badge("active")
 
 
 @admin.register(AuditEntry)

@@ -42,7 +42,7 @@ SHARED: dict[str, Any] = {
     "COLORS": {"primary": INDIGO},
     "BORDER_RADIUS": "8px",
     "STYLES": [_asset("dashboard.css")],
-    "SCRIPTS": [_asset("names.js"), _asset("copy.js")],
+    "SCRIPTS": [_asset("names.js"), _asset("copy.js"), _asset("palette.js")],
 }
 
 
@@ -65,7 +65,7 @@ DASHBOARD: dict[str, Any] = {
     "SITE_HEADER": "console.dashboard.ui.navigation.workspace_name",
     "SITE_SUBHEADER": "Postrider",
     "SITE_DROPDOWN": "console.dashboard.ui.navigation.workspace_menu",
-    "SCRIPTS": [*SHARED["SCRIPTS"], _asset("shortcuts.js"), _asset("palette.js")],
+    "SCRIPTS": [*SHARED["SCRIPTS"], _asset("shortcuts.js")],
     "SIDEBAR": {"navigation": "console.dashboard.ui.navigation.sidebar"},
     "ACCOUNT": {"navigation": "console.dashboard.ui.navigation.account_links"},
     "LOGIN": {"form": "console.dashboard.auth.signin.SignInForm", "image": _asset("landscape.svg")},

@@ -3,9 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
+from core.workspaces.models import User
 from tests.conftest import make_account
 from tests.console.dashboard.axe import violations
-from tests.console.dashboard.browser import sign_in
+from tests.console.dashboard.browser import sign_in, use_session
 from tests.console.dashboard.conftest import make_email
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -52,4 +53,26 @@ def test_an_owner_finds_everything_with_the_keyboard(visit):
     assert not violations(page)
     page.keyboard.press("Escape")
     expect(palette).to_be_hidden()
+    assert not visit.complaints
+
+
+def test_the_staff_finds_a_workspace_with_the_keyboard(visit):
+    account = make_account("alice", plan="pro")
+    staff = User.objects.create_superuser("staff@postrider.example", "correct horse battery")
+    use_session(visit, staff)
+    page = visit.go("/admin/workspaces/workspace/")
+    palette = page.locator("#palette")
+    assert not violations(page)
+
+    page.keyboard.press("Control+k")
+    expect(palette.get_by_role("option", name="Queue")).to_be_visible()
+    assert not violations(page)
+    visit.keep_screenshot("palette-staff")
+    page.keyboard.type(account.workspace.name)
+    expect(palette.get_by_role("option").first).to_contain_text(account.workspace.name)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Emails by day")).to_be_visible()
+    page.wait_for_load_state()
+    page.get_by_role("link", name="Go to").click()
+    expect(palette).to_be_visible()
     assert not visit.complaints

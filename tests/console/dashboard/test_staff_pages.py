@@ -7,19 +7,26 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import strip_tags
 
 from console.system_mail.models import SystemMailKind
 from console.system_mail.services import queue_system_mail
+from core.counters import counters
+from core.counters.slices import Dimension, slice_id
 from core.lib.worker.stages import Stage
+from core.workspaces.account_status import suspend_workspace
 from core.workspaces.audit import AuditAction, record_action
-from core.workspaces.models import AuditEntry, User, Workspace
+from core.workspaces.models import ApiKey, AuditEntry, User, Workspace
+from domains.models import Domain
 from emails.models import Email, QueueEntry, SendingPause
 from emails.queue_stats import AXIS_HOURS, read_queue_overview
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
-from tests.conftest import mail
+from streams.services import create_stream
+from tests.conftest import mail, make_account, make_key
 from tests.console.dashboard.conftest import csv_rows, make_email, shown_text
 from tests.console.dashboard.scenario import failed_email
 
@@ -117,6 +124,118 @@ def test_cells_of_tables_are_labelled_for_phones(staff, alice):
             labels = re.findall('<td data-label="(.*?)"', table)
             assert labels == columns * (table.count("<tr>") - 1)
             assert table.count("<td") == len(labels)
+
+
+class TestRates:
+    """Volume and rates in the lists of workspaces, domains and streams."""
+
+    WORKSPACES = "/admin/workspaces/workspace/"
+
+    def rows(self, staff, path: str, **query: str) -> list[tuple]:
+        rows = staff.get(path, query).context["cl"].result_list
+        return [(str(row), row.sent, row.bounce_percent, row.complaint_percent) for row in rows]
+
+    def count(self, workspace, *, days: int = 0, slice_=None, **numbers: int) -> None:
+        at = timezone.now() - timedelta(days=days)
+        key = {name: counters.CounterKey(workspace.id, at, f"rated.{name}", slice_) for name in numbers}
+        counters.add([(key[name], number) for name, number in numbers.items()])
+
+    def test_an_abuser_is_found_in_the_list(self, staff, alice, bob):
+        self.count(alice.workspace, slice_=(), sent=1000, bounced=60, complained=2)
+        self.count(bob.workspace, slice_=(), sent=200, bounced=1)
+        self.count(bob.workspace, slice_=(), days=7, sent=5000, bounced=5000)
+        expected = [("alice", 1000, 6.0, 0.2), ("bob", 200, 0.5, 0.0)]
+
+        assert self.rows(staff, self.WORKSPACES) == expected
+        # Sorted by the volume, and by the bounce rate.
+        assert self.rows(staff, self.WORKSPACES, o="-4") == expected
+        assert self.rows(staff, self.WORKSPACES, o="5") == expected[::-1]
+        assert self.rows(staff, self.WORKSPACES, rates="above") == expected[:1]
+        self.count(bob.workspace, slice_=(), bounced=5)
+        assert [name for name, *_rest in self.rows(staff, self.WORKSPACES, rates="near")] == ["alice", "bob"]
+        assert 'pr-danger">6%<' in staff.get(self.WORKSPACES).text
+        # The same numbers when the deltas are folded.
+        while counters.fold() == counters.FOLD_BATCH_SIZE:
+            pass
+        assert self.rows(staff, self.WORKSPACES)[0] == expected[0]
+
+    def test_few_recipients_are_not_judged_and_come_last(self, staff, alice, bob):
+        self.count(alice.workspace, slice_=(), sent=99, complained=50)
+        self.count(bob.workspace, slice_=(), sent=100)
+        assert self.rows(staff, self.WORKSPACES, o="-6") == [("bob", 100, 0.0, 0.0), ("alice", 99, None, None)]
+
+    def test_the_list_takes_one_statement_for_any_number_of_rows(self, staff, alice, bob):
+        def statements() -> int:
+            with CaptureQueriesContext(connection) as queries:
+                staff.get(self.WORKSPACES)
+            return sum("analytics_tallyday" in query["sql"] for query in queries)
+
+        assert statements() == 1
+        for number in range(5):
+            make_account(f"other-{number}")
+        assert statements() == 1
+
+    def test_domains_and_streams_have_their_own(self, staff, alice, bob):
+        domain = Domain.objects.create(workspace=alice.workspace, name="shop.example")
+        stream = create_stream(bob.workspace, slug="news", name="News", kind="bulk")
+        of_domain = slice_id(alice.workspace.id, Dimension.DOMAIN, domain.name)
+        of_stream = slice_id(bob.workspace.id, Dimension.STREAM, stream.slug)
+        self.count(alice.workspace, slice_=(of_domain,), sent=100, bounced=6)
+        self.count(bob.workspace, slice_=(of_stream,), sent=400, complained=1)
+
+        domains = self.rows(staff, "/admin/domains/domain/", rates="above")
+        streams = self.rows(staff, "/admin/streams/stream/", rates="above")
+
+        assert [row[1:] for row in domains] == [(100, 6.0, 0.0)]
+        assert [row[1:] for row in streams] == [(400, 0.0, 0.25)]
+
+    def test_lists_are_filtered_by_state(self, staff, alice, bob):
+        suspend_workspace(bob.workspace, reason="Spam")
+        make_key(alice.workspace)
+        make_key(bob.workspace)
+        ApiKey.objects.filter(workspace=bob.workspace).update(revoked_at=timezone.now())
+        for path, states in (
+            (self.WORKSPACES, {"active": 1, "suspended": 1, "deleted": 0, "nonsense": 2}),
+            ("/admin/workspaces/apikey/", {"active": 1, "revoked": 1, "expired": 0}),
+            ("/admin/streams/stream/", {"active": 0, "paused": 0, "archived": 0}),
+            ("/admin/webhooks/webhook/", {"working": 0, "failing": 0, "disabled": 0}),
+        ):
+            found = {state: len(staff.get(path, {"state": state}).context["cl"].result_list) for state in states}
+            assert found == states, path
+        # Other columns stay closed.
+        assert staff.get("/admin/workspaces/apikey/?secret_hash__startswith=a").status_code in {302, 400}
+
+
+class TestPalette:
+    def found(self, client, text: str) -> dict[str, list[tuple[str, str]]]:
+        groups = client.get("/admin/palette/", {"q": text}).context["groups"]
+        return {group.title: [(entry.title, entry.note) for entry in group.entries] for group in groups}
+
+    def test_it_finds_objects_by_name_and_id_and_pages(self, staff, alice, bob):
+        email = make_email(bob.workspace, subject="Your receipt")
+        assert self.found(staff, "ali")["Found by name"] == [
+            ("alice", "Workspace"),
+            (alice.owner.email, "User"),
+        ]
+        assert len(self.found(staff, bob.workspace.id)["Found by id"]) == 1
+        assert len(self.found(staff, email.id)["Found by id"]) == 1
+        assert self.found(staff, "que")["Pages"][0] == ("Queue", "")
+        assert self.found(staff, "zzqqzz").keys() == {"Emails"}
+        assert "Documentation" in self.found(staff, "webhooks")
+        assert self.found(staff, "\0").keys() == {"Pages"}
+
+    def test_it_finds_only_what_the_member_may_view(self, client, helper, alice, owner):
+        client.force_login(helper)
+        assert self.found(client, "ali").keys() <= {"Pages", "Documentation"}
+        assert "Found by id" not in self.found(client, alice.workspace.id)
+        # No page of the staff for owners.
+        assert owner.get("/admin/palette/").status_code == 302
+
+    def test_each_page_of_the_staff_has_it(self, staff):
+        for path in ("/admin/", QUEUE, "/admin/workspaces/workspace/", "/admin/workspaces/workspace/add/"):
+            page = staff.get(path).text
+            assert 'data-url="/admin/palette/"' in page, path
+            assert "data-palette" in page, path
 
 
 class TestWorkspace:

@@ -4,7 +4,6 @@ See docs/decisions/0264.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,19 +17,21 @@ from django.utils.translation import gettext_lazy
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.emails.recipient_history import find_recipients, parse_recipient_address, recipient_url
 from console.dashboard.pages.emails.search import list_query
+from console.dashboard.pages.palette.results import (
+    MAX_OBJECTS,
+    MAX_TEXT_LENGTH,
+    MIN_NAME_LENGTH,
+    PaletteEntry,
+    PaletteGroup,
+    find_documentation,
+    matching,
+)
 from console.dashboard.ui.navigation import account_links, shortcuts
 from console.dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
-from console.documentation.pages import page_sections
-from console.documentation.search import search
 from emails.listing.pages import read_page
 from emails.listing.search import filter_by_id, has_trigrams
 from emails.models import Email
 
-MAX_ENTRIES = 8
-MAX_TEXT_LENGTH = 200
-MIN_NAME_LENGTH = 2
-# Objects of one section, such as templates.
-MAX_OBJECTS = 4
 # The newest emails with a part of an address.
 READ_EMAILS = 20
 # URL name → icon and title.
@@ -48,22 +49,6 @@ ACTIONS: dict[str, tuple[str, str | Promise]] = {
 }
 
 
-@dataclass(frozen=True)
-class PaletteEntry:
-    """A link of the palette. note: what it leads to, where its title is only a name."""
-
-    title: str
-    url: str
-    icon: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class PaletteGroup:
-    title: str
-    entries: list[PaletteEntry]
-
-
 def find_entries(request: HttpRequest, sections: Collection[ScopedAdmin]) -> dict[str, Any]:
     """Return the context of the palette's results for the parameter `q`: groups with an entry, the best first.
 
@@ -73,9 +58,9 @@ def find_entries(request: HttpRequest, sections: Collection[ScopedAdmin]) -> dic
     groups = [
         PaletteGroup(_("Emails"), list(_emails(request, text))),
         PaletteGroup(_("Found by name"), list(_objects(request, text, sections))),
-        PaletteGroup(_("Pages"), _matching(text, _pages(request))),
-        PaletteGroup(_("Actions"), _matching(text, _actions())),
-        PaletteGroup(_("Documentation"), _documentation(text) if text else []),
+        PaletteGroup(_("Pages"), matching(text, _pages(request))),
+        PaletteGroup(_("Actions"), matching(text, _actions())),
+        PaletteGroup(_("Documentation"), find_documentation(text) if text else []),
     ]
     return {"groups": [group for group in groups if group.entries], "text": text}
 
@@ -126,29 +111,3 @@ def _pages(request: HttpRequest) -> Iterator[PaletteEntry]:
 def _actions() -> Iterator[PaletteEntry]:
     for name, (icon, title) in ACTIONS.items():
         yield PaletteEntry(str(title), reverse(f"dashboard:{name}"), icon)
-
-
-def _documentation(text: str) -> list[PaletteEntry]:
-    """Return pages by their titles, or else sections by their content."""
-    return _matching(text, _docs()) or [
-        PaletteEntry(result.entry.heading, result.entry.url, "menu_book", result.entry.page)
-        for result in search(text)[:MAX_OBJECTS]
-    ]
-
-
-def _docs() -> Iterator[PaletteEntry]:
-    for section in page_sections():
-        for entry in section.entries:
-            yield PaletteEntry(entry.title, entry.url, "menu_book")
-
-
-def _matching(text: str, entries: Iterator[PaletteEntry]) -> list[PaletteEntry]:
-    """Return the first entries whose title has a word that begins with each word of the text."""
-    wanted = text.casefold().split()
-    found = [entry for entry in entries if _has_words(entry.title, wanted)]
-    return found[:MAX_ENTRIES] if wanted else found
-
-
-def _has_words(title: str, wanted: list[str]) -> bool:
-    words = title.casefold().replace("-", " ").split()
-    return all(any(word.startswith(one) for word in words) for one in wanted)

@@ -1,0 +1,55 @@
+"""Results of the command palettes of both sites: entries in groups, pages by their titles, the documentation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from console.documentation.pages import page_sections
+from console.documentation.search import search
+
+MAX_ENTRIES = 8
+MAX_TEXT_LENGTH = 200
+MIN_NAME_LENGTH = 2
+# Objects of one kind, such as templates.
+MAX_OBJECTS = 4
+
+
+@dataclass(frozen=True)
+class PaletteEntry:
+    """A link of the palette. note: what it leads to, where its title is only a name."""
+
+    title: str
+    url: str
+    icon: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PaletteGroup:
+    title: str
+    entries: list[PaletteEntry]
+
+
+def find_documentation(text: str) -> list[PaletteEntry]:
+    """Return pages by their titles, or else sections by their content."""
+    return matching(text, _docs()) or [
+        PaletteEntry(result.entry.heading, result.entry.url, "menu_book", result.entry.page)
+        for result in search(text)[:MAX_OBJECTS]
+    ]
+
+
+def _docs() -> Iterator[PaletteEntry]:
+    for section in page_sections():
+        for entry in section.entries:
+            yield PaletteEntry(entry.title, entry.url, "menu_book")
+
+
+def matching(text: str, entries: Iterator[PaletteEntry]) -> list[PaletteEntry]:
+    """Return the first entries whose title has a word that begins with each word of the text."""
+    wanted = text.casefold().split()
+    found = [entry for entry in entries if _has_words(entry.title, wanted)]
+    return found[:MAX_ENTRIES] if wanted else found
+
+
+def _has_words(title: str, wanted: list[str]) -> bool:
+    words = title.casefold().replace("-", " ").split()
+    return all(any(word.startswith(one) for word in words) for one in wanted)
