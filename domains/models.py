@@ -68,6 +68,11 @@ class Domain(models.Model):
     )
     findings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()), editable=False)
     finding_codes = models.JSONField(null=True, editable=False)
+    # The zone of its records and the key of its provider (domains.dns_providers), as a check found them.
+    zone_name = models.CharField(max_length=253, db_default="", editable=False)
+    dns_provider = models.CharField(max_length=32, db_default="", editable=False)
+    # The end of the link that shows its records without signing in, which is part of the link (domains.shared_records).
+    records_shared_until = models.DateTimeField(null=True, editable=False)
     # The mechanisms that pass by its SPF record; null before the first check that read it.
     spf_passing = models.TextField(null=True, editable=False)  # noqa: DJ001
     missing_since = models.DateTimeField(null=True, editable=False)

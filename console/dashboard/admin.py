@@ -9,7 +9,7 @@ from alerts.models import Alert
 from console.dashboard.pages.alerts.section import AlertSection
 from console.dashboard.pages.audit import AuditSection
 from console.dashboard.pages.deliveries import DeliverySection
-from console.dashboard.pages.domains import DomainSection
+from console.dashboard.pages.domains.section import DomainSection
 from console.dashboard.pages.emails.section import EmailSection
 from console.dashboard.pages.inbox import InboxSection
 from console.dashboard.pages.keys import KeySection

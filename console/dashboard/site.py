@@ -19,6 +19,7 @@ from console.dashboard.auth.password_reset import new_password, reset
 from console.dashboard.auth.passwords import for_passwords
 from console.dashboard.auth.signup import sign_up
 from console.dashboard.pages.bounces.page import bounces
+from console.dashboard.pages.domains.shared import shared_records
 from console.dashboard.pages.onboarding import send_test_email
 from console.dashboard.pages.overview.page import overview, read_refresh
 from console.dashboard.pages.palette.entries import find_entries
@@ -46,6 +47,7 @@ class DashboardSite(TwoFactorSite):
             *self.account_urls(),
             path("signup/", never_cache(for_passwords(self.as_page(sign_up))), name="signup"),
             path("invitation/", never_cache(self.as_page(invitation)), name="invitation"),
+            path("records/", never_cache(self.as_page(shared_records)), name="shared_records"),
             path("reset/", never_cache(of_staff(self.as_page(reset))), name="reset"),
             path("reset/new/", never_cache(of_staff(self.as_page(new_password))), name="new_password"),
             path("proof/", never_cache(self.as_page(confirm_email)), name="confirm_email"),

@@ -306,6 +306,8 @@ class AuditEntry(models.Model):
         SUPPRESSION_ADDED = "suppression_added", "Suppression added"
         SUPPRESSION_REMOVED = "suppression_removed", "Suppression removed"
         ROUTE_CREATED = "route_created", "Route created"
+        DOMAIN_RECORDS_SHARED = "domain_records_shared", "Link to DNS records created"
+        DOMAIN_RECORDS_UNSHARED = "domain_records_unshared", "Link to DNS records revoked"
         ROUTE_CHANGED = "route_changed", "Route changed"
         ROUTE_DELETED = "route_deleted", "Route deleted"
         SENDER_BLOCKED = "sender_blocked", "Sender blocked"

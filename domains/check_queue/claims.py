@@ -40,6 +40,7 @@ from domains.record_checks.results import (
     VerificationResult,
     findings_of,
 )
+from domains.record_checks.zone import ZoneCheck
 from domains.tracking_hosts import record_host_check
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
@@ -106,10 +107,12 @@ def make_due(claims: Collection[CheckClaim]) -> None:
 
 
 @transaction.atomic
-def record_check(claim: CheckClaim, result: VerificationResult, *others: HostCheck | ReceivingCheck) -> None:
+def record_check(
+    claim: CheckClaim, result: VerificationResult, *others: ZoneCheck | HostCheck | ReceivingCheck
+) -> None:
     """Record the results of a check; nothing if the domain is deleted or a newer check is recorded.
 
-    others: the results for its tracking host and its MX records, if it has them.
+    others: the results for its zone, its tracking host and its MX records, if it has them.
     """
     workspace = _lock_workspace(claim)
     older = Domain.objects.filter(id=claim.domain_id, checks_recorded__lt=claim.number)
@@ -151,9 +154,17 @@ def _record_domain(checked: CheckedDomain, result: VerificationResult) -> None:
     _record_transition(domain, after.status)
 
 
-# A row for each subject of a check: the domain, its tracking host, its MX records.
+def _record_zone(checked: CheckedDomain, zone: ZoneCheck) -> None:
+    """Record where the records are entered. A lookup that found nothing changes nothing."""
+    domain = checked.domain
+    if zone.name and (zone.name, zone.provider) != (domain.zone_name, domain.dns_provider):
+        Domain.objects.filter(id=domain.id).update(zone_name=zone.name, dns_provider=zone.provider)
+
+
+# A row for each subject of a check: the domain, its zone, its tracking host, its MX records.
 RECORDERS: dict[type, Callable[[CheckedDomain, Any], None]] = {
     VerificationResult: _record_domain,
+    ZoneCheck: _record_zone,
     HostCheck: record_host_check,
     ReceivingCheck: record_receiving_check,
 }

@@ -25,6 +25,7 @@ from domains.record_checks.expected_host import ExpectedHost
 from domains.record_checks.receiving import ExpectedMx, check_receiving
 from domains.record_checks.spf_syntax import parse_mechanisms
 from domains.record_checks.tracking_host import check_tracking_host
+from domains.record_checks.zone import ExpectedZone, find_zone
 from domains.records import list_records
 from domains.signing_identities import return_path_name
 from domains.tracking_hosts import expected_host
@@ -38,14 +39,14 @@ TRY_SECONDS = 1.5
 # A request waits at most five seconds for its domain check, also without Redis.
 FALLBACK_SECONDS = 2.0
 
-Expected = ExpectedRecords | ExpectedHost | ExpectedMx
+Expected = ExpectedRecords | ExpectedZone | ExpectedHost | ExpectedMx
 
 
 @dataclass(frozen=True)
 class DomainCheckJob:
     """A claimed check.
 
-    expected: of the domain, and of its tracking host and MX records, if it has them.
+    expected: of the domain and its zone, and of its tracking host and MX records, if it has them.
     simulated: answers the lookups of a trial in place of name servers.
     """
 
@@ -62,9 +63,10 @@ class DomainCheckResult:
     results: tuple[Any, ...]
 
 
-# A row for each subject of a check: the domain, its tracking host, its MX records.
+# A row for each subject of a check: the domain, its zone, its tracking host, its MX records.
 CHECKS: dict[type, Callable[[Any, Any], Awaitable[Any]]] = {
     ExpectedRecords: check_domain_records,
+    ExpectedZone: find_zone,
     ExpectedHost: check_tracking_host,
     ExpectedMx: check_receiving,
 }
@@ -121,8 +123,10 @@ def _simulated(domain: Domain) -> SimulatedResolver | None:
 
 
 def _expected(domain: Domain) -> tuple[Expected, ...]:
+    records = expected_records(domain)
     others = (expected_host(domain), expected_mx(domain))
-    return (expected_records(domain), *(other for other in others if other))
+    zone = ExpectedZone(domain.name, records.organizational_domain)
+    return (records, zone, *(other for other in others if other))
 
 
 def expected_records(domain: Domain) -> ExpectedRecords:

@@ -46,6 +46,8 @@ SIGN_UP = Throttle("sign-up", RateLimit(1 / 60, 10))
 INVITATION = Throttle("invitation", RateLimit(0.2, 20))
 INVITE = Throttle("invite", RateLimit(1 / 30, 30), RateLimit(1 / 60, 20))
 RESET = Throttle("reset", RateLimit(1 / 60, 10), RateLimit(1 / 300, 3))
+# An open page asks every five seconds.
+SHARED_RECORDS = Throttle("shared-records", RateLimit(2, 120))
 EMAIL_CONFIRMATION = Throttle("proof", RateLimit(1 / 60, 10), RateLimit(1 / 300, 3))
 
 

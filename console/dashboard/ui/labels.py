@@ -27,7 +27,7 @@ EMAIL_TONES = {
 DOMAIN_TONES = {
     "verified": "success",
     "active": "success",
-    "pending": "warning",
+    "pending": "info",
     "failed": "danger",
     "temporary_failure": "warning",
 }

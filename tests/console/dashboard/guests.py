@@ -14,9 +14,11 @@ from core.workspaces.account_status import confirmation_token, suspend_workspace
 from core.workspaces.members import invitation_token, invite_member
 from core.workspaces.models import User, Workspace
 from core.workspaces.second_factor import begin_enrolment, code_at, confirm_enrolment
+from domains.shared_records import share_records, shared_records_token
 from interfaces.tracking.suspensions import suspended_workspaces
 from tests.conftest import PASSWORD, Account, make_account
 from tests.console.dashboard.browser import Visit, use_session
+from tests.console.dashboard.scenario import checked_domain
 from tests.interfaces.tracking.conftest import make_reader
 
 LONG_ADDRESS = f"grace.brewster.murray.hopper.of.the.compiler.group@{'long-name.' * 8}example"
@@ -126,6 +128,12 @@ def invitation_to_join(guest: Guest) -> None:
 def invitation_of_another_account(guest: Guest) -> None:
     guest.sign_in()
     invitation(guest)
+
+
+def shared_records(guest: Guest) -> None:
+    domain = checked_domain(guest.account.workspace)
+    share_records(domain)
+    guest.visit.go(f"/dashboard/records/?token={shared_records_token(domain)}")
 
 
 def confirmation(guest: Guest) -> None:
@@ -265,6 +273,8 @@ PAGES: dict[str, tuple[Callable[[Guest], None], int]] = {
     "invitation-signed-in": (invitation_to_join, 200),
     "invitation-of-another": (invitation_of_another_account, 200),
     "invitation-expired": (opened("/dashboard/invitation/?token=expired"), 410),
+    "shared-records": (shared_records, 200),
+    "shared-records-expired": (opened("/dashboard/records/?token=expired"), 410),
     "confirmation": (confirmation, 200),
     "confirmation-signed-in": (confirmation_signed_in, 200),
     "confirmation-of-another": (confirmation_of_another_account, 200),

@@ -79,7 +79,16 @@ NOT_A_PAGE = {
     "workspaces_auditentry_export",
 }
 # Pages for visitors; some need the token of a link.
-SIGNED_OUT = {"login", "signup", "reset", "new_password", "invitation", "confirm_email", "sign_in_link"}
+SIGNED_OUT = {
+    "login",
+    "signup",
+    "reset",
+    "new_password",
+    "invitation",
+    "confirm_email",
+    "sign_in_link",
+    "shared_records",
+}
 PAGES = {name: route for name, route in ROUTES.items() if name not in POST_ONLY | NOT_A_PAGE | SIGNED_OUT}
 
 

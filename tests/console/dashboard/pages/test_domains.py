@@ -5,6 +5,8 @@ import pytest
 from django.db.models.functions import Now
 
 from core.api.errors import RateLimitExceeded
+from core.lib.coded_texts import CodedText, join_sentences
+from domains.dns_providers import PROVIDERS
 from domains.models import Domain, TrackingHost
 from domains.record_checks.results import (
     HostCheck,
@@ -15,6 +17,7 @@ from domains.record_checks.results import (
 )
 from domains.records import list_records
 from tests.conftest import make_domain
+from tests.console.dashboard.conftest import shown_text
 from tests.core.lib.nameserver import NameServer
 from tests.domains.conftest import Zone, running_worker
 
@@ -35,7 +38,7 @@ def test_adds_a_domain_and_shows_its_record(owner, alice):
 def test_the_message_of_a_new_domain_names_the_next_step(owner, settings):
     for settings.SENDING_DOMAIN_POLICY, text in (
         ("registered", "You can send from it now."),
-        ("verified", "Publish the DNS records below, then verify them."),
+        ("verified", "Publish the DNS records below."),
     ):
         page = owner.post("/dashboard/domains/add/", {"name": "mail.example.com"}, follow=True).text
         assert f"mail.example.com was added. {text}" in page
@@ -78,10 +81,11 @@ def test_verifying_shows_found_and_expected_values(owner, domain, settings):
         response = owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True)
 
     page = response.content.decode()
-    assert "Some DNS records are missing or incorrect" in page
+    assert "Change the published value of SPF to the one below" in page
     assert "v=spf1 ip4:192.0.2.1" in page
     assert "v=spf1 -all" in page
-    assert [record.record for record in response.context["records"] if record.error]
+    assert [row.record.record for row in response.context["rows"] if row.error] == ["SPF"]
+    assert "The records were checked just now." in page
 
 
 @committed
@@ -109,7 +113,7 @@ def test_too_many_checks_are_a_message(owner, domain, monkeypatch):
     def refuse(_):
         raise RateLimitExceeded("Ask again in a minute.")
 
-    monkeypatch.setattr("console.dashboard.pages.domains.verify_domain", refuse)
+    monkeypatch.setattr("console.dashboard.pages.domains.section.verify_domain", refuse)
 
     assert "Ask again in a minute." in owner.post(f"/dashboard/domains/{domain.id}/verify/", follow=True).text
 
@@ -218,6 +222,97 @@ def test_records_that_exist_are_comments_in_the_zone_file(owner, domain):
 
     assert [line[:2] == "; " for line in lines if "_dmarc." in line] == [True]
     assert [line[:2] == "; " for line in lines if "_domainkey." in line] == [False]
+
+
+ABSENT = RecordCheck(RecordStatus.MISSING, error=CodedText("domains.absent", name="example.com"))
+NO_TXT, NO_CNAME = (
+    RecordCheck(RecordStatus.MISSING, error=CodedText(f"domains.{code}", name="x.example"))
+    for code in ("no_txt", "no_cname")
+)
+ELSEWHERE = RecordCheck(
+    RecordStatus.MISSING,
+    error=join_sentences(
+        CodedText("domains.no_txt", name="x"), CodedText("domains.found_elsewhere", place="y.example", name="x.example")
+    ),
+)
+VALID = RecordCheck(RecordStatus.VALID)
+
+
+def check(domain, dkim, spf, dmarc=VALID, return_path=VALID, *, status="pending"):
+    """Record a check of the domain with these results."""
+    result = VerificationResult({domain.dkim_keys.get().selector: dkim}, spf, dmarc, return_path, VALID)
+    codes = [text.to_json() for text in result.messages()]
+    domain.findings, domain.finding_codes, domain.status = to_json(result), codes, status
+    domain.last_checked_at = domain.created_at
+    domain.save()
+
+
+class TestSummary:
+    def sentence(self, owner, domain):
+        """Return the sentence, and the records with a text of their own below it."""
+        context = owner.get(f"/dashboard/domains/{domain.id}/").context
+        return context["summary"].text, [row.record.record for row in context["rows"] if row.error]
+
+    def test_before_the_first_check(self, owner, domain):
+        assert self.sentence(owner, domain)[0].startswith("Publish these records where the DNS of mail.example.com")
+
+    def test_four_missing_records_are_one_sentence(self, owner, domain):
+        check(domain, NO_TXT, NO_TXT, NO_TXT, NO_CNAME)
+        text = "None of the records is published yet. This page finds them by itself."
+        assert self.sentence(owner, domain) == (text, [])
+        page = owner.get(f"/dashboard/domains/{domain.id}/").text
+        assert page.count("pr-badge pr-info") == 5
+        assert "pr-danger" not in page
+
+    def test_a_domain_that_does_not_exist(self, owner, domain):
+        check(domain, ABSENT, ABSENT, ABSENT, ABSENT)
+        text, rows = self.sentence(owner, domain)
+        assert (text[:27], rows) == ("example.com does not exist ", [])
+
+    def test_some_records_are_missing(self, owner, domain):
+        check(domain, VALID, NO_TXT, NO_TXT)
+        text, rows = self.sentence(owner, domain)
+        assert (text[:63], rows) == ("2 of 4 records are published. Still missing: SPF, DMARC. This p", [])
+
+    def test_a_hint_about_a_record_stays(self, owner, domain):
+        check(domain, ELSEWHERE, NO_TXT)
+        assert self.sentence(owner, domain)[1] == ["DKIM"]
+
+    def test_a_verified_domain(self, owner, domain):
+        check(domain, VALID, VALID, status="verified")
+        assert self.sentence(owner, domain)[0].startswith("All records are published.")
+        check(domain, VALID, VALID, NO_TXT, NO_CNAME, status="verified")
+        assert self.sentence(owner, domain)[0].endswith("not published yet: DMARC, ReturnPath.")
+
+    def test_a_lookup_that_fails(self, owner, domain):
+        failed = RecordCheck(RecordStatus.UNKNOWN, error=CodedText("domains.lookup_failed", error="timeout"))
+        check(domain, failed, failed, failed, failed)
+        text, rows = self.sentence(owner, domain)
+        assert (text[:21], rows) == ("The DNS lookup failed", [])
+
+
+def test_the_provider_and_names_in_its_zone_are_shown(owner, domain):
+    path = f"/dashboard/domains/{domain.id}/"
+    page = shown_text(owner.get(path))
+    assert "Most DNS providers append the domain automatically." in page
+    Domain.objects.update(zone_name="example.com", dns_provider="cloudflare")
+    response = owner.get(path)
+    page = shown_text(response)
+    assert "At Cloudflare, which manages example.com" in page
+    assert "grey cloud" in page
+    assert 'href="https://dash.cloudflare.com/"' in response.text
+    names = [row.name for row in response.context["rows"]]
+    assert names == [f"{domain.dkim_keys.get().selector}._domainkey.mail", "mail", "_dmarc.mail", "bounce.mail"]
+    Domain.objects.update(zone_name="mail.example.com", dns_provider="of a later version")
+    assert [row.name for row in owner.get(path).context["rows"]][1:] == ["@", "_dmarc", "bounce"]
+
+
+def test_each_provider_has_its_notes(owner, domain):
+    for key, provider in PROVIDERS.items():
+        Domain.objects.update(zone_name="example.com", dns_provider=key)
+        page = owner.get(f"/dashboard/domains/{domain.id}/").text
+        assert f"Open {provider.name}" in page
+        assert provider.url in page
 
 
 def test_the_trial_needs_no_dns(owner, domain, settings):

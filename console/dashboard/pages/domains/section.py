@@ -1,23 +1,23 @@
 """Sending domains: add a domain, show its DNS records, verify it."""
 
-from dataclasses import replace
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from console.dashboard.auth.current_workspace import current_workspace
+from console.dashboard.pages.domains.records import is_published, records_context, records_refresh, zone_line
 from console.dashboard.pages.tracking_settings import tracking_form
 from console.dashboard.ui.confirm import Confirmation, problem_message, try_action
 from console.dashboard.ui.labels import DOMAIN_TONES
-from console.dashboard.ui.refresh import refresh_of
 from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.translation import translate
 from core.workspaces.errors import PlanLimitReached
@@ -27,50 +27,14 @@ from domains.check_queue.verify import verify_domain
 from domains.errors import DomainAlreadyExists
 from domains.models import Domain
 from domains.names import InvalidDomainName, parse_registrable_name
-from domains.records import DnsRecord, find_receiving_error, find_tracking_error, list_records, list_warnings
+from domains.records import find_receiving_error, find_tracking_error, list_records
 from domains.services import change_domain, delete_domain, is_dns_optional, register_domain, rotate_dkim_key
+from domains.shared_records import LINK_LIFETIME, share_records, shared_records_token, stop_sharing_records
 
-# The purpose of each record, below its name in the table.
-PURPOSES = {
-    "DKIM": gettext_lazy("Verifies the signature of each email"),
-    "SPF": gettext_lazy("Lists the servers that may send"),
-    "DMARC": gettext_lazy("Tells receivers how to treat forged email"),
-    "ReturnPath": gettext_lazy("Receives bounces under your own name"),
-    "Tracking": gettext_lazy("Gives the links in your emails your own name"),
-    "TrackingCAA": gettext_lazy("Permits the certificate for the links"),
-    "Receiving": gettext_lazy("Brings email to addresses of the domain here"),
-}
 STOPPED = gettext_lazy("Email to addresses of this domain is refused now.")
+REGIONS = ("checked", "state", "summary", "records", "provider", "links", "receiving")
 # Pages and actions of a domain.
-PAGES = ("verify", "zone", "tls", "tracking", "receiving", "rotate", "delete")
-# A text of a TXT record has at most 255 bytes; a longer value consists of several.
-TXT_BYTES = 255
-
-
-def zone_line(record: DnsRecord) -> str:
-    values = {"CNAME": f"{record.value}.", "MX": f"{record.priority} {record.value}."}
-    value = values.get(record.type, record.value)
-    if record.type == "TXT":
-        escaped = record.value.replace("\\", "\\\\").replace('"', '\\"')
-        value = " ".join(f'"{escaped[at : at + TXT_BYTES]}"' for at in range(0, len(escaped), TXT_BYTES))
-    return f"{record.fqdn}. {record.ttl} IN {record.type} {value}"
-
-
-def _is_published(record: DnsRecord) -> bool:
-    """Return whether DNS has a record that importing the zone file would repeat or, as with DMARC, weaken.
-
-    A CAA record is added to those of other authorities, which were found.
-    """
-    return record.type != "CAA" and (bool(record.found) or record.status == Domain.DomainStatus.VERIFIED)
-
-
-def _translate_record(record: DnsRecord) -> DnsRecord:
-    """Return a record with its messages in the language of the page."""
-    return replace(
-        record,
-        error=record.error and translate(record.error),
-        note=record.note and translate(record.note),
-    )
+PAGES = ("verify", "zone", "share", "tls", "tracking", "receiving", "rotate", "delete")
 
 
 class DomainForm(forms.Form):
@@ -118,6 +82,7 @@ class DomainSection(ScopedAdmin):
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
             self.route("<str:object_id>/zone/", "zone", self.zone_view),
+            self.route("<str:object_id>/share/", "share", self.share_view),
             self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
             self.post_route("<str:object_id>/tls/", "tls", self.tls_view),
             self.route("<str:object_id>/tracking/", "tracking", self.tracking_view),
@@ -135,32 +100,28 @@ class DomainSection(ScopedAdmin):
         text = (
             _("%(name)s was added. You can send from it now.")
             if is_dns_optional()
-            else _("%(name)s was added. Publish the DNS records below, then verify them.")
+            else _("%(name)s was added. Publish the DNS records below.")
         )
         messages.success(request, text % {"name": domain.name})
         return redirect(self.url("change", domain.id))
 
     def detail_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
+        refresh = records_refresh(domain, regions=REGIONS)
         host, receiving = domain.links_host, domain.receiving
-        regions = ("checked", "state", "records", "links", "receiving")
-        statuses = (domain.status, host and host.status, receiving and receiving.status)
-        refresh = refresh_of(*statuses, domain.last_checked_at, regions=regions)
         return refresh.unchanged(request) or self.page(
             request,
             "dashboard/domains/detail.html",
             title=domain.name,
-            domain=domain,
             refresh=refresh,
-            records=[_translate_record(record) for record in list_records(domain)],
-            warnings=[translate(warning["message"]) for warning in list_warnings(domain)],
-            purposes=PURPOSES,
+            **records_context(domain),
             host=host,
             host_error=host and translate(find_tracking_error(host) or ""),
             receiving=receiving,
             receiving_error=receiving and translate(find_receiving_error(receiving) or ""),
             is_dns_optional=is_dns_optional(),
             is_dns_simulated=is_simulated(domain.name),
+            is_shared=bool(shared_records_token(domain)),
             urls={name: self.url(name, domain.id) for name in PAGES},
         )
 
@@ -170,9 +131,27 @@ class DomainSection(ScopedAdmin):
         Records that exist already, or must be merged by hand, are comments.
         """
         domain = self.find(request, object_id)
-        lines = [f"{'; ' if _is_published(record) else ''}{zone_line(record)}" for record in list_records(domain)]
+        lines = [f"{'; ' if is_published(record) else ''}{zone_line(record)}" for record in list_records(domain)]
         headers = {"Content-Disposition": f'attachment; filename="{domain.name}.zone.txt"'}
         return HttpResponse("\n".join([f"$ORIGIN {domain.name}.", *lines, ""]), "text/plain", headers=headers)
+
+    def share_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the link for a colleague; a POST creates it, or ends it with `end`."""
+        domain = self.find(request, object_id)
+        if request.method == "POST":
+            act = stop_sharing_records if "end" in request.POST else share_records
+            act(domain)
+            return redirect(self.url("share", domain.id))
+        token = shared_records_token(domain)
+        return self.page(
+            request,
+            "dashboard/domains/share.html",
+            title=_("Send the records to a colleague"),
+            domain=domain,
+            link=token and f"{settings.PUBLIC_URL}{reverse('dashboard:shared_records')}?token={token}",
+            days=LINK_LIFETIME.days,
+            back_url=self.url("change", domain.id),
+        )
 
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
@@ -257,4 +236,4 @@ class DomainSection(ScopedAdmin):
         if domain.status == Domain.DomainStatus.VERIFIED:
             messages.success(request, _("%(name)s is verified. You can send from it now.") % {"name": domain.name})
             return
-        messages.warning(request, _("Some DNS records are missing or incorrect. See the details below."))
+        messages.info(request, _("The records were checked just now."))
