@@ -11,7 +11,9 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
+from console.dashboard.pages.streams.purposes import PURPOSES, Purpose
 from console.dashboard.ui.forms import ApiForm
+from core.workspaces.models import Workspace
 from streams.models import Stream, stream_priorities, transport_route_choices
 from streams.serializers import StreamChanges, StreamInput
 from streams.services import FIXED_IN_MAIN
@@ -90,27 +92,19 @@ class NewStreamForm(NameForm):
         label=gettext_lazy("ID"),
         max_length=40,
         widget=UnfoldAdminTextInputWidget(
-            {"autocomplete": "off", "autocapitalize": "none", "placeholder": "newsletter"}
+            {"autocomplete": "off", "autocapitalize": "none", "placeholder": "newsletter", "data-proposed-from": "name"}
         ),
         help_text=gettext_lazy("The “stream” of its emails: a-z, 0-9 and hyphens. It cannot be changed later."),
     )
     kind = _choice(gettext_lazy("Kind"), KINDS, gettext_lazy("It cannot be changed later."))
-    field_order = ("name", "slug", "kind", "description")
+    field_order: tuple[str, ...] = ("name", "slug", "kind", "description")
 
 
-class StreamForm(NameForm):
-    serializer, wire_names = StreamChanges, CHANGEABLE
+class PropertiesForm(NameForm):
+    """The properties that a purpose sets, which can be changed later."""
 
-    public = _switch(gettext_lazy("Public"), gettext_lazy("The preference page of recipients lists the stream."))
     unsubscribe = _choice(gettext_lazy("Unsubscribing"), UNSUBSCRIBES)
-    scope = _choice(gettext_lazy("Unsubscribes and complaints block"), SCOPES)
-    own_bounces = _switch(
-        gettext_lazy("Own bounces"), gettext_lazy("A hard bounce blocks this stream only, instead of the workspace.")
-    )
-    ignores_unsubscribes = _switch(
-        gettext_lazy("Ignore unsubscribes from the workspace"),
-        gettext_lazy("Bounces, complaints and manual suppressions block in any case."),
-    )
+    public = _switch(gettext_lazy("Public"), gettext_lazy("The preference page of recipients lists the stream."))
     priority = _choice(
         gettext_lazy("Priority"),
         dict(stream_priorities()),
@@ -118,10 +112,11 @@ class StreamForm(NameForm):
     )
     track_opens = _switch(gettext_lazy("Track opens"))
     track_clicks = _switch(gettext_lazy("Track clicks"), gettext_lazy("Emails can set both for themselves."))
-    tracking_detail = _choice(
-        gettext_lazy("Detail of opens and clicks"),
-        TRACKING_DETAILS,
-        gettext_lazy("Without the time there are no events and webhooks of them. Also of accepted emails."),
+    deliver_within = forms.IntegerField(
+        label=gettext_lazy("Send within (seconds)"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget({"inputmode": "numeric"}),
+        help_text=gettext_lazy("Later, an email fails instead of being sent. If empty, there is no limit."),
     )
     content_retention = forms.IntegerField(
         label=gettext_lazy("Keep the content for (hours)"),
@@ -130,17 +125,50 @@ class StreamForm(NameForm):
         widget=UnfoldAdminTextInputWidget({"inputmode": "numeric"}),
         help_text=gettext_lazy("After the last outcome. If empty, as long as the email; also of accepted emails."),
     )
+
+
+PROPERTIES = [name for name in PropertiesForm.base_fields if name not in NameForm.base_fields]
+
+
+class PurposeForm(NewStreamForm, PropertiesForm):
+    """The form of a new stream with the properties of a purpose, which are shown before they are saved."""
+
+    wire_names = NewStreamForm.wire_names | {name: CHANGEABLE[name] for name in PROPERTIES}
+    field_order = (*NewStreamForm.field_order, *PROPERTIES)
+
+    def __init__(self, data: Any, *, purpose: Purpose, workspace: Workspace) -> None:
+        super().__init__(data, initial=purpose.initial(workspace))
+
+
+def new_stream_form(data: Any, *, purpose: str, workspace: Workspace) -> NewStreamForm:
+    """Return the form of a new stream: with the properties of a known purpose, or with those of its kind."""
+    if purpose in PURPOSES:
+        return PurposeForm(data, purpose=PURPOSES[purpose], workspace=workspace)
+    return NewStreamForm(data)
+
+
+class StreamForm(PropertiesForm):
+    serializer, wire_names = StreamChanges, CHANGEABLE
+
+    scope = _choice(gettext_lazy("Unsubscribes and complaints block"), SCOPES)
+    own_bounces = _switch(
+        gettext_lazy("Own bounces"), gettext_lazy("A hard bounce blocks this stream only, instead of the workspace.")
+    )
+    ignores_unsubscribes = _switch(
+        gettext_lazy("Ignore unsubscribes from the workspace"),
+        gettext_lazy("Bounces, complaints and manual suppressions block in any case."),
+    )
+    tracking_detail = _choice(
+        gettext_lazy("Detail of opens and clicks"),
+        TRACKING_DETAILS,
+        gettext_lazy("Without the time there are no events and webhooks of them. Also of accepted emails."),
+    )
     sensitive = _switch(
         gettext_lazy("Sensitive"),
         gettext_lazy("Nobody can read the content of its emails; it is removed after the last outcome."),
     )
 
-    deliver_within = forms.IntegerField(
-        label=gettext_lazy("Send within (seconds)"),
-        required=False,
-        widget=UnfoldAdminTextInputWidget({"inputmode": "numeric"}),
-        help_text=gettext_lazy("Later, an email fails instead of being sent. If empty, there is no limit."),
-    )
+    field_order = tuple(CHANGEABLE)
 
     def __init__(self, data: Any, *, stream: Stream) -> None:
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})

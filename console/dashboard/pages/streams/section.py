@@ -20,9 +20,10 @@ from console.dashboard.pages.streams.forms import (
     SCOPES,
     TRACKING_DETAILS,
     UNSUBSCRIBES,
-    NewStreamForm,
     StreamForm,
+    new_stream_form,
 )
+from console.dashboard.pages.streams.purposes import PURPOSES
 from console.dashboard.ui.confirm import Confirmation, try_action
 from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.translation import translate
@@ -70,15 +71,23 @@ class StreamSection(ScopedAdmin):
         return self.page(request, "dashboard/streams/list.html", title=self.title, streams=streams)
 
     def add_view(self, request: HttpRequest, *_args: Any, **_named: Any) -> HttpResponse:
-        form = NewStreamForm(request.POST or None)
-        workspace = current_workspace(request)
+        workspace, purpose = current_workspace(request), request.GET.get("purpose", "")
+        form = new_stream_form(request.POST or None, purpose=purpose, workspace=workspace)
         stream = form.attempt(lambda: create_stream(workspace, **form.values)) if form.is_valid() else None
         if stream is None:
             lead = _(
                 "A stream is a kind of email with its own unsubscribes: whoever unsubscribes from a newsletter still "
                 "gets receipts. Emails that name no stream belong to main."
             )
-            return self.page(request, "dashboard/streams/new.html", title=self.add_label, form=form, lead=lead)
+            return self.page(
+                request,
+                "dashboard/streams/new.html",
+                title=self.add_label,
+                form=form,
+                lead=lead,
+                purposes=PURPOSES,
+                purpose=purpose if purpose in PURPOSES else "",
+            )
         self.log_addition(request, stream, "Created.")
         messages.success(request, _("%(name)s was created.") % {"name": stream.name})
         return redirect(self.stream_url("change", stream))

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from core.workspaces.models import ApiKey, AuditEntry
+from console.dashboard.pages.streams.purposes import PURPOSES
+from core.workspaces.models import ApiKey, AuditEntry, Workspace
 from streams.models import Stream
 from streams.services import create_stream, pause_stream, update_stream
 from suppressions.models import Suppression
@@ -74,6 +75,51 @@ class TestStreams:
         assert page.redirect_chain[0][0] == f"{LIST}{stream.id}/"
         assert AuditEntry.objects.get(act="stream_created").about == "news"
         assert f'href="{LIST}"' in owner.get(HOME).text
+
+    def test_each_purpose_shows_its_properties_before_they_are_saved(self, owner, alice):
+        for key, purpose in PURPOSES.items():
+            form = owner.get(f"{LIST}add/?purpose={key}").context["form"]
+            shown = {bound.name: bound.initial for bound in form}
+            assert purpose.values.items() <= shown.items(), key
+            fields = {name: value for name, value in shown.items() if value not in {None, False}}
+            page = owner.post(f"{LIST}add/?purpose={key}", fields, follow=True)
+            stream = Stream.objects.get(slug=purpose.slug)
+            assert page.redirect_chain[0][0] == f"{LIST}{stream.id}/", key
+            assert {name: getattr(stream, name) for name in purpose.values} == purpose.values, key
+        codes, receipts, _notifications, newsletter = Stream.objects.order_by("created_at")
+        assert (codes.rank, codes.ignores_unsubscribes) == (0, True)
+        assert (receipts.public, newsletter.public, newsletter.rank) == (False, True, 2)
+
+    def test_properties_of_a_purpose_can_be_changed_before_they_are_saved(self, owner):
+        fields = {"name": "Codes", "slug": "codes", "kind": "transactional", "unsubscribe": "headers"}
+        fields |= {"priority": "normal", "track_opens": "on", "deliver_within": "", "content_retention": "0"}
+        owner.post(f"{LIST}add/?purpose=codes", fields)
+        stream = Stream.objects.get(slug="codes")
+        assert (stream.unsubscribe, stream.priority, stream.track_opens) == ("headers", "normal", True)
+        assert (stream.deliver_within, stream.content_retention) == (None, 0)
+
+    def test_a_refused_property_of_a_purpose_is_a_form_error(self, owner):
+        fields = {"name": "Codes", "slug": "codes", "kind": "bulk", "unsubscribe": "link", "priority": "normal"}
+        refused = {"unsubscribe": "none", "deliver_within": "-1", "content_retention": "99999", "priority": "x"}
+        for field, value in refused.items():
+            form = owner.post(f"{LIST}add/?purpose=codes", fields | {field: value}).context["form"]
+            assert field in form.errors, field
+        assert not Stream.objects.exists()
+
+    def test_purposes_are_within_the_limits_of_the_plan_and_the_installation(self, owner, alice, settings):
+        settings.STREAMS_WITHOUT_LINK = "deny"
+        Workspace.objects.filter(id=alice.workspace.id).update(plan="free")
+        codes, notifications = (
+            owner.get(f"{LIST}add/?purpose={key}").context["form"].initial for key in ("codes", "notifications")
+        )
+        assert codes["unsubscribe"] == "link"
+        assert notifications["content_retention"] == 7 * 24
+        assert PURPOSES["notifications"].values["content_retention"] == 30 * 24
+
+    def test_an_unknown_purpose_has_the_usual_form(self, owner):
+        page = owner.get(f"{LIST}add/?purpose=x")
+        assert [bound.name for bound in page.context["form"]] == ["name", "slug", "kind", "description"]
+        assert page.text.count('aria-current="true"') == owner.get(f"{LIST}add/").text.count('aria-current="true"')
 
     def test_an_invalid_or_taken_id_is_a_form_error(self, owner, newsletter):
         for slug in ("", "News", "n" * 41, "a b", "main", "newsletter"):
