@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Now
@@ -105,6 +106,24 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}"
+
+
+class AccountSession(models.Model):
+    """The account, browser and client address of a session (console.dashboard.auth.sessions).
+
+    The version before deletes sessions without it, so the database does not enforce the relation.
+    """
+
+    session = models.OneToOneField(
+        Session, on_delete=models.CASCADE, primary_key=True, related_name="details", db_constraint=False
+    )
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
+    address = models.GenericIPAddressField(null=True, editable=False)
+    agent = models.CharField(max_length=300, db_default="", editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return f"a session of {self.user}"
 
 
 class UsedLogoutToken(models.Model):
@@ -286,6 +305,8 @@ class AuditEntry(models.Model):
         DOMAIN_CHANGED = "domain_changed", "Domain changed"
         DOMAIN_ROTATED = "domain_rotated", "Domain key rotated"
         DOMAIN_VERIFIED = "domain_verified", "Domain verified"
+        DOMAIN_RECORDS_SHARED = "domain_records_shared", "Link to DNS records created"
+        DOMAIN_RECORDS_UNSHARED = "domain_records_unshared", "Link to DNS records revoked"
         TEMPLATE_CREATED = "template_created", "Template created"
         TEMPLATE_CHANGED = "template_changed", "Template changed"
         TEMPLATE_DELETED = "template_deleted", "Template deleted"
@@ -306,8 +327,6 @@ class AuditEntry(models.Model):
         SUPPRESSION_ADDED = "suppression_added", "Suppression added"
         SUPPRESSION_REMOVED = "suppression_removed", "Suppression removed"
         ROUTE_CREATED = "route_created", "Route created"
-        DOMAIN_RECORDS_SHARED = "domain_records_shared", "Link to DNS records created"
-        DOMAIN_RECORDS_UNSHARED = "domain_records_unshared", "Link to DNS records revoked"
         ROUTE_CHANGED = "route_changed", "Route changed"
         ROUTE_DELETED = "route_deleted", "Route deleted"
         SENDER_BLOCKED = "sender_blocked", "Sender blocked"
@@ -329,6 +348,8 @@ class AuditEntry(models.Model):
         SIGNED_IN = "signed_in", "Signed in"
         SIGN_IN_REFUSED = "sign_in_refused", "Sign-in refused"
         SIGN_IN_LINK_CREATED = "sign_in_link", "Sign-in link created"
+        SESSION_ENDED = "sign_out_session", "Session ended"
+        OTHER_SESSIONS_ENDED = "sign_out_others", "All other sessions ended"
         SIGNED_OUT_BY_PROVIDER = "sign_out_by_provider", "Signed out by the provider"
         IDENTITY_LINKED = "identity_linked", "Identity linked"
         STAFF_CHANGED = "staff_changed", "Staff permission changed"

@@ -23,7 +23,7 @@ from console.dashboard.auth.oidc.sign_out import provider_sign_out_url
 from console.dashboard.auth.oidc.views import callback, link, start
 from console.dashboard.auth.passwords import allows_passwords, has_password
 from console.dashboard.auth.preferences import needs_time_zone, preferences
-from console.dashboard.auth.security import security
+from console.dashboard.auth.security import end_sessions, security
 from console.dashboard.auth.sign_in_link import sign_in_link
 from console.dashboard.auth.signin import SignInView, enter_code, local_path
 
@@ -39,6 +39,7 @@ class TwoFactorSite(UnfoldAdminSite):
         return [
             path("login/code/", never_cache(self.as_page(enter_code)), name="code"),
             path("security/", never_cache(self.as_page(security)), name="security"),
+            path("security/sessions/", never_cache(self.as_page(end_sessions)), name="end_sessions"),
             path("preferences/", never_cache(self.as_page(preferences)), name="preferences"),
             path("oidc/", never_cache(self.as_page(start)), name="oidc"),
             path("oidc/callback", never_cache(self.as_page(callback)), name="oidc_callback"),

@@ -1,28 +1,34 @@
 """Account security page on either site: password and second factor (docs/decisions/0061)."""
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import segno
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import HASH_SESSION_KEY, update_session_auth_hash
 from django.db import transaction
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from console.dashboard.auth.account_emails import send_security_notice
 from console.dashboard.auth.passwords import has_password
 from console.dashboard.auth.rendering import PageRenderer
-from console.dashboard.auth.signin import is_recent_sign_in
+from console.dashboard.auth.sessions import end_other_sessions, end_session, stored_key
+from console.dashboard.auth.signin import SIGNED_IN_KEY, is_recent_sign_in
 from console.dashboard.auth.throttle import CODE, throttle_account, throttled_message
+from console.dashboard.texts.browsers import browser_name
 from core.workspaces.account_status import must_have_second_factor
-from core.workspaces.models import User
+from core.workspaces.models import AccountSession, User
 from core.workspaces.second_factor import (
     begin_enrolment,
     check_any_code,
@@ -34,6 +40,22 @@ from core.workspaces.second_factor import (
 
 TURNED_OFF = gettext_lazy("Two-factor authentication was turned off for your account.")
 WRONG_CODE = gettext_lazy("This code is invalid or has already been used.")
+MAX_SESSIONS = 50
+
+
+@dataclass(frozen=True)
+class ListedSession:
+    """A session of the account.
+
+    key: as stored.
+    since: the time of the sign-in.
+    """
+
+    key: str
+    browser: str
+    address: str | None
+    since: datetime
+    is_current: bool
 
 
 class EnrolForm(forms.Form):
@@ -90,7 +112,7 @@ def _enrol(request: HttpRequest, page: PageRenderer, user: User) -> HttpResponse
     return page(
         request,
         "dashboard/security.html",
-        **_sign_in_context(user),
+        **_sign_in_context(request, user),
         form=form,
         secret=format_secret(secret),
         otpauth=url,
@@ -107,11 +129,47 @@ def _disable(request: HttpRequest, page: PageRenderer, user: User) -> HttpRespon
             return redirect(request.path)
         form.add_error("code", WRONG_CODE)
     left = user.recovery_codes.count()
-    return page(request, "dashboard/security.html", **_sign_in_context(user), form=form, codes_left=left)
+    return page(request, "dashboard/security.html", **_sign_in_context(request, user), form=form, codes_left=left)
 
 
-def _sign_in_context(user: User) -> dict[str, Any]:
+@require_POST
+def end_sessions(request: HttpRequest, page: PageRenderer) -> HttpResponse:
+    """End one session of the account, or with `others` all but this one."""
+    user = request.user
+    if isinstance(user, User) and "others" in request.POST:
+        end_other_sessions(request, user)
+        messages.success(request, _("All other sessions were ended."))
+    elif isinstance(user, User) and end_session(user, key=request.POST.get("session", "")):
+        messages.success(request, _("The session was ended."))
+    return redirect(reverse("admin:security", current_app=request.current_app))
+
+
+def list_sessions(request: HttpRequest, user: User) -> list[ListedSession]:
+    """Return the valid sessions of an account, newest first."""
+    current = stored_key(request.session.session_key)
+    if not user.sessions.filter(session=current).exists():
+        # It began with the version before.
+        request.session.save()
+    rows = user.sessions.filter(session__expire_date__gt=Now()).select_related("session").order_by("-created_at")
+    sessions = [_listed(row, current=current) for row in rows[:MAX_SESSIONS] if _is_valid(row, user)]
+    return sorted(sessions, key=lambda session: (session.is_current, session.since), reverse=True)
+
+
+def _is_valid(row: AccountSession, user: User) -> bool:
+    """Return whether a session is not over since the password or the second factor changed."""
+    return bool(row.session.get_decoded().get(HASH_SESSION_KEY) == user.get_session_auth_hash())
+
+
+def _listed(row: AccountSession, *, current: str) -> ListedSession:
+    signed_in_at = row.session.get_decoded().get(SIGNED_IN_KEY)
+    since = datetime.fromtimestamp(signed_in_at, UTC) if signed_in_at else row.created_at
+    is_current = row.session_id == current
+    return ListedSession(row.session_id, browser_name(row.agent), row.address, since, is_current=is_current)
+
+
+def _sign_in_context(request: HttpRequest, user: User) -> dict[str, Any]:
     return {
+        "sessions": list_sessions(request, user),
         "title": _("Security"),
         "has_password": has_password(user),
         "provider_label": settings.OIDC_LABEL if settings.OIDC_ISSUER else "",

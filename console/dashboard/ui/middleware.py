@@ -1,7 +1,7 @@
 """Middleware for pages in a browser: limits, compression, language and time zone, security headers of both sites."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -13,9 +13,11 @@ from django.utils.deprecation import MiddlewareMixin
 
 from console.dashboard.auth.preferences import language_of, time_zone_of
 from console.dashboard.auth.session_policy import SessionPolicyMiddleware
+from console.dashboard.auth.sessions import Client, SessionStore
 from core.api.admission import API_PREFIXES
 from core.api.exception_handler import method_not_allowed, too_large
 from core.api.transfers import TransferredResponse
+from core.lib.network.client_address import client_address
 from core.lib.translation import reader_language
 
 # The largest form is the import of suppressions, whose files have at most 1 MiB (docs/decisions/0079).
@@ -64,7 +66,11 @@ class _PagesOnly(MiddlewareMixin):
 
 
 class PageSessionMiddleware(_PagesOnly, SessionMiddleware):
-    pass
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        address = client_address(request.META)
+        client = Client(str(address) if address else None, request.META.get("HTTP_USER_AGENT", ""))
+        cast("SessionStore", request.session).client = client
 
 
 class PageAuthenticationMiddleware(_PagesOnly, SessionPolicyMiddleware):

@@ -28,6 +28,7 @@ ROUTES = routes(dashboard_site.get_urls())
 POST_ONLY = {
     "domains_domain_tls",
     "domains_domain_verify",
+    "end_sessions",
     "logout",
     "emails_email_bulk",
     "emails_email_display",

@@ -30,7 +30,7 @@ LABELS: dict[str, tuple[str, str, str | Promise]] = {
     Kind.DEFERRED: ("hourglass_top", "warning", _("Deferred: another attempt will follow")),
     Kind.OPENED: ("visibility", "success", _("Opened")),
     Kind.CLICKED: ("ads_click", "success", _("Clicked a link")),
-    Kind.UNSUBSCRIBED: ("unsubscribe", "warning", _("Unsubscribed")),
+    Kind.UNSUBSCRIBED: ("unsubscribe", "neutral", _("Unsubscribed")),
     Kind.REPLIED: ("reply", "success", _("Answered by the recipient")),
     Kind.COMPLAINED: ("report", "danger", _("Reported as spam")),
     Kind.CANCELLED: ("block", "neutral", _("Cancelled before it was sent")),
