@@ -41,6 +41,7 @@ SCHEDULE = {
     "old reports": ("inbound.tasks.purge", 3600),
     # Looks up the addresses whose last lookup is an hour ago, also after a restart of beat.
     "watch-sources": ("emails.tasks.watch", 300),
+    "refresh-tls-policies": ("emails.tasks.refresh_policies", 600),
     # Only of an installation that uses it.
     **({"canary": ("system_mail.tasks.check_canaries", 15)} if env.is_set("CANARY_MINUTES") else {}),
 }

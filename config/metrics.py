@@ -85,6 +85,14 @@ def outcomes() -> Metric:
     return family
 
 
+def tls_policies() -> Metric:
+    description = "Attempts to domains with MTA-STS or DANE, by result; unverified is a policy that is only tested."
+    family = CounterMetricFamily("postrider_tls_policy_attempts", description, labels=["policy", "result"])
+    for labels, count in delivery_health.read_policy_counts():
+        family.add_metric(labels, count)
+    return family
+
+
 def latencies() -> Metric:
     description = "Seconds from acceptance of a recipient to its first attempt and its outcome; the sum is estimated."
     family = HistogramMetricFamily("postrider_latency_seconds", description, labels=["until"])
@@ -255,6 +263,7 @@ METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     oldest_due,
     paused_streams,
     outcomes,
+    tls_policies,
     latencies,
     transports,
     source_listings,

@@ -107,7 +107,10 @@ LEASE_SECONDS = env.integer("LEASE_SECONDS", 60, low=4, high=600)
 EHLO_NAME = env.text("EHLO_NAME", "localhost")
 DELIVERY_TLS = env.choice("DELIVERY_TLS", "opportunistic", options=["opportunistic", "required"])
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
+# MTA-STS and, with a validating resolver, DANE of recipient domains, for direct transports (docs/decisions/0396).
+DELIVERY_TLS_POLICIES = env.choice("DELIVERY_TLS_POLICIES", "on", options=["on", "off"]) == "on"
 DNS_SERVERS = env.servers("DNS_SERVERS")
+DNSSEC_RESOLVER = env.servers("DNSSEC_RESOLVER")
 INBOX_PORT = env.integer("INBOX_PORT", 2527, low=1, high=65_535)
 
 # Sending domains

@@ -22,6 +22,7 @@ from core.delivery.pacing.volumes import Volume
 from core.delivery.recipients import Diversion
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.sources.blocklists import removal_url
+from core.delivery.transports.tls_policies.sts_policy import StsMode
 from core.lib.model_fields import IdField, KnownTimeField
 from core.lib.worker.stages import Stage
 from core.workspaces.key_limits import KeyLimits, LimitedQuerySet
@@ -88,6 +89,13 @@ class Attachment(models.Model):
 
     def __str__(self) -> str:
         return self.filename
+
+
+class TlsOption(models.TextChoices):
+    """The TLS of an email: as the setting and the sending domain have it, or required."""
+
+    OPPORTUNISTIC = "opportunistic"
+    REQUIRED = "required"
 
 
 class Entrance(models.TextChoices):
@@ -229,6 +237,13 @@ class Email(models.Model):
     # constraint would scan the table.
     content_hours = models.SmallIntegerField(null=True)
     content_removed_at = models.DateTimeField(null=True)
+    # Besides DELIVERY_TLS and the sending domain; also of the hosts after the next one (docs/decisions/0396).
+    tls = models.CharField(  # noqa: DJ001 - null in the request, too
+        max_length=13,
+        null=True,
+        choices=[(option.value, option.value) for option in TlsOption],
+        help_text="`required` if the email itself requires TLS to a verified mail host.",
+    )
     # After this time no attempt begins; null for none (docs/decisions/0378).
     expires_at = models.DateTimeField(null=True)
     # The seconds from acceptance or scheduled_for to expires_at; null if the request has a time, or without one.
@@ -594,6 +609,47 @@ class TransportUse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class MtaStsPolicyQuerySet(models.QuerySet["MtaStsPolicy"]):
+    def in_force(self) -> Self:
+        """Return the policies that ask for something, those that could not be read again first."""
+        live = self.filter(mode__in=["enforce", "testing"], expires_at__gt=Now())
+        return live.order_by(models.Case(models.When(error="", then=1), default=0), "domain")
+
+
+class MtaStsPolicy(models.Model):
+    """The MTA-STS policy of a recipient domain (docs/decisions/0396). Only emails.tls_policies.store writes it.
+
+    mode: of the policy; empty for a domain without one.
+    mx: the names of mail hosts that it permits.
+    max_age: in seconds, a year at most.
+    record_id: of the TXT record, which changes with the policy.
+    checked_at: the last lookup of the record.
+    error: why this lookup or the fetch after it failed, empty if neither did.
+    """
+
+    domain = models.CharField(max_length=253, primary_key=True)
+    mode = models.CharField(max_length=7, choices=[(mode.value, mode.value) for mode in StsMode], blank=True)
+    mx = ArrayField(models.CharField(max_length=255))
+    max_age = models.PositiveIntegerField()
+    record_id = models.CharField(max_length=32, blank=True)
+    error = models.CharField(max_length=1000, blank=True)
+    checked_at = models.DateTimeField()
+    fetched_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+
+    objects = MtaStsPolicyQuerySet.as_manager()
+
+    class Meta:
+        db_table = "emails_sts_policy"
+        verbose_name_plural = "MTA-STS policies"
+        indexes = [
+            models.Index(fields=["fetched_at"], condition=Q(mode__in=["enforce", "testing"]), name="sts_policy_fetched")
+        ]
+
+    def __str__(self) -> str:
+        return self.domain
 
 
 class WatchedSource(models.Model):

@@ -29,3 +29,5 @@ class SendOptions:
     locale: str | None = None
     # Nobody reads the content (docs/decisions/0352). Also true for a sensitive stream or template, once accepted.
     sensitive: bool = False
+    # A TlsOption; with `required`, it is sent only over verified TLS (docs/decisions/0396).
+    tls: str | None = None

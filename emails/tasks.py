@@ -6,6 +6,7 @@ from core.workspaces.retention import run_alone, run_batches, sweep
 from emails.recipient_caps import delete_ended_windows
 from emails.sending.emails_work import emails_processor
 from emails.sources.watch import watch_sources
+from emails.tls_policies.refresh import delete_ended_policies, refresh_policies
 from emails.upkeep.content_removal import apply_changed_retention, remove_due_contents
 from emails.upkeep.retention import delete_empty_batches, delete_expired_emails, delete_unused_versions
 from emails.upkeep.unused_pairs import delete_unused_pairs
@@ -26,15 +27,22 @@ def remove_contents() -> None:
 
 @shared_task(name="emails.tasks.expire", ignore_result=True)
 def expire() -> None:
-    """Delete the emails that are past the retention of their plan, paces that are not used, and windows of caps."""
+    """Delete expired emails, and versions, batches, paces, windows of caps and TLS policies that are not used."""
     sweep("emails", delete_expired_emails)
     run_batches(delete_unused_versions())
     run_batches(delete_empty_batches())
     run_batches(delete_unused_pairs())
     run_batches(delete_ended_windows())
+    run_batches(delete_ended_policies())
 
 
 @shared_task(name="emails.tasks.watch", ignore_result=True)
 def watch() -> None:
     """Look up own addresses in block lists and their reverse names."""
     watch_sources()
+
+
+@shared_task(name="emails.tasks.refresh_policies", ignore_result=True)
+def refresh_tls_policies() -> None:
+    """Fetch the MTA-STS policies again that were fetched a day ago."""
+    refresh_policies()

@@ -10,6 +10,8 @@ TYPE_PREFIX = "email."
 TRANSPORT, NEXT_TRANSPORT = "transport", "nextTransport"
 # The member that says what an expired email waited for.
 WAITED_FOR = "waitedFor"
+# The member with the TLS of a direct delivery.
+TLS = "tls"
 
 
 class EventKind(models.TextChoices):

@@ -37,6 +37,7 @@ CHECKS = (
     DoctorCheck("block_lists", transports.check_block_lists, needs="migrations"),
     DoctorCheck("source_names", transports.check_source_names, needs="migrations"),
     DoctorCheck("receivers", transports.check_receivers, needs="migrations"),
+    DoctorCheck("tls_policies", transports.check_tls_policies, needs="settings"),
     DoctorCheck("new_addresses", transports.check_new_addresses, needs="migrations"),
     DoctorCheck("queue", installation.check_queue, needs="migrations"),
     DoctorCheck("public_url", web.check_public_url),

@@ -1,5 +1,6 @@
 """Checks of named transports that need the database: states, routes of streams, alignment of domains, block lists."""
 
+import asyncio
 from datetime import UTC, date, datetime, timedelta
 
 from django.conf import settings
@@ -10,12 +11,15 @@ from config.start.routes import alignment_warnings, route_errors
 from core.delivery.sources.answers import ReverseStatus
 from core.delivery.transports.router import TransportState
 from core.delivery.transports.transports_file import Overflow, TransportSpec
+from core.lib.network.resolver import DnsError
 from emails.models import SourceListing, WatchedSource
+from emails.pacing.paces import is_direct
 from emails.receivers.pair_status import PairStatus, find_pairs, read_pair_statuses
 from emails.receivers.states import PairState
 from emails.sending.transport_status import read_statuses, recent_listings
 from emails.sources.configured import current_specs
 from emails.sources.own_addresses import new_addresses, watched_addresses, watched_lists
+from emails.tls_policies.configured import direct_resolver
 
 NOT_WATCHED = "No public address is in sourceAddresses of a direct transport, or BLOCKLISTS is empty."
 # Lookups are hourly; a list that has not answered for so long cannot be asked.
@@ -103,6 +107,22 @@ def check_receivers(_: DoctorOptions) -> Diagnosis:
         remedy="Find the cause in the reply. Email is sent again after the time; manage.py receivers release RECEIVER "
         "ends a suspension now.",
     )
+
+
+def check_tls_policies(_: DoctorOptions) -> Diagnosis:
+    """Diagnose whether DANE can be used: its records count only if a resolver has validated them."""
+    if not is_direct() or not settings.DELIVERY_TLS_POLICIES:
+        return skip("No direct transport follows the TLS policies of recipient domains.")
+    remedy = "Set DNSSEC_RESOLVER to a resolver on this machine that validates DNSSEC, such as 127.0.0.1:53 of Unbound."
+    if not settings.DNSSEC_RESOLVER:
+        return ok("MTA-STS is on. DANE is off: DNSSEC_RESOLVER names no resolver that validates DNSSEC.")
+    try:
+        answer = asyncio.run(direct_resolver().look_up(".", "NS"))
+    except DnsError as error:
+        return failed(f"DNSSEC_RESOLVER does not answer, and nothing is delivered directly: {error}", remedy=remedy)
+    if not answer.is_secure:
+        return warning("DANE is off: DNSSEC_RESOLVER does not validate the root zone.", remedy=remedy)
+    return ok("MTA-STS and DANE are on.")
 
 
 def check_new_addresses(_: DoctorOptions) -> Diagnosis:

@@ -66,7 +66,7 @@ KINDS = (
         "dns",
         gettext_lazy("Name servers"),
         gettext_lazy("Names of hosts and domains: of recipients, senders, sending domains and webhooks."),
-        "DNS_SERVERS",
+        "DNS_SERVERS, DNSSEC_RESOLVER",
         (
             "config.doctor.mail",
             "config.doctor.receiving",
@@ -76,6 +76,7 @@ KINDS = (
             "domains.check_queue.processor",
             "console.system_mail.canary.ping",
             "emails.sending.transports",
+            "emails.tls_policies.configured",
             "receiving.reading.dns_lookups",
             "receiving.reading.libraries",
             "webhooks.sending.webhooks_work",
@@ -97,6 +98,14 @@ KINDS = (
         "DELIVERY_TRANSPORT, TRANSPORTS_FILE, DIRECT_SMTP_PORT",
         ("config.doctor.mail", "core.delivery.transports.direct", "core.delivery.transports.smtp.session"),
         destinations.find_mail_hosts,
+    ),
+    ConnectionKind(
+        "policy_hosts",
+        gettext_lazy("Policy hosts"),
+        gettext_lazy("MTA-STS policies of recipient domains, for a direct transport. No content of emails."),
+        "DELIVERY_TLS_POLICIES",
+        ("core.delivery.transports.tls_policies.sts_lookups",),
+        destinations.find_policy_hosts,
     ),
     ConnectionKind(
         "relays",

@@ -40,7 +40,8 @@ def find_redis() -> Iterator[str]:
 
 
 def find_name_servers() -> Iterator[str]:
-    yield from (_place(*server) for server in Resolver(settings.DNS_SERVERS).servers)
+    servers = [*Resolver(settings.DNS_SERVERS).servers, *settings.DNSSEC_RESOLVER]
+    yield from (_place(*server) for server in dict.fromkeys(servers))
 
 
 def find_block_lists() -> Iterator[str]:
@@ -52,6 +53,11 @@ def find_block_lists() -> Iterator[str]:
 def find_mail_hosts() -> Iterator[str]:
     if _transports("direct"):
         yield _("the mail hosts of all recipients, port %(port)s") % {"port": settings.DIRECT_SMTP_PORT}
+
+
+def find_policy_hosts() -> Iterator[str]:
+    if _transports("direct") and settings.DELIVERY_TLS_POLICIES:
+        yield _("mta-sts. before the domains of recipients, port %(port)s") % {"port": PORTS["https"]}
 
 
 def find_relays() -> Iterator[str]:

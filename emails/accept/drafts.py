@@ -97,6 +97,7 @@ class BulkDraft:
     stream: str | None = None
     locale: str | None = None
     sensitive: bool = False
+    tls: str | None = None
     deliver_within: int | None = None
     expires_at: datetime | None = None
 

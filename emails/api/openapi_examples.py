@@ -153,7 +153,11 @@ TIMELINE = {
             "eventType": "delivered",
             "createdAt": "2026-11-20T08:30:01.204Z",
             "sentToWebhook": True,
-            "payload": {"emailId": ID, "to": "ada@example.com"},
+            "payload": {
+                "emailId": ID,
+                "to": "ada@example.com",
+                "tls": {"version": "TLSv1.3", "policy": "dane", "verified": True},
+            },
         },
     ]
 }

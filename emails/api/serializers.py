@@ -19,7 +19,7 @@ from core.api.fields import (
 from core.lib.ids import to_uuid
 from emails.accept.insertion import NewEmail
 from emails.errors import RecipientCapped, RecipientNotAllowed
-from emails.models import Attachment, Email, Recipient
+from emails.models import Attachment, Email, Recipient, TlsOption
 from emails.rendered_content import render_email
 from emails.sending.reply_address import reply_address
 from emails.sending.sending_checks import Wait, find_wait
@@ -128,7 +128,7 @@ WAIT = WaitSerializer()
 class EmailSerializer(EmailRowSerializer):
     """The detail view."""
 
-    optional_fields = frozenset({"stream", "sensitive", "contentNotKept"})
+    optional_fields = frozenset({"stream", "sensitive", "contentNotKept", "tls"})
 
     templateId = serializers.CharField(allow_null=True, help_text="The id of the template; null without one.")
     attachments = AttachmentSerializer(
@@ -158,6 +158,11 @@ class EmailSerializer(EmailRowSerializer):
         "get_wait", help_text="What the email waits for; null while it waits for nothing but its scheduled time."
     )
 
+    tls = serializers.ChoiceField(
+        TlsOption.choices,
+        help_text="`required` if the email is sent only over TLS to a verified mail host; absent if the request had no "
+        "`tls`.",
+    )
     sensitive = serializers.BooleanField(
         help_text="Whether nobody can read the content, and it is removed after the last outcome; absent if not."
     )
@@ -171,7 +176,7 @@ class EmailSerializer(EmailRowSerializer):
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "expiresAt", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
             "attachments", "test", "recipients", "stream", "waitingFor", "locale", "localeUsed", "sensitive",
-            "contentNotKept",
+            "contentNotKept", "tls",
         )  # fmt: skip
 
     @extend_schema_field(WaitSerializer(allow_null=True))

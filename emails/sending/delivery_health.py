@@ -1,5 +1,6 @@
 """Delivery metrics for operators: the queue depth, the age of the oldest due entry, and outcomes of attempts."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from django.conf import settings
 
 from core.counters import counters
 from core.counters.process_counts import read_process_counts
-from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
+from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, TlsPolicyKind
 from core.delivery.recipients import Diversion
 from core.delivery.transports.router import ACCEPTANCES
 from core.delivery.transports.transports_file import DEFAULT
@@ -32,6 +34,9 @@ HAS_LEASED = f"SELECT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.LE
 PREFIX = "outcome"
 # The prefix of counters by hour, with the transport.
 TAKEN = "taken"
+# The prefix of the counts of sessions by TLS policy and result.
+POLICY_PREFIX = "tls_policy"
+POLICY_RESULTS = ("verified", "unverified", "failed")
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,25 @@ def outcome_changes(outcome: DeliveryOutcome, *, now: datetime) -> Iterator[coun
     """Yield the counter changes of one attempt, with the transports that failed before its last one."""
     for one in outcome.attempts:
         yield outcome_change(one.status, one.reason, transport=one.transport)
+        yield from _policy_changes(one)
     if outcome.status in ACCEPTANCES and outcome.diversion is not Diversion.CAPTURED:
         yield counters.CounterKey(counters.SERVICE, now, f"{TAKEN}.{outcome.transport or DEFAULT}"), 1
+
+
+def _policy_changes(outcome: DeliveryOutcome) -> Iterator[counters.CounterChange]:
+    """Yield the counter change of an attempt to a domain with a TLS policy; others cost nothing."""
+    tls = outcome.tls
+    if not tls or tls.policy is TlsPolicyKind.NONE:
+        return
+    result = "failed" if outcome.reason == FailureReason.TLS else "verified" if tls.verified else "unverified"
+    key = f"{POLICY_PREFIX}.{tls.policy}.{result}"
+    yield counters.CounterKey(counters.SERVICE, counters.ALL_TIME, key), 1
+
+
+def read_policy_counts() -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield the all-time number of attempts by TLS policy and result: verified, unverified (testing) or failed."""
+    kinds = (TlsPolicyKind.STS, TlsPolicyKind.DANE)
+    yield from read_process_counts(POLICY_PREFIX, known=itertools.product(kinds, POLICY_RESULTS))
 
 
 def sent_today() -> dict[str, int]:

@@ -36,7 +36,7 @@ from emails.sending.queue import EXPIRED_TRANSPORT, MAX_LOST_CLAIMS, QUEUE, Emai
 from emails.sending.retries import delay_after, max_age, with_jitter
 from emails.states import FINISHED_COUNTERS, EmailStatus, RecipientCounter
 from emails.status_rollup import roll_up
-from events.kinds import NEXT_TRANSPORT, TRANSPORT, WAITED_FOR, EventKind
+from events.kinds import NEXT_TRANSPORT, TLS, TRANSPORT, WAITED_FOR, EventKind
 from events.recording import NewEvent, record_events
 from streams.models import MAIN
 from suppressions.models import Suppression
@@ -227,6 +227,11 @@ def _details(outcome: DeliveryOutcome) -> dict[str, Any]:
     return _failure(outcome) | waited | diverted | named
 
 
+def _tls(outcome: DeliveryOutcome) -> dict[str, Any]:
+    tls = outcome.tls
+    return {TLS: {"version": tls.version, "policy": tls.policy, "verified": tls.verified}} if tls else {}
+
+
 def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> Iterator[NewEvent]:
     """Yield the events of each recipient, and one of the workspace if its address is suppressed."""
     suppressed = {result.claim for result in results if result.outcome.reason == "recipient_suppressed"}
@@ -238,7 +243,8 @@ def _events(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipie
             details = _details(failover.outcome) | {NEXT_TRANSPORT: failover.next_transport}
             yield NewEvent(EventKind.DEFERRED, *ids, details)
         for name in PATHS[result.outcome.status] or ("deferred",):
-            yield NewEvent(EventKind(name), *ids, _details(result.outcome))
+            tls = _tls(result.outcome) if name == EventKind.DELIVERED else {}
+            yield NewEvent(EventKind(name), *ids, _details(result.outcome) | tls)
         if result.claim in suppressed:
             details = {"emailId": recipient.email_id, "to": recipient.address, "reason": result.outcome.reason}
             if (stream := streams[recipient.email_id]) != MAIN:

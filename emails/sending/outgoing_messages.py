@@ -23,7 +23,7 @@ from core.lib.ids import to_uuid
 from domains.signing_identities import SigningIdentity
 from emails.errors import ContentNotKept
 from emails.links import click_url, open_url, unsubscribe_url
-from emails.models import Recipient, message_id
+from emails.models import Recipient, TlsOption, message_id
 from emails.rendered_content import render_stored
 from emails.sending.jobs import MEMORY_BYTES, SendJob, load_jobs
 from emails.sending.queue import EmailClaim
@@ -95,7 +95,8 @@ def _message(job: SendJob, identity: SigningIdentity) -> OutgoingMessage:
         list_id=_list_id(job),
         feedback_id=_feedback_id(job),
         key=identity.key,
-        requires_tls=identity.requires_tls,
+        requires_tls=identity.requires_tls or job.tls == TlsOption.REQUIRED,
+        asks_for_requiretls=job.tls == TlsOption.REQUIRED,
         attempt=job.claim.attempt,
         last_reason=job.last_reason,
         last_reply_age=job.last_reply_age,

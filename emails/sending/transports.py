@@ -1,8 +1,6 @@
 """The transports of this process: those of TRANSPORTS_FILE, or the one that DELIVERY_TRANSPORT names."""
 
-import socket
 from collections.abc import Callable, Collection
-from ipaddress import ip_address
 
 from django.conf import settings
 
@@ -22,8 +20,7 @@ from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.smtp_url import parse_smtp_url
 from core.delivery.transports.source_addresses import ListedAddresses, OwnAddresses, no_addresses
 from core.delivery.transports.transports_file import DEFAULT, TransportSpec
-from core.lib.network.address_guard import Address, Guard
-from core.lib.network.resolver import Resolver
+from core.lib.network.address_guard import Address
 from core.lib.worker.event_loop import close_at_stop
 from core.lib.worker.once import once
 from domains.received_domains import ReceivedDomains
@@ -31,6 +28,7 @@ from emails.pacing.database_thread import run_in_database_thread
 from emails.pacing.paces import exchange
 from emails.sources.listed import listed_addresses
 from emails.sources.own_addresses import CurrentAddresses
+from emails.tls_policies.configured import direct_guard, direct_resolver, tls_policies
 
 
 def configured_transport() -> Transport:
@@ -79,9 +77,8 @@ def _direct(
     ehlo_name: str = "", own: Callable[[], OwnAddresses] = OwnAddresses, listed: ListedAddresses = no_addresses
 ) -> Transport:
     ehlo_name = ehlo_name or settings.EHLO_NAME
-    is_trial = settings.DELIVERY_ALLOW_PRIVATE_NETWORKS
-    guard = Guard(own=frozenset() if is_trial else _own_addresses(), allow_private=is_trial)
-    mx = MxLookup(Resolver(settings.DNS_SERVERS), guard, own_names=[settings.EHLO_NAME, ehlo_name])
+    resolver, guard = direct_resolver(), direct_guard()
+    mx = MxLookup(resolver, guard, own_names=[settings.EHLO_NAME, ehlo_name])
     direct = DirectTransport(
         mx,
         ehlo_name=ehlo_name,
@@ -90,21 +87,13 @@ def _direct(
         listed=listed,
         paces=pace_shares(),
         receivers=settings.RECEIVERS,
+        policies=tls_policies(resolver, guard),
     )
     # The domains that this installation receives need no address in DNS.
     host, port = settings.RECEIVING_SERVER
     return OwnReceiverTransport(
         direct, host=host, port=port, ehlo_name=ehlo_name, is_received=ReceivedDomains().includes
     )
-
-
-def _own_addresses() -> frozenset[Address]:
-    """Return the addresses of this machine's hostname; a message sent to them would come back to Postrider."""
-    try:
-        addresses = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
-    except OSError:
-        return frozenset()
-    return frozenset(ip_address(str(address[0]).partition("%")[0]) for *_, address in addresses)
 
 
 def _anymail() -> Transport:

@@ -191,6 +191,7 @@ def _read(message: MimePart, recipients: Collection[Address], deliver_within: in
         stream=options.get("stream"),
         locale=options.get("locale"),
         sensitive=options.get("sensitive", False),
+        tls=options.get("tls"),
         deliver_within=min(filter(None, (deliver_within, options.get("deliverWithin"))), default=None),
         entrance=Entrance.SMTP,
         envelope=frozenset(address.spec.lower() for address in recipients),
@@ -264,9 +265,9 @@ def _with_original_id(draft: Draft, original_id: str) -> Draft:
 def _fingerprint(draft: Draft) -> str:
     """Return a digest of a draft: a program that repeats a message gives it another Message-ID, date and boundary."""
     values: dict[str, Any] = {**vars(draft), "envelope": sorted(draft.envelope or ())}
-    # As the versions without streams, languages, sensitive emails and expiries hashed it.
+    # As the versions without streams, languages, sensitive emails, expiries and required TLS hashed it.
     values |= {name: True for name in ("track_opens", "track_clicks") if values[name] is None}
-    for name in ("stream", "locale", "sensitive", "deliver_within", "expires_at"):
+    for name in ("stream", "locale", "sensitive", "deliver_within", "expires_at", "tls"):
         if not values[name]:
             del values[name]
     values["files"] = [

@@ -11,9 +11,17 @@ from typing import Any
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from core.api.errors import Problem
-from core.api.fields import DeliverWithinField, ObjectField, StrictBooleanField, StrictSerializer, TextField
+from core.api.fields import (
+    DeliverWithinField,
+    ObjectField,
+    OptionField,
+    StrictBooleanField,
+    StrictSerializer,
+    TextField,
+)
 from core.api.parser import parse_object
 from emails.accept.rules.fields import MetadataField, ScheduleField, TagsField
+from emails.models import TlsOption
 from interfaces.submission.errors import InvalidHeader
 from streams.models import MAIN
 from templates_app.serializers import LocaleField
@@ -41,6 +49,7 @@ class OptionsInput(StrictSerializer):
     stream = TextField(required=False, max_length=40)
     locale = LocaleField(required=False)
     sensitive = StrictBooleanField(required=False)
+    tls = OptionField(TlsOption.values, required=False)
     deliverWithin = DeliverWithinField()  # noqa: N815
 
 
@@ -107,6 +116,7 @@ OPTIONS = {
     "x-postrider-stream": HeaderOption("stream"),
     "x-postrider-locale": HeaderOption("locale"),
     "x-postrider-sensitive": HeaderOption("sensitive", _boolean),
+    "x-postrider-tls": HeaderOption("tls", str.lower),
     "x-postrider-deliver-within": HeaderOption("deliverWithin", _seconds),
     "x-pm-message-stream": HeaderOption("stream", _postmark_stream),
     "x-pm-tag": HeaderOption("tags", _one),

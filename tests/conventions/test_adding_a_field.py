@@ -23,7 +23,7 @@ OPTIONS = [option.name for option in fields(SendOptions)]
 CORE_FILES = 5
 VALUES = {
     "tags": ["a"], "headers": {"X-Order": "7"}, "track_opens": False, "track_clicks": False, "stream": "main",
-    "locale": "de-AT", "sensitive": True,
+    "locale": "de-AT", "sensitive": True, "tls": "required",
 }  # fmt: skip
 
 

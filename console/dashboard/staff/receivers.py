@@ -15,13 +15,14 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from console.dashboard.staff.queue import refuse_without
 from console.dashboard.ui.confirm import Confirmation
-from emails.models import ReceiverPace
+from emails.models import MtaStsPolicy, ReceiverPace
 from emails.receivers.changes import LEAST_RATE, MOST_RATE, pin_rate, release_pair, suspend_pair, unpin_rate
 from emails.receivers.pair_status import find_pairs, read_pair_statuses
 from emails.receivers.states import PairState
 
 # Rows of the table; filters and the API reach others.
 MAX_ROWS = 100
+MAX_POLICIES = 50
 STATES: dict[PairState, str | Promise] = {
     PairState.STOPPED: gettext_lazy("suspended by the staff"),
     PairState.SUSPENDED: gettext_lazy("suspended by the receiver"),
@@ -64,6 +65,7 @@ def receivers_page(request: HttpRequest, context: dict[str, Any]) -> TemplateRes
         "state": state,
         "receiver": receiver,
         "shown": MAX_ROWS if len(rows) > MAX_ROWS else 0,
+        "policies": MtaStsPolicy.objects.in_force().filter(domain__contains=receiver[:253].lower())[:MAX_POLICIES],
         "may_change": request.user.has_perm(CHANGE),
     }
     return TemplateResponse(request, "dashboard/staff/receivers.html", page)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import Enum
+from enum import Enum, StrEnum
 
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.recipients import Diversion
@@ -40,6 +40,27 @@ class SuppressOn(Enum):
 
     RECIPIENT_FAULT = "recipient_fault"
     EVERY_BOUNCE = "every_bounce"
+
+
+class TlsPolicyKind(StrEnum):
+    """The policy of a recipient's domain for TLS: none, MTA-STS (RFC 8461) or DANE (RFC 7672)."""
+
+    NONE = "none"
+    STS = "sts"
+    DANE = "dane"
+
+
+@dataclass(frozen=True)
+class SessionTls:
+    """The TLS of the session of an attempt.
+
+    version: such as TLSv1.3; None for plaintext, and if the policy permitted no session.
+    verified: the certificate of the host was verified, as its policy or the sender requires.
+    """
+
+    version: str | None
+    policy: TlsPolicyKind
+    verified: bool
 
 
 @dataclass(frozen=True)
@@ -81,6 +102,7 @@ class DeliveryOutcome:
     paced_at_most: the wait for this pace after which the next transport may get the message; zero without limit.
     exceeds_day: it exceeds the messages of the day of a new address, and may leave by the next transport of its route.
     diversion: the message went elsewhere than to its recipient; None if not.
+    tls: that of a direct delivery, or the policy that prevented it; None for others.
     """
 
     status: DeliveryStatus
@@ -102,6 +124,7 @@ class DeliveryOutcome:
     paced_at_most: timedelta = timedelta(0)
     exceeds_day: bool = False
     diversion: Diversion | None = None
+    tls: SessionTls | None = None
 
     @property
     def attempts(self) -> "tuple[DeliveryOutcome, ...]":

@@ -106,6 +106,7 @@ class OutgoingMessage:
     feedback_id: `a:b:c:SenderId`, at most three fields and a sender of 5 to 15 characters, without personal data.
     key: None leaves the message unsigned.
     requires_tls: sent only over verified TLS.
+    asks_for_requiretls: the email itself requires TLS, also of the hosts after the next one (RFC 8689).
     attempt: the current one, from 1.
     last_reason: the reason of the attempt before.
     last_reply_age: the time since the attempt before.
@@ -138,6 +139,7 @@ class OutgoingMessage:
     feedback_id: str | None = None
     key: SigningKey | None = None
     requires_tls: bool = False
+    asks_for_requiretls: bool = False
     attempt: int = 1
     last_reason: str = ""
     last_reply_age: timedelta = timedelta()
@@ -156,6 +158,12 @@ class OutgoingMessage:
     def is_whole(self) -> bool:
         """Return whether its content is passed on unchanged, which no provider's API can."""
         return whole_file(self.files) is not None
+
+    @property
+    def waives_tls_policies(self) -> bool:
+        """Whether the sender prefers a delivery to the TLS policies of the recipient's domain (RFC 8689, section 5)."""
+        waived = any(name.lower() == "tls-required" and value.strip().lower() == "no" for name, value in self.headers)
+        return waived and not self.requires_tls
 
     @property
     def is_large(self) -> bool:

@@ -8,7 +8,15 @@ from datetime import timedelta
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import RECIPIENT_FAULTS, FailureReason
-from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred, safe_text
+from core.delivery.bounces.replies import (
+    DeliveryOutcome,
+    DeliveryStatus,
+    Reply,
+    SessionTls,
+    TlsPolicyKind,
+    deferred,
+    safe_text,
+)
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.pacing.choice import SourceRanking
 from core.delivery.pacing.destination import PacedDestination
@@ -31,6 +39,7 @@ from core.delivery.transports.source_addresses import (
     SourceOption,
     no_addresses,
 )
+from core.delivery.transports.tls_policies.policies import DomainTlsPolicy, TlsPolicies, TlsPolicyFailed
 from core.lib.network.address_guard import Address, TargetRefused
 from core.lib.network.resolver import DnsError
 
@@ -64,6 +73,7 @@ class DirectTransport:
     listed: returns those of them that new messages leave to others.
     paces: the shares of this process of what receivers take.
     receivers: the table of receivers.
+    policies: the TLS policies of recipient domains; None to ignore them.
     """
 
     def __init__(
@@ -80,6 +90,7 @@ class DirectTransport:
         listed: ListedAddresses = no_addresses,
         paces: PaceShares,
         receivers: ReceiverTable,
+        policies: TlsPolicies | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
         self._context = context
@@ -88,6 +99,7 @@ class DirectTransport:
         self._listed = listed
         self._paces = paces
         self._receivers = receivers
+        self._policies = policies
         self._limits = limits
         self._clock = clock
         self._mx = mx
@@ -103,7 +115,7 @@ class DirectTransport:
 
     async def deliver(self, message: OutgoingMessage, *, lease: LeaseCheck) -> DeliveryOutcome:
         """Deliver one message. Every failure is an outcome; only LeaseLost is raised."""
-        domain = message.recipient.rpartition("@")[2]
+        domain = message.recipient.rpartition("@")[2].lower()
         attempt = SmtpAttempt(
             message,
             lease=lease,
@@ -112,16 +124,21 @@ class DirectTransport:
             ehlo_name=self._ehlo_name,
         )
         try:
-            hosts = await self._mx.find(domain)
+            found = await self._mx.find(domain)
+            policy = await self._policy(message, domain, found)
+            hosts = policy.permitted(found)
             receiver = self._receivers.receiver_of_host(hosts.best)
             tls = TlsMode.OPPORTUNISTIC.for_message(requires_tls=message.requires_tls or receiver.tls == "required")
-            return await self._send(attempt, message, hosts, tls, receiver)
+            return await self._send(attempt, message, _Route(hosts, tls, policy), receiver)
         except NoMxHost as error:
             return _no_mx_host(error, message)
         except DnsError as error:
             return deferred(FailureReason.DNS, f"The DNS lookup failed: {error}")
         except TargetRefused:
             return deferred(FailureReason.TARGET_REFUSED, f"The mail hosts of {domain} have no permitted address.")
+        except TlsPolicyFailed as error:
+            tls_failure = SessionTls(version=None, policy=error.kind, verified=False)
+            return replace(deferred(FailureReason.TLS, str(error)), tls=tls_failure)
         except DestinationBusy as busy:
             return busy.outcome
 
@@ -129,22 +146,28 @@ class DirectTransport:
         """Close the idle sessions."""
         self._destinations.close()
 
+    async def _policy(self, message: OutgoingMessage, domain: str, hosts: MxHosts) -> DomainTlsPolicy:
+        if self._policies is None or message.waives_tls_policies:
+            return DomainTlsPolicy(domain)
+        return await self._policies.find(domain, hosts)
+
     async def _send(
-        self, attempt: SmtpAttempt, message: OutgoingMessage, hosts: MxHosts, tls: TlsMode, receiver: Receiver
+        self, attempt: SmtpAttempt, message: OutgoingMessage, route: "_Route", receiver: Receiver
     ) -> DeliveryOutcome:
         """Make the attempt from the first source that may send the message. Raises DestinationBusy."""
         own, listed = self._own(), await self._listed()
         sources = SourceChoice.among(own.addresses, listed=listed)
-        options = await self._reaching(own.options(listed), hosts)
+        options = await self._reaching(own.options(listed), route.hosts)
         ranking = SourceRanking(options, self._paces, stream=message.stream, receiver=receiver)
         used_up: list[DayUsedUp] = []
         for choice in ranking.choices(released_for=message.released_for, overflows=own.overflows):
-            destination = self._destination(hosts, tls, choice.share)
+            destination = self._destination(route, choice.share)
             slot = destination.slot(released_for=message.released_for, is_taken_over=choice.is_taken_over)
             try:
                 async with slot:
-                    mail_hosts = self._mail_hosts(hosts, tls, sources, choice.option.addresses)
-                    return replace(await attempt.run(destination, mail_hosts), receiver=receiver.key)
+                    mail_hosts = self._mail_hosts(route, sources, choice.option.addresses)
+                    outcome = await attempt.run(destination, mail_hosts)
+                    return replace(outcome, receiver=receiver.key, tls=outcome.tls or route.failed_tls(outcome))
             except DayUsedUp as error:
                 used_up.append(error)
                 if not own.overflows and not error.is_taken_over:
@@ -165,22 +188,20 @@ class DirectTransport:
         found = [option for option, own in zip(options, families, strict=True) if own & reachable]
         return found if any(not option.is_listed for option in found) else options
 
-    def _destination(self, hosts: MxHosts, tls: TlsMode, share: PaceShare) -> PacedDestination:
+    def _destination(self, route: "_Route", share: PaceShare) -> PacedDestination:
         """Return the connections to hosts. Messages that require TLS have others: a host may fail only these."""
         limits = replace(self._limits, max_messages=share.receiver.messages_per_connection)
         found = self._destinations.get_or_create(
-            (share, tls, hosts.key), lambda: PacedDestination(limits, share, clock=self._clock)
+            (share, *route.key), lambda: PacedDestination(limits, share, clock=self._clock)
         )
         assert isinstance(found, PacedDestination)
         return found
 
-    async def _mail_hosts(
-        self, hosts: MxHosts, tls: TlsMode, sources: SourceChoice, source: Source
-    ) -> AsyncIterator[MailHost]:
+    async def _mail_hosts(self, route: "_Route", sources: SourceChoice, source: Source) -> AsyncIterator[MailHost]:
         """Yield a MailHost for each address of each host. Raises the error of highest priority if there is none."""
         first: Exception | None = None
         count = 0
-        for name in sorted(hosts.shuffled(), key=self._session_factory.is_down):
+        for name in sorted(route.hosts.shuffled(), key=self._session_factory.is_down):
             try:
                 addresses = await self._mx.addresses(name)
             except ERROR_PRIORITY as error:
@@ -188,14 +209,52 @@ class DirectTransport:
                 continue
             for address in _of_source(sources.reachable(addresses), source)[: MAX_ADDRESSES - count]:
                 count += 1
-                context = self._context if tls.is_mandatory else None
                 local = next((str(one) for one in source if one.version == address.version), None)
-                yield MailHost(str(address), self._port, name, self._ehlo_name, tls, context=context, source=local)
+                yield self._mail_host(name, address, route, source=local)
         if first and not count:
             raise first
         if not count:
             text = "The mail hosts have no address of a family of sourceAddresses."
             raise connection_error(SmtpStage.CONNECT, text)
+
+    def _mail_host(self, name: str, address: Address, route: "_Route", *, source: str | None) -> MailHost:
+        tls = route.policy.host_tls(name, route.tls)
+        return MailHost(
+            str(address),
+            self._port,
+            name,
+            self._ehlo_name,
+            tls.mode,
+            context=self._context if tls.mode.may_need_authority else None,
+            source=source,
+            policy=tls.kind,
+            requirement=tls.requirement,
+            dane=tls.dane,
+            names=tls.names,
+        )
+
+
+@dataclass(frozen=True)
+class _Route:
+    """The way of a message to its receiver: the permitted mail hosts, and the TLS that message and policy require.
+
+    tls: the mode without a policy.
+    """
+
+    hosts: MxHosts
+    tls: TlsMode
+    policy: DomainTlsPolicy
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.tls, self.policy.key, self.hosts.key
+
+    def failed_tls(self, outcome: DeliveryOutcome) -> SessionTls | None:
+        """Return the policy that an attempt failed by, if it did."""
+        kind = self.policy.host_tls(self.hosts.best, self.tls).kind
+        if outcome.reason != FailureReason.TLS or kind is TlsPolicyKind.NONE:
+            return None
+        return SessionTls(version=None, policy=kind, verified=False)
 
 
 def _of_source(addresses: Sequence[Address], source: Source) -> Sequence[Address]:

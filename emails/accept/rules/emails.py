@@ -14,6 +14,7 @@ from core.api.fields import (
     EntriesField,
     FieldErrors,
     ObjectField,
+    OptionField,
     RecipientField,
     StrictBooleanField,
     StrictSerializer,
@@ -40,6 +41,7 @@ from emails.accept.rules.fields import (
     TagsField,
 )
 from emails.errors import TooManyRecipients
+from emails.models import TlsOption
 from templates_app.language.locales import normalize_locale
 from templates_app.serializers import LocaleField
 
@@ -75,6 +77,12 @@ class SharedInput(StrictSerializer):
         required=False,
         help_text="Whether nobody can read the content, from now on, and it is removed after the last outcome. Always "
         "true if the stream or the template is sensitive.",
+    )
+    tls = OptionField(
+        TlsOption.values,
+        **OPTIONAL,
+        help_text="With `required`, the email is sent only over TLS to a verified mail host, and the next ones are "
+        "asked for the same if the host supports it. By default as the sending domain has it.",
     )
     scheduledFor = ScheduleField(**OPTIONAL, help_text="A time in the future, at most 30 days ahead.")
     deliverWithin = DeliverWithinField(
@@ -113,6 +121,7 @@ class SharedInput(StrictSerializer):
             "stream": values.get("stream"),
             "locale": values.get("locale"),
             "sensitive": values.get("sensitive", False),
+            "tls": values.get("tls"),
             "scheduled_for": values.get("scheduledFor"),
             "deliver_within": values.get("deliverWithin"),
             "expires_at": values.get("expiresAt"),

@@ -217,8 +217,12 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    newest = ("0046_recipient_rules",)
+    newest = ("0048_tls_policy",)
     MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
+
+
+def use_resolver_that_validates_nothing(installation):
+    installation.settings.DNSSEC_RESOLVER = [installation.dns.address]
 
 
 def remove_plan(_):
@@ -519,6 +523,7 @@ WARNINGS = [
     (note_listing, "block_lists", "9.9.9.9 is on zen.spamhaus.org since", "check.spamhaus.org/results/?query=9.9.9.9"),
     (refuse_queries, "block_lists", "zen.spamhaus.org: the list refuses queries of public resolvers", "DNS_SERVERS"),
     (note_listing, "source_names", "9.9.9.9 resolves to no name", "Set the reverse DNS (PTR)"),
+    (use_resolver_that_validates_nothing, "tls_policies", "does not validate the root zone", "Set DNSSEC_RESOLVER"),
     (add_new_address_without_other_ways, "new_addresses", "waits for the next day once 9.9.9.9", "add an address"),
     (add_address_of_next_year, "new_addresses", "9.9.9.9 sends nothing before 2", "Correct since"),
     (verify_sender, "canary", "do not leave this installation", "forwards to canary@bounce.example.com"),

@@ -2,13 +2,17 @@
 
 import re
 from functools import partial
+from html import escape
 
 import pytest
 from django.contrib.auth.models import Permission
 
+from core.delivery.transports.tls_policies.sts_lookups import StsFinding
+from core.delivery.transports.tls_policies.sts_policy import StsMode, StsPolicy
 from core.workspaces.models import AuditEntry, User
 from emails.models import ReceiverPace
 from emails.receivers.changes import suspend_pair
+from emails.tls_policies.store import save_finding
 from tests.conftest import make_domain
 from tests.console.dashboard.conftest import shown_text, signed_in
 from tests.emails.builders import accept
@@ -163,3 +167,23 @@ class TestPermissions:
         assert client.get(RECEIVERS).status_code == 302
         assert client.post(url(pairs["limited"], "suspend")).status_code == 302
         assert not ReceiverPace.objects.filter(stopped_at__isnull=False).exists()
+
+
+class TestPolicies:
+    def test_are_shown_with_the_reason_that_one_could_not_be_read(self, staff, pairs):
+        policy = StsFinding(StsPolicy(StsMode.ENFORCE, ("mx.mail.example", "*.mail.example"), 86_400), "1")
+        for domain in ("fine.example", "broken.example"):
+            save_finding(domain, policy)
+        save_finding("broken.example", StsFinding(error=HOSTILE))
+        save_finding("without.example", StsFinding())
+        page = staff.get(RECEIVERS)
+        text = shown_text(page)
+        assert "fine.example enforce mx.mail.example, *.mail.example" in text
+        assert text.index("broken.example") < text.index("fine.example")
+        assert f"The policy could not be read again: {escape(HOSTILE)}" in text
+        assert "<script>alert" not in page.content.decode()
+        assert "without.example" not in text
+        assert "broken.example" not in shown_text(staff.get(f"{RECEIVERS}?receiver=fine"))
+
+    def test_are_left_out_without_any(self, staff, pairs):
+        assert "MTA-STS" not in shown_text(staff.get(RECEIVERS))

@@ -6,8 +6,9 @@
 A name with rows returns NODATA for other types, as does a name above one (an empty non-terminal); every other name is
 NXDOMAIN. A CNAME is followed within the zones. A DnsFailure replaces the rows of a type or of a whole name: SERVFAIL,
 REFUSED, SILENCE (no answer), GARBAGE (bytes that are not a message), TRUNCATED (over UDP; the rows for TCP go into
-`server.over_tcp`). Zones may be changed at any time; `server.questions` lists the queries as (name, type, "udp" or
-"tcp").
+`server.over_tcp`). Answers about the names in `server.secure`, or about a name and type such as `example.com MX`, have
+the AD bit, as those of a validating resolver about signed zones. Zones may be changed at any time; `server.questions`
+lists the queries as (name, type, "udp" or "tcp").
 """
 
 import contextlib
@@ -49,6 +50,7 @@ class NameServer:
     def __init__(self, zones: Mapping[str, Any] | None = None, *, address: tuple[str, int] = ("127.0.0.1", 0)) -> None:
         self.zones: Zones = {_key(name): rows for name, rows in (zones or {}).items()}
         self.over_tcp: Zones = {}
+        self.secure: set[str] = set()
         self.questions: list[tuple[str, str, str]] = []
         self._tcp, self._udp = _bound_pair(address)
         self.address: tuple[str, int] = self._udp.getsockname()
@@ -122,6 +124,8 @@ class NameServer:
         self.questions.append((_key(name), kind, protocol))
         response = dns.message.make_response(query)
         response.flags |= dns.flags.RA
+        if {_key(name), f"{_key(name)} {kind}"} & self.secure and query.flags & dns.flags.AD:
+            response.flags |= dns.flags.AD
         failure = self._fill(response, name, kind, {**self.zones, **self.over_tcp} if protocol == "tcp" else self.zones)
         match failure:
             case DnsFailure.SILENCE:

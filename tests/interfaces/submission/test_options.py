@@ -35,6 +35,8 @@ def submitted(*lines: str):
     ("X-PM-Message-Stream: broadcast", "stream", "broadcast"),
     ("X-Postrider-Stream: news", "stream", "news"),
     ("X-Postrider-Locale: de_at", "locale", "de-AT"),
+    ("X-Postrider-TLS: Required", "tls", "required"),
+    ("X-Postrider-TLS: opportunistic", "tls", "opportunistic"),
     ("X-Postrider-Deliver-Within: 10m", "deliver_within", 600),
     ("X-Postrider-Deliver-Within: 90", "deliver_within", 90),
     ("X-Postrider-Deliver-Within: 45 S", "deliver_within", 45),
@@ -66,6 +68,7 @@ def test_without_options_the_defaults_of_the_api_hold():
     "X-Postrider-Tags: " + "x" * 256, "X-Postrider-Template: " + "x" * 101,
     "X-Postrider-Sheduled-For: 2030-01-01T00:00:00Z", "X-Postrider-: 1", "X-PM-TrackLinks: TextOnly",
     "X-Postrider-Deliver-Within: 29s", "X-Postrider-Deliver-Within: 169h", "X-Postrider-Deliver-Within: 1.5m",
+    "X-Postrider-TLS: yes",
     "X-Postrider-Deliver-Within: soon", "X-Postrider-Stream: " + "x" * 41, "X-PM-Bounce-Type: hard",
     "X-PM-Metadata-: 1",
 ])  # fmt: skip

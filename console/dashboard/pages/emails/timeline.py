@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from console.dashboard.texts.reasons import explain_reason, explain_wait
 from core.lib.ids import is_id
 from emails.models import Email
-from events.kinds import NEXT_TRANSPORT, TRANSPORT, WAITED_FOR, EventKind
+from events.kinds import NEXT_TRANSPORT, TLS, TRANSPORT, WAITED_FOR, EventKind
 from events.models import Event
 from receiving.models import ReceivedEmail
 from webhooks.models import WebhookDelivery
@@ -42,6 +42,8 @@ TITLES: dict[str, str | Promise] = {
     "captured": _("%(event)s (captured by the inbox)"),
     "redirected": _("%(event)s (redirected)"),
 }
+# Policies of recipient domains for TLS, by their names in events.
+POLICIES = {"sts": "MTA-STS", "dane": "DANE"}
 UNKNOWN: tuple[str, str, str | Promise] = ("radio_button_unchecked", "neutral", "")
 # Each takes 0.1 ms; the API lists the rest.
 MAX_EVENTS = 250
@@ -194,8 +196,18 @@ def _timeline_entry(
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:
     # A reason with an explanation is shown as that.
     reason = "" if explain_reason(payload.get("reason")) else payload.get("reason")
-    details = (_reply(payload), reason, payload.get("url"), _transport(payload))
+    details = (_reply(payload), reason, payload.get("url"), _tls(payload), _transport(payload))
     return tuple(str(detail) for detail in details if detail)
+
+
+def _tls(payload: dict[str, Any]) -> str:
+    """Return the encryption of a direct delivery, such as `TLSv1.3, DANE, certificate verified`; empty for others."""
+    tls = payload.get(TLS)
+    if not isinstance(tls, dict):
+        return ""
+    verified = gettext("certificate verified") if tls.get("verified") else ""
+    parts = (tls.get("version") or gettext("not encrypted"), POLICIES.get(str(tls.get("policy"))), verified)
+    return ", ".join(str(part) for part in parts if part)
 
 
 def _transport(payload: dict[str, Any]) -> str:

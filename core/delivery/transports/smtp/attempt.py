@@ -107,4 +107,4 @@ class SmtpAttempt:
 
     def _accepted(self, receipt: Receipt) -> DeliveryOutcome:
         is_requested = self._on_acceptance is DeliveryStatus.SENT and receipt.dsn_requested
-        return DeliveryOutcome(self._on_acceptance, receipt.reply, success_dsn_requested=is_requested)
+        return DeliveryOutcome(self._on_acceptance, receipt.reply, success_dsn_requested=is_requested, tls=receipt.tls)

@@ -21,6 +21,9 @@ def mail_command(message: OutgoingMessage, *, size: int, extensions: Mapping[str
     if not (message.recipient + message.return_path).isascii():
         # The headers are in UTF-8, too. RFC 6531, section 3.1: a host that offers SMTPUTF8 offers 8BITMIME.
         command += " SMTPUTF8 BODY=8BITMIME"
+    if message.asks_for_requiretls and "REQUIRETLS" in extensions:
+        # RFC 8689: the host passes the message on with TLS only, too.
+        command += " REQUIRETLS"
     if "DSN" in extensions:
         # Each recipient has a separate return path, so it identifies the envelope as well.
         envid = _xtext(message.return_path)

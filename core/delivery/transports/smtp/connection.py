@@ -138,6 +138,11 @@ class SmtpConnection(asyncio.Protocol):
         )
         self.connection_made(cast("asyncio.Transport", secured))
 
+    @property
+    def ssl_object(self) -> ssl.SSLObject | None:
+        """The TLS of the connection; None in plaintext."""
+        return self._transport.get_extra_info("ssl_object") if self._transport else None
+
     def fail(self, error: ConnectionBroken) -> None:
         """Abort the connection. Only the first error is kept."""
         if self._error:

@@ -3,8 +3,12 @@
 import ssl
 from dataclasses import dataclass
 
+from core.delivery.bounces.replies import TlsPolicyKind
 from core.delivery.transports.smtp.login import Login
 from core.delivery.transports.smtp.tls import TlsMode
+from core.delivery.transports.tls_policies.dane import DaneHost
+
+TLS_REQUIRED = "The sending domain (tls), DELIVERY_TLS or SMTP_URL requires TLS with a valid certificate."
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,10 @@ class MailHost:
     name: the name for SNI and the certificate.
     notify: the DSNs (RFC 3461) to request from a host that offers them.
     source: the address to connect from.
+    policy: the TLS policy that decides about it; None for a host of the settings.
+    requirement: a sentence for the text of a failure, which says who requires TLS.
+    dane: the records that the certificate must match, in the mode DANE.
+    names: those that the certificate may have then.
     """
 
     address: str
@@ -49,3 +57,17 @@ class MailHost:
     context: ssl.SSLContext | None = None
     notify: str = "FAILURE,DELAY"
     source: str | None = None
+    policy: TlsPolicyKind | None = None
+    requirement: str = TLS_REQUIRED
+    dane: DaneHost | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def tls_name(self) -> str:
+        """The name for SNI; DANE has records at the target of an alias (RFC 7672, section 2.2.2)."""
+        return self.dane.base_domain if self.dane else self.name
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether a session that uses TLS has verified the host."""
+        return self.tls.needs_authority or bool(self.tls is TlsMode.DANE and self.dane and self.dane.records)

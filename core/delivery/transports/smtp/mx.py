@@ -36,9 +36,13 @@ class MailLoop(NoMxHost):
 
 @dataclass(frozen=True)
 class MxHosts:
-    """The mail hosts of a domain with their preferences, best first; hosts of equal preference in any order."""
+    """The mail hosts of a domain with their preferences, best first; hosts of equal preference in any order.
+
+    is_secure: a validating resolver has verified them.
+    """
 
     hosts: tuple[tuple[int, str], ...]
+    is_secure: bool = False
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -98,12 +102,12 @@ class MxLookup:
             raise NoSuchDomain(f"The domain {domain} does not exist.")
         if answer.status is LookupStatus.NO_DATA:
             # Without any MX record, the domain itself is the mail host, by its A and AAAA records.
-            return MxHosts(((0, domain),))
+            return MxHosts(((0, domain),), answer.is_secure)
         # RFC 7505, section 3: a null MX has a meaning only alone.
         hosts = tuple(row for row in answer.records if row[1])
         if not hosts:
             raise NullMx(f"The domain {domain} accepts no mail (null MX).")
-        return MxHosts(self._exclude_own_hosts(domain, hosts))
+        return MxHosts(self._exclude_own_hosts(domain, hosts), answer.is_secure)
 
     def _exclude_own_hosts(self, domain: str, hosts: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
         """Drop this server and every host that is not preferred to it, to prevent loops (RFC 5321, section 5.1)."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import FailureReason
-from core.delivery.bounces.replies import Reply, reply_of
+from core.delivery.bounces.replies import Reply, SessionTls, TlsPolicyKind, reply_of
 from core.delivery.bounces.signals import CLOSING
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import stuff_dots
@@ -19,7 +19,7 @@ from core.delivery.transports.smtp.connection import ConnectionBroken, InvalidRe
 from core.delivery.transports.smtp.errors import SmtpError, connection_error
 from core.delivery.transports.smtp.login import MECHANISMS, Login
 from core.delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
-from core.delivery.transports.smtp.tls import TlsMode, context_for
+from core.delivery.transports.smtp.tls import TlsMode, context_for, peer_chain
 from core.lib.worker.failpoints import failpoint
 
 log = logging.getLogger("postrider.delivery")
@@ -29,15 +29,21 @@ BLOCK_BYTES = 64 * 1024
 EXPECTED = {SmtpStage.MAIL: 2, SmtpStage.RCPT: 2, SmtpStage.DATA: 3}
 REFUSALS = (4, 5)
 NOTHING = 0
-TLS_REQUIRED = "The sending domain (tls), DELIVERY_TLS or SMTP_URL requires TLS with a valid certificate."
+# RFC 8689, section 2.
+REQUIRETLS = "REQUIRETLS"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The reply to the final dot. dsn_requested: the host offers DSNs and was asked for one."""
+    """The reply to the final dot.
+
+    dsn_requested: the host offers DSNs and was asked for one.
+    tls: None for a host of the settings.
+    """
 
     reply: Reply
     dsn_requested: bool
+    tls: SessionTls | None = None
 
 
 class Session:
@@ -69,6 +75,15 @@ class Session:
     def is_usable(self) -> bool:
         return self._connection.is_idle
 
+    @property
+    def tls(self) -> SessionTls | None:
+        """The TLS of the session as events show it; None for a host of the settings."""
+        if self._host.policy is None:
+            return None
+        found = self._connection.ssl_object if self.is_secure else None
+        version = found.version() if found else None
+        return SessionTls(version, self._host.policy, verified=bool(version) and self._host.is_verified)
+
     async def send(self, message: OutgoingMessage, *, composed: bytes, lease: LeaseCheck, deadline: float) -> Receipt:
         """Send one message and return the reply to its final dot. Raises SmtpError and LeaseLost."""
         self._connection.deadline = deadline
@@ -87,7 +102,7 @@ class Session:
             raise
         self._needs_reset = False
         self.messages += 1
-        return Receipt(reply, dsn_requested="DSN" in self._extensions)
+        return Receipt(reply, dsn_requested="DSN" in self._extensions, tls=self.tls)
 
     def close(self) -> None:
         """Send QUIT if the session is in a clean state, and close. May be called again."""
@@ -98,7 +113,7 @@ class Session:
     async def _initialize(self) -> None:
         await self._expect(SmtpStage.BANNER, seconds=self._timeouts.banner)
         await self._send_ehlo()
-        if self._host.tls in (TlsMode.OPPORTUNISTIC, TlsMode.REQUIRED):
+        if self._host.tls not in (TlsMode.NONE, TlsMode.IMPLICIT):
             await self._start_tls()
         if self._host.login:
             await self._authenticate(self._host.login)
@@ -114,6 +129,9 @@ class Session:
             return
         words = [line.decode("ascii", "replace").upper().partition(" ") for line in raw.lines[1:]]
         self._extensions = {keyword: rest for keyword, _, rest in words}
+        if not self.is_secure:
+            # An attacker on the way may have written it.
+            self._extensions.pop(REQUIRETLS, None)
 
     async def _send_helo(self, command: bytes, refusal: SmtpError) -> None:
         """Say HELO to a host that refused EHLO (section 3.2)."""
@@ -128,13 +146,17 @@ class Session:
         is_mandatory = self._host.tls.is_mandatory
         if "STARTTLS" not in self._extensions:
             if is_mandatory:
-                raise connection_error(SmtpStage.STARTTLS, f"The host offers no TLS. {TLS_REQUIRED}", FailureReason.TLS)
+                raise self._tls_failure("The host offers no TLS.")
             return
         try:
             await self._expect(SmtpStage.STARTTLS, b"STARTTLS\r\n", seconds=self._timeouts.tls)
         except SmtpError as error:
             # A host that refuses its own STARTTLS may still be used in plaintext, as one that offers no TLS.
-            if is_mandatory or not error.reply.code or error.reply.code == CLOSING:
+            if not error.reply.code or error.reply.code == CLOSING:
+                raise
+            if is_mandatory and self._host.policy not in (None, TlsPolicyKind.NONE):
+                raise self._tls_failure(f"The host refused STARTTLS: {error.reply.code} {error.reply.text}.") from error
+            if is_mandatory:
                 raise
             return
         await self._handshake()
@@ -144,14 +166,30 @@ class Session:
     async def _handshake(self) -> None:
         context = self._host.context or context_for(self._host.tls)
         try:
-            await self._connection.start_tls(context, name=self._host.name, seconds=self._timeouts.tls)
+            await self._connection.start_tls(context, name=self._host.tls_name, seconds=self._timeouts.tls)
         except InvalidReply as error:
             raise connection_error(SmtpStage.STARTTLS, str(error), FailureReason.PROTOCOL) from error
         except (OSError, ConnectionBroken) as error:
             self._connection.close()
-            text = f"TLS with the host failed: {error}{f'. {TLS_REQUIRED}' if self._host.tls.is_mandatory else ''}"
-            raise connection_error(SmtpStage.STARTTLS, text, FailureReason.TLS) from error
+            text = f"TLS with the host failed: {error}"
+            raise self._tls_failure(f"{text}." if self._host.tls.is_mandatory else text) from error
+        self._verify_dane()
         self.is_secure = True
+
+    def _verify_dane(self) -> None:
+        """Compare the certificate of the host with its DANE records, if there are usable ones."""
+        dane = self._host.dane
+        if self._host.tls is not TlsMode.DANE or dane is None or not dane.records:
+            return
+        found = self._connection.ssl_object
+        if not found or not dane.verifies(peer_chain(found), names=self._host.names):
+            self._connection.close()
+            raise self._tls_failure("The certificate of the host is another one.")
+
+    def _tls_failure(self, text: str) -> SmtpError:
+        """Return the error of a host without the TLS that it needs; the text names who requires it."""
+        text = f"{text} {self._host.requirement}" if self._host.tls.is_mandatory else text
+        return connection_error(SmtpStage.STARTTLS, text, FailureReason.TLS)
 
     async def _authenticate(self, login: Login) -> None:
         if not self.is_secure:

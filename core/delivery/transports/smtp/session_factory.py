@@ -11,6 +11,7 @@ from core.delivery.transports.smtp.session import Session
 from core.delivery.transports.smtp.tls import TlsMode
 
 PLAINTEXT_SECONDS = 3600.0
+UNVERIFIED_SECONDS = 3600.0
 UNREACHABLE_SECONDS = 60.0
 
 
@@ -20,6 +21,7 @@ class SessionFactory:
     def __init__(self, timeouts: Timeouts = RFC_5321) -> None:
         self._timeouts = timeouts
         self._plaintext_hosts = ExpiringSet(ttl_seconds=PLAINTEXT_SECONDS)
+        self._unverified_hosts = ExpiringSet(ttl_seconds=UNVERIFIED_SECONDS)
         self._unreachable_hosts = ExpiringSet(ttl_seconds=UNREACHABLE_SECONDS)
 
     def is_down(self, name: str) -> bool:
@@ -33,13 +35,24 @@ class SessionFactory:
     async def open(self, host: MailHost, *, deadline: float) -> Session:
         """Return an open session. Raises SmtpError.
 
-        If opportunistic TLS fails, the session is in plaintext, as with a host that offers no TLS.
+        If opportunistic TLS fails, the session is in plaintext, as with a host that offers no TLS. If a policy is only
+        tested and fails, the session is as without the policy.
         """
         try:
-            return await self._open(host, deadline)
+            return await (self._test if host.tls is TlsMode.TESTING else self._open)(host, deadline)
         except SmtpError:
             self._unreachable_hosts.add(host.name)
             raise
+
+    async def _test(self, host: MailHost, deadline: float) -> Session:
+        if host.name not in self._unverified_hosts:
+            try:
+                return await self._open(replace(host, tls=TlsMode.REQUIRED), deadline)
+            except SmtpError as error:
+                if error.reason is not FailureReason.TLS:
+                    raise
+            self._unverified_hosts.add(host.name)
+        return await self._open(replace(host, tls=TlsMode.OPPORTUNISTIC, context=None), deadline)
 
     async def _open(self, host: MailHost, deadline: float) -> Session:
         if host.tls is TlsMode.OPPORTUNISTIC and host.name in self._plaintext_hosts:

@@ -14,11 +14,12 @@ from core.delivery.message.compose import OutgoingMessage
 from core.delivery.receivers import Receiver, ReceiverTable
 from core.delivery.receivers_file import built_in_receivers
 from core.delivery.transports.destinations import DestinationLimits
-from core.delivery.transports.direct import DirectTransport
+from core.delivery.transports.direct import DirectTransport, _Route
 from core.delivery.transports.smtp.mail_host import Timeouts
 from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.tls import TlsMode
 from core.delivery.transports.source_addresses import SourceChoice
+from core.delivery.transports.tls_policies.policies import DomainTlsPolicy
 from core.lib.network.address_guard import Guard
 from core.lib.network.resolver import Resolver
 from tests.core.delivery.local_pairs import LocalPairs
@@ -150,7 +151,8 @@ class TestNextHost:
         records["mx0.example.com"] = {"A": [f"127.0.1.{number}" for number in range(1, 60)]}
         async with transport_for(records, port) as transport:
             hosts = await transport._mx.find("example.com")
-            found = transport._mail_hosts(hosts, TlsMode.OPPORTUNISTIC, SourceChoice(), ())
+            route = _Route(hosts, TlsMode.OPPORTUNISTIC, DomainTlsPolicy("example.com"))
+            found = transport._mail_hosts(route, SourceChoice(), ())
             assert len([one async for one in found]) == 20
 
 

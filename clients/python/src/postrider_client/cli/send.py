@@ -91,6 +91,11 @@ def seconds(value: str) -> int:
 @click.option(
     "--expires-at", type=local_time, metavar="TIME", help="Not sent after this time, such as 2026-12-01T09:30."
 )
+@click.option(
+    "--tls",
+    type=click.Choice(["opportunistic", "required"]),
+    help="required: sent only over TLS to a verified mail host; by default as the sending domain has it.",
+)
 @click.option("--stream", metavar="ID", help="The stream; by default main, or the only one of the API key.")
 @click.option(
     "--reply-tracking",

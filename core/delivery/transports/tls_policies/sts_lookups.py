@@ -1,0 +1,186 @@
+"""MTA-STS lookups: the policies of domains, fetched once and cached in the process and in the database."""
+
+import asyncio
+import ssl
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import ClientError, ClientResponse, ClientTimeout
+
+from core.delivery.bounces.replies import safe_text
+from core.delivery.transports.tls_policies.sts_policy import (
+    MAX_POLICY_BYTES,
+    InvalidPolicy,
+    StsPolicy,
+    parse_policy,
+    read_record_id,
+)
+from core.lib.network.address_guard import TargetRefused
+from core.lib.network.guarded_http import GuardedSession, NoAddress, read_at_most, verified_tls
+from core.lib.network.resolver import DnsError, Resolver
+from core.lib.network.target_urls import UrlRules
+
+FETCH_SECONDS = 10.0
+# A domain is asked for its record once in this time, by whichever process sends to it first.
+CHECK_SECONDS = 3600.0
+# After a failed lookup or fetch.
+RETRY_SECONDS = 300.0
+# RFC 8461, section 10.2: a policy is fetched again long before its end, so that it outlives an attack on the fetches.
+REFRESH_SECONDS = 86_400.0
+MAX_CACHED_DOMAINS = 10_000
+MAX_ERROR_LENGTH = 300
+
+
+class PolicyUnavailable(Exception):
+    """Raised when the policy host has no valid policy, with the reason as a sentence."""
+
+
+@dataclass(frozen=True)
+class StsState:
+    """What the installation knows about the policy of a domain, at the time of the database.
+
+    policy: None without one, and after its end.
+    record_id: of its TXT record.
+    checked_seconds: since the last lookup of the record.
+    fetched_seconds: since the policy was fetched.
+    seconds_left: until its end.
+    has_failed: whether the last lookup or fetch failed.
+    """
+
+    policy: StsPolicy | None = None
+    record_id: str = ""
+    checked_seconds: float = 0.0
+    fetched_seconds: float = 0.0
+    seconds_left: float = 0.0
+    has_failed: bool = False
+
+    @property
+    def fresh_seconds(self) -> float:
+        """The time for which no lookup is needed; after the end of a policy, a lookup follows soon."""
+        is_over = self.record_id and not self.policy
+        until_check = (RETRY_SECONDS if self.has_failed or is_over else CHECK_SECONDS) - self.checked_seconds
+        return min(until_check, self.seconds_left) if self.policy else until_check
+
+    @property
+    def refresh_seconds(self) -> float:
+        """The age at which a policy of the same id is fetched again: a day, at most half of its time."""
+        return min(REFRESH_SECONDS, self.policy.max_age_seconds / 2) if self.policy else 0.0
+
+
+@dataclass(frozen=True)
+class StsFinding:
+    """The result of a lookup. Without a policy, a known one stays in force until its end (section 8.3).
+
+    error: why the record or the policy could not be read; empty if it could.
+    """
+
+    policy: StsPolicy | None = None
+    record_id: str = ""
+    error: str = ""
+
+
+class StsStore(Protocol):
+    """The policies in the database."""
+
+    async def read(self, domain: str) -> StsState | None:
+        """Return what is known about a domain. Raises LeaseLost if the database does not answer."""
+
+    async def save(self, domain: str, finding: StsFinding) -> StsState:
+        """Record a lookup, and return what is known now. Raises LeaseLost if the database does not answer."""
+
+
+class StsLookup:
+    """Looks up records and fetches policies.
+
+    rules: the URLs that may be called.
+    tls: the context of fetches, by default that of the system's certificate authorities.
+    """
+
+    def __init__(
+        self, resolver: Resolver, rules: UrlRules, *, tls: ssl.SSLContext | None = None, port: int = 443
+    ) -> None:
+        self._resolver, self._rules, self._tls, self._port = resolver, rules, tls, port
+
+    async def look_up(self, domain: str, known: StsState | None) -> StsFinding:
+        """Return what the DNS and the policy host say. A known policy of the same id is fetched once a day."""
+        try:
+            answer = await self._resolver.look_up(f"_mta-sts.{domain}", "TXT")
+        except DnsError as error:
+            return StsFinding(error=f"The DNS lookup failed: {error}")
+        record_id = read_record_id(answer.records)
+        is_current = known and known.record_id == record_id and known.fetched_seconds < known.refresh_seconds
+        if record_id is None or is_current:
+            return StsFinding()
+        try:
+            return StsFinding(await self.fetch(domain), record_id)
+        except PolicyUnavailable as error:
+            return StsFinding(error=safe_text(str(error), max_length=MAX_ERROR_LENGTH))
+
+    async def fetch(self, domain: str) -> StsPolicy:
+        """Return the policy of the policy host. Raises PolicyUnavailable."""
+        session = GuardedSession(
+            self._rules,
+            resolver=self._resolver,
+            timeout=ClientTimeout(total=FETCH_SECONDS),
+            headers={"Accept": "text/plain", "User-Agent": "Postrider"},
+            tls=self._tls or verified_tls(),
+        )
+        try:
+            async with asyncio.timeout(FETCH_SECONDS):
+                url = await session.check(f"https://mta-sts.{domain}:{self._port}/.well-known/mta-sts.txt")
+                async with session.client.get(url, allow_redirects=False) as response:
+                    return await _read_policy(response)
+        except TimeoutError as error:
+            raise PolicyUnavailable("The policy host did not answer in time.") from error
+        except InvalidPolicy as error:
+            raise PolicyUnavailable(str(error)) from error
+        except (TargetRefused, NoAddress, DnsError, ClientError, OSError) as error:
+            raise PolicyUnavailable(f"The policy cannot be fetched: {type(error).__name__}: {error}") from error
+        finally:
+            await session.close()
+
+
+class StsPolicies:
+    """The policies of domains in this process. Belongs to one event loop."""
+
+    def __init__(self, lookup: StsLookup, store: StsStore, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lookup, self._store, self._clock = lookup, store, clock
+        self._cache: OrderedDict[str, tuple[float, StsPolicy | None]] = OrderedDict()
+        self._asking: dict[str, asyncio.Future[StsPolicy | None]] = {}
+
+    async def find(self, domain: str) -> StsPolicy | None:
+        """Return the policy of a domain, or None. Raises LeaseLost if the database does not answer."""
+        cached = self._cache.get(domain)
+        if cached and self._clock() < cached[0]:
+            return cached[1]
+        asking = self._asking.get(domain)
+        if asking is None:
+            # All messages to the domain wait for the same answer.
+            asking = self._asking[domain] = asyncio.ensure_future(self._ask(domain))
+            asking.add_done_callback(lambda _: self._asking.pop(domain))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, domain: str) -> StsPolicy | None:
+        known = await self._store.read(domain)
+        if known is None or known.fresh_seconds <= 0:
+            known = await self._store.save(domain, await self._lookup.look_up(domain, known))
+        self._cache[domain] = self._clock() + known.fresh_seconds, known.policy
+        self._cache.move_to_end(domain)
+        if len(self._cache) > MAX_CACHED_DOMAINS:
+            self._cache.popitem(last=False)
+        return known.policy
+
+
+async def _read_policy(response: ClientResponse) -> StsPolicy:
+    """Return the policy in a response (section 3.3). Raises PolicyUnavailable, InvalidPolicy and ClientError."""
+    if response.status != 200:
+        raise PolicyUnavailable(f"The policy host answered {response.status}.")
+    if response.content_type != "text/plain":
+        raise PolicyUnavailable(f"The policy has the type {response.content_type}, not text/plain.")
+    body = await read_at_most(response.content, MAX_POLICY_BYTES)
+    if body is None:
+        raise PolicyUnavailable(f"The policy has more than {MAX_POLICY_BYTES // 1024} KiB.")
+    return parse_policy(body)
