@@ -57,6 +57,29 @@ class EmailNotCancellable(Problem):
     example = "This email is queued. Only scheduled emails can be cancelled."
 
 
+class EmailNotHeld(Problem):
+    """The email does not wait for approval, or no longer.
+
+    `decision` has the decision that was made: `approved`, `rejected`, `expired` after seven days, or `cancelled` by the
+    sender. It is absent if the email never waited for approval. Only the first decision counts.
+    """
+
+    status, code, title = 409, "email_not_held", "Email not held"
+    example = "ada@example.com rejected this email at 2026-11-20T09:12:31.000Z."
+    added_members: ClassVar = {
+        "decision": Member(
+            "The decision that was made.",
+            {
+                "decision": Member("`approved`, `rejected`, `expired` or `cancelled`.", "rejected"),
+                "by": Member("Who decided.", {"kind": "person", "name": "ada@example.com"}, is_optional=True),
+                "decidedAt": Member("The time of the decision.", "2026-11-20T09:12:31.000Z"),
+                "reason": Member("The reason of a rejection.", "The price is wrong.", is_optional=True),
+            },
+            is_optional=True,
+        ),
+    }
+
+
 class EmailNotScheduled(Problem):
     """The email is not scheduled, or no longer scheduled, and cannot be rescheduled.
 

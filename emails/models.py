@@ -6,6 +6,7 @@ emails.sending.queue moves queue entries.
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -161,7 +162,29 @@ class EmailBatch(models.Model):
 TAGGED = ~Q(tags=[])
 
 
+# How long an email waits for approval before it is cancelled.
+APPROVAL_PERIOD = timedelta(days=7)
+HELD = Q(approval_expires_at__isnull=False)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The wait of an email for the decision of a person.
+
+    since: its acceptance.
+    expires_at: when it is cancelled without a decision.
+    """
+
+    since: datetime
+    expires_at: datetime
+    reason: str = "approval"
+
+
 class EmailQuerySet(LimitedQuerySet["Email"]):
+    def held(self) -> Self:
+        """Return the emails that wait for approval."""
+        return self.filter(HELD, finished_at=None)
+
     def within(self, limits: KeyLimits, *, workspace_id: str) -> Self:
         emails = self.filter(is_test=True) if limits.is_test else self
         return emails.filter(emails_within(limits, workspace_id=workspace_id)) if limits.restricts_emails else emails
@@ -248,6 +271,8 @@ class Email(models.Model):
     expires_at = models.DateTimeField(null=True)
     # The seconds from acceptance or scheduled_for to expires_at; null if the request has a time, or without one.
     deliver_within = models.IntegerField(null=True)
+    # Set while it waits for approval (docs/decisions/0390). One that was cancelled or has expired keeps it until then.
+    approval_expires_at = models.DateTimeField(null=True)
     # Rolled up from the recipients.
     status = models.CharField(max_length=16, choices=EmailStatus.choices)
     sent_at = models.DateTimeField(null=True)
@@ -285,6 +310,9 @@ class Email(models.Model):
                 condition=~Q(stream=MAIN),
                 name="email_by_stream",
             ),
+            # For the list of emails that wait for approval, and for those whose time is over (emails.approvals).
+            models.Index(fields=["workspace", "-created_at", "-id"], condition=HELD, name="email_held"),
+            models.Index(fields=["approval_expires_at"], condition=HELD, name="email_approval_due"),
             # A short pending list (kB): the insert that flushes it delays an API request.
             GinIndex(fields=["tags"], condition=TAGGED, gin_pending_list_limit=512, name="email_by_tag"),
         ]
@@ -319,6 +347,13 @@ class Email(models.Model):
         return "" if self.stream == MAIN else self.stream
 
     @property
+    def held(self) -> Held | None:
+        """The wait for approval; None if it does not wait for it."""
+        if self.approval_expires_at is None or self.finished_at:
+            return None
+        return Held(self.approval_expires_at - APPROVAL_PERIOD, self.approval_expires_at)
+
+    @property
     def keeps_content(self) -> bool:
         """Whether the content can be read: neither sensitive nor removed (docs/decisions/0351)."""
         return not self.sensitive and self.content_removed_at is None
@@ -346,6 +381,20 @@ class Email(models.Model):
     def date(self) -> datetime:
         """The time in the Date header: the same on every attempt, and the scheduled time of a scheduled email."""
         return self.scheduled_for or self.created_at
+
+
+class ApprovalNotice(models.Model):
+    """The notices to the approvers of a workspace about emails that wait (console.system_mail.approval_requests)."""
+
+    workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.CASCADE)
+    has_new = models.BooleanField(help_text="whether an email was held after the last notice")
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["sent_at"], condition=Q(has_new=True), name="approval_notice_due")]
+
+    def __str__(self) -> str:
+        return self.workspace_id
 
 
 class Recipient(models.Model):

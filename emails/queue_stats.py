@@ -22,7 +22,7 @@ from core.lib.sql import run
 from core.lib.ttl_cache import TTLCache
 from core.lib.worker.stages import Stage
 from core.workspaces.models import Workspace
-from emails.states import EmailStatus, RecipientCounter
+from emails.states import RecipientCounter
 
 # With a million rows not due the planner expects many due ones and starts parallel workers: that takes 30 ms, the
 # count itself 0.02 ms.
@@ -131,10 +131,11 @@ def read_queue_overview() -> QueueOverview:
     return overview
 
 
-def accepted_changes(workspace_id: str, recipients: int, *, status: EmailStatus) -> Iterator[CounterChange]:
+def accepted_changes(workspace_id: str, recipients: int, *, delayed: int) -> Iterator[CounterChange]:
+    """Return the changes for accepted emails. delayed: their recipients that are scheduled or wait for approval."""
     yield counter_change(RecipientCounter.ACCEPTED, workspace_id, by=recipients)
-    if status is EmailStatus.SCHEDULED:
-        yield counter_change(RecipientCounter.DELAYED, workspace_id, by=recipients)
+    if delayed:
+        yield counter_change(RecipientCounter.DELAYED, workspace_id, by=delayed)
 
 
 def cancelled_changes(workspace_id: str, recipients: int, *, delayed: int) -> Iterator[CounterChange]:

@@ -100,9 +100,12 @@ def move_recipients(moves: Sequence[RecipientMove]) -> dict[str, MovedRecipient]
     }
 
 
-def move_all_recipients(email_ids: Collection[str], *, target: EmailStatus) -> None:
-    """Move all recipients of emails. The caller has updated or deleted their queue entries."""
-    move = {"path": [target], "sources": TRANSITIONS[target].sources}
+def move_all_recipients(email_ids: Collection[str], *, target: EmailStatus, reason: str | None = None) -> None:
+    """Move all recipients of emails. The caller has updated or deleted their queue entries.
+
+    reason: of the move; None for one that needs none.
+    """
+    move = {"path": [target], "sources": TRANSITIONS[target].sources, "reason": reason}
     rows = [{"id": str(to_uuid(email_id)), **move} for email_id in email_ids]
     run_replanned(MOVE_ALL, {"finished": [], "rows": json.dumps(rows)})
 

@@ -30,6 +30,7 @@ class WaitCause(models.TextChoices):
     itself.
     """
 
+    APPROVAL = "approval"
     SENDING_PAUSED = "sending_paused"
     WORKSPACE_SUSPENDED = "workspace_suspended"
     WORKSPACE_DELETED = "workspace_deleted"
@@ -94,7 +95,8 @@ TRANSITIONS = {
     ),
     # sent: a DSN about a 4xx that was never resolved.
     EmailStatus.FAILED: Transition((EmailStatus.QUEUED, EmailStatus.SENT), ("finished_at",), RecipientCounter.FAILED),
-    # queued: only while sending is paused (docs/decisions/0092), or by a cap (docs/decisions/0389).
+    # queued: only while sending is paused (docs/decisions/0092), by a cap (docs/decisions/0389), or while it waits for
+    # approval (docs/decisions/0390).
     EmailStatus.CANCELLED: Transition(
         (EmailStatus.SCHEDULED, EmailStatus.QUEUED), ("finished_at",), RecipientCounter.CANCELLED
     ),

@@ -38,6 +38,9 @@ class EventKind(models.TextChoices):
     REPLIED = "replied"
     ALERT_TRIGGERED = "alert.triggered"
     ALERT_RESOLVED = "alert.resolved"
+    HELD = "held"
+    APPROVED = "approved"
+    REJECTED = "rejected"
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,9 @@ KINDS: dict[EventKind, KindTraits] = {
     EventKind.REPLIED: FREQUENT,
     EventKind.ALERT_TRIGGERED: OF_WORKSPACE,
     EventKind.ALERT_RESOLVED: OF_WORKSPACE,
+    EventKind.HELD: FREQUENT,
+    EventKind.APPROVED: FREQUENT,
+    EventKind.REJECTED: FREQUENT,
 }
 
 EVENT_KINDS = tuple(EventKind.values)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from core.lib.coded_texts import restore_text
 from core.lib.model_fields import IdField
 from core.lib.translation import translated_choices
-from core.workspaces.models import Workspace
+from core.workspaces.models import APPROVAL_REQUIRED, Workspace
 
 # The stream of every email that names none. It has a row only after it was changed.
 MAIN = "main"
@@ -177,6 +177,14 @@ class Stream(models.Model):
         blank=True,
         help_text="The seconds from acceptance, or from the scheduled time, after which an email that has no expiry of "
         "its own is not sent any more; null for any time.",
+    )
+    approval = models.CharField(
+        max_length=8,
+        choices=[(APPROVAL_REQUIRED, APPROVAL_REQUIRED)],
+        blank=True,
+        default="",
+        db_default="",
+        help_text="`required`: its emails wait until a person approves them; absent if they do not.",
     )
     archived_at = models.DateTimeField(
         null=True, editable=False, help_text="The time when the stream was archived; null if it accepts emails."

@@ -10,12 +10,14 @@ from core.api.fields import (
     DeliverWithinField,
     NameField,
     OptionalTextField,
+    OptionField,
     PatternField,
     RowInput,
     RowSerializer,
     WholeNumberField,
 )
 from core.workspaces.key_limits import STREAM as SLUG
+from core.workspaces.models import APPROVAL_REQUIRED
 from streams.models import Stream
 
 # Emails have them in two bytes.
@@ -29,6 +31,16 @@ class SlugField(PatternField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(rf"^{SLUG.pattern}\Z", max_length=40, **options)
+
+
+class ApprovalField(OptionField):
+    """`required`, or null; stored as an empty text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=[APPROVAL_REQUIRED], required=False, allow_null=True, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return "" if data is None else super().run_validation(data)
 
 
 class StreamFields(RowInput):
@@ -56,12 +68,16 @@ class StreamFields(RowInput):
         "its own is not sent any more; null for any time.",
     )
 
+    approval = ApprovalField(
+        help_text="`required`: its emails wait until a person approves them. Null: they do not, which is the default."
+    )
+
     class Meta:
         model = Stream
         fields: tuple[str, ...] = (
             "name", "description", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public", "priority",
             "trackOpens", "trackClicks", "trackingDetail", "transportRoute", "contentRetention", "sensitive",
-            "deliverWithin",
+            "deliverWithin", "approval",
         )  # fmt: skip
 
 
@@ -77,7 +93,7 @@ class StreamChanges(AllOptional, StreamFields):
 
 
 class StreamSerializer(RowSerializer[Stream]):
-    optional_fields = frozenset({"transportRoute"})
+    optional_fields = frozenset({"approval", "transportRoute"})
     id = serializers.CharField(source="slug")
 
     class Meta:
@@ -85,7 +101,7 @@ class StreamSerializer(RowSerializer[Stream]):
         fields = (
             "id", "name", "description", "kind", "unsubscribe", "scope", "ownBounces", "ignoresUnsubscribes", "public",
             "priority", "trackOpens", "trackClicks", "trackingDetail", "transportRoute", "contentRetention",
-            "sensitive", "deliverWithin", "archivedAt", "pausedAt", "pausedReason", "createdAt",
+            "sensitive", "deliverWithin", "approval", "archivedAt", "pausedAt", "pausedReason", "createdAt",
         )  # fmt: skip
 
 

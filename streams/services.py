@@ -264,6 +264,8 @@ def check_stream(*, slug: str, is_archived: bool, **values: Any) -> None:
 
 def _check(stream: Stream) -> None:
     """Raise InvalidStream if properties do not fit together."""
+    if stream.approval and stream.sensitive:
+        raise InvalidStream(CodedText("streams.approval_needs_content"), field="approval")
     if stream.kind == Stream.Kind.BULK and stream.unsubscribe == Stream.Unsubscribe.NONE:
         raise InvalidStream(CodedText("streams.bulk_needs_unsubscribe"), field="unsubscribe")
     if settings.STREAMS_WITHOUT_LINK == "deny" and stream.unsubscribe != Stream.Unsubscribe.LINK:

@@ -35,6 +35,17 @@ SENDING = {
 }
 # The operations of sending_only.
 SENDING_ONLY = {("POST", "/emails/send"), ("POST", "/emails/batch"), ("GET", "/me")}
+# The operations of approvals.
+DECIDING = {("POST", "/emails/{}/approve"), ("POST", "/emails/{}/reject")}
+APPROVALS = {
+    *DECIDING,
+    ("GET", "/emails"),
+    ("GET", "/emails/{}"),
+    ("GET", "/emails/{}/events"),
+    ("GET", "/emails/{}/attachments"),
+    ("GET", "/emails/{}/attachments/{}"),
+    ("GET", "/me"),
+}
 # A file with all data of a person.
 FULL_READING = {("GET", "/subject-exports/{}/download")}
 READING_BY_POST = {("POST", "/templates/{}/preview"), ("POST", "/inbound/routes/match")}
@@ -66,6 +77,8 @@ def scope_of(kind: str) -> str:
 
 
 def allowed_scopes(method: str, path: str) -> set[str]:
+    if (method, path) in DECIDING:
+        return {"approvals"}
     scopes = {"full_access", "workspace_admin"}
     if (method == "GET" and (method, path) not in FULL_READING) or (method, path) in READING_BY_POST:
         scopes.add("read_only")
@@ -73,4 +86,6 @@ def allowed_scopes(method: str, path: str) -> set[str]:
         scopes.add("sending_access")
     if (method, path) in SENDING_ONLY:
         scopes.add("sending_only")
+    if (method, path) in APPROVALS:
+        scopes.add("approvals")
     return scopes

@@ -19,6 +19,7 @@ EMAIL = {
 }
 UNKNOWN_USER = {"code": 550, "enhancedCode": "5.1.1", "message": "5.1.1 No such user here", "reason": "unknown_user"}
 GIVEN_UP = {"code": 451, "enhancedCode": "4.7.1", "message": "4.7.1 Try again later", "reason": "temporary"}
+APPROVER = {"kind": "person", "name": "grace@example.com"}
 # Members that each event type adds to the email's, with the resulting recipient status.
 SAMPLES: dict[str, dict[str, Any]] = {
     "sent": {"status": "sent"},
@@ -31,6 +32,9 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "unsubscribed": {"status": "delivered"},
     "complained": {"status": "delivered"},
     "replied": {"status": "delivered", "inboundId": "inb_0Uf7m2kQ9VxHc3NwZrTb4L"},
+    "held": {"status": "queued", "reason": "approval", "expiresAt": "2026-11-27T09:12:31.482Z"},
+    "approved": {"status": "queued", "by": APPROVER},
+    "rejected": {"status": "cancelled", "by": APPROVER, "reason": "The price is wrong."},
     "scheduled": {"status": "scheduled", "scheduledFor": "2026-11-21T06:20:00.000Z"},
 }
 DOMAIN = {"domainId": "dom_0Uf7m2kQ9VxHc3NwZrTb4L", "name": "demo.example"}

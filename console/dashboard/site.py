@@ -20,6 +20,7 @@ from console.dashboard.auth.passwords import for_passwords
 from console.dashboard.auth.signup import sign_up
 from console.dashboard.pages.bounces.page import bounces
 from console.dashboard.pages.domains.shared import shared_records
+from console.dashboard.pages.emails.approvals import decide_by_link, preview_by_link
 from console.dashboard.pages.onboarding import send_test_email
 from console.dashboard.pages.overview.page import overview, read_refresh
 from console.dashboard.pages.palette.entries import find_entries
@@ -50,6 +51,8 @@ class DashboardSite(TwoFactorSite):
             path("records/", never_cache(self.as_page(shared_records)), name="shared_records"),
             path("reset/", never_cache(of_staff(self.as_page(reset))), name="reset"),
             path("reset/new/", never_cache(of_staff(self.as_page(new_password))), name="new_password"),
+            path("approval/", never_cache(self.as_page(decide_by_link)), name="approval"),
+            path("approval/preview/", never_cache(self.as_page(preview_by_link)), name="approval_preview"),
             path("proof/", never_cache(self.as_page(confirm_email)), name="confirm_email"),
             path("proof/again/", self.admin_view(resend_confirmation), name="resend_confirmation"),
             path("password/", self.admin_view(self.password_change), name="password_change"),

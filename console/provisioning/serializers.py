@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +34,7 @@ from core.delivery.transports.router import TransportState
 from core.lib.datetimes import parse_datetime, to_utc
 from core.lib.network.target_urls import MAX_URL_LENGTH
 from core.workspaces.api.serializers import (
+    APPROVAL,
     LIMIT_TEXTS,
     RULES_TEXTS,
     KeyLimitsSerializer,
@@ -51,7 +51,15 @@ from core.workspaces.key_limits import (
     read_limits,
     refuse_scope,
 )
-from core.workspaces.models import ApiKey, AuditEntry, Invitation, Membership, Workspace, normalize_identity
+from core.workspaces.models import (
+    APPROVAL_REQUIRED,
+    ApiKey,
+    AuditEntry,
+    Invitation,
+    Membership,
+    Workspace,
+    normalize_identity,
+)
 from core.workspaces.services import refuse_rules
 from domains.serializers import DomainInput, DomainSettingsInput
 from domains.services import find_unaligned
@@ -169,11 +177,15 @@ class ConfiguredKeyInput(KeyRulesInput):
     name = NameField()
     scope = OptionField(choices=ApiKey.Scope.values, help_text="The scope of the key.")
     test = StrictBooleanField(required=False, default=False, help_text="Create a test key.")
+    approval = OptionField(
+        choices=[APPROVAL_REQUIRED], **OPTIONAL, help_text="`required`: the emails of the key wait for approval."
+    )
     limits = KeyLimitsInput(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         with field_errors():
-            limits = replace(read_limits(**attrs.get("limits", {})), is_test=attrs.pop("test"))
+            own = {"is_test": attrs.pop("test"), "needs_approval": bool(attrs.pop("approval", None))}
+            limits = read_limits(**attrs.get("limits", {}), **own)
             refuse_scope(limits, can_only_send=attrs["scope"] in ApiKey.SENDING_SCOPES)
             refuse_rules(attrs.get("rules"), scope=attrs["scope"])
         return {**attrs, "limits": limits}
@@ -332,20 +344,21 @@ class ManagedWorkspaceSerializer(RowSerializer[Workspace]):
 
 
 class ManagedKeySerializer(RowSerializer[ApiKey]):
-    optional_fields = frozenset({"recipientRules"})
+    optional_fields = frozenset({"approval", "recipientRules"})
 
     test = serializers.BooleanField(
         source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
     )
     limits = KeyLimitsSerializer()
+    approval = serializers.ChoiceField([APPROVAL_REQUIRED], help_text=APPROVAL)
     lastFour = serializers.CharField()
     recipientRules = RecipientRulesSerializer(required=False, help_text=f"{RULES_TEXTS['key']} Absent without rules.")
 
     class Meta:
         model = ApiKey
         fields = (
-            "id", "name", "scope", "test", "limits", "lastFour", "createdAt", "expiresAt", "revokedAt", "lastUsedAt",
-            "recipientRules",
+            "id", "name", "scope", "test", "limits", "approval", "lastFour", "createdAt", "expiresAt", "revokedAt",
+            "lastUsedAt", "recipientRules",
         )  # fmt: skip
 
 

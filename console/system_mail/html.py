@@ -20,6 +20,7 @@ LABELS = {
     SystemMailKind.PROOF: _("Confirm the address"),
     SystemMailKind.NOTICE: _("Open the dashboard"),
     SystemMailKind.CANARY: _("Open the dashboard"),
+    SystemMailKind.APPROVAL: _("Read and decide"),
 }
 WHITE, BLACK = "#ffffff", "#000000"
 

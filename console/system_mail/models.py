@@ -24,6 +24,7 @@ class SystemMailKind(models.TextChoices):
     PROOF = "proof", "address confirmation"
     NOTICE = "notice", "security notice"
     CANARY = "canary"
+    APPROVAL = "approval", "request for approval"
 
 
 class SystemMailState(models.TextChoices):

@@ -1,14 +1,17 @@
-"""System email tasks: send, delete old rows, check reputations, alerts and canaries. Each may be lost or run twice."""
+"""System email tasks: send, delete old rows, check reputations, alerts, approvals, canaries. Any may run twice."""
 
 from celery import shared_task
 
 from alerts.checks import check_alerts
 from analytics.reputation.services import check_reputations
 from console.system_mail.alert_emails import notify_of_alert
+from console.system_mail.approval_requests import request_approvals
 from console.system_mail.canary.runs import check_canaries
 from console.system_mail.queue import delete_expired
 from console.system_mail.reputation_warnings import send_pause, send_suspension, send_warning
 from console.system_mail.sending import system_mail_processor
+from core.workspaces.retention import run_alone
+from emails.approvals import cancel_lapsed
 
 
 @shared_task(name="system_mail.tasks.drain", ignore_result=True)
@@ -33,6 +36,13 @@ def check_workspaces() -> None:
 def check_watched_values() -> None:
     """Notify owners and webhooks of alerts that begin or end."""
     check_alerts(notify=notify_of_alert)
+
+
+@shared_task(name="approvals.tasks.check", ignore_result=True)
+def check_approvals() -> None:
+    """Cancel emails that nobody has approved in time, and ask the approvers of new ones."""
+    run_alone("approvals", cancel_lapsed())
+    request_approvals()
 
 
 @shared_task(name="system_mail.tasks.check_canaries", ignore_result=True)

@@ -62,7 +62,7 @@ def record_action(
     about: a readable name of the object or a text with its code, never a secret.
     person: the actor, if identified by a link and not a session.
     """
-    actor = _current_actor(person)
+    actor = current_actor(person)
     AuditEntry.objects.create(
         workspace=workspace,
         act=action,
@@ -101,7 +101,8 @@ def delete_expired_entries() -> Iterator[None]:
         yield
 
 
-def _current_actor(person: User | None) -> Actor:
+def current_actor(person: User | None = None) -> Actor:
+    """Return who acts in this request. person: as in record_action."""
     request = _request.get()
     if request is None:
         return Actor(ActorKind.SERVICE)

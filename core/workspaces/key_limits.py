@@ -40,6 +40,7 @@ class KeyLimits:
     key_id: of the key, which the emails that it accepts remember.
     rules: who may get its emails.
     is_test: the key accepts, reads and changes test emails only (docs/decisions/0109).
+    needs_approval: its emails wait until a person approves them (docs/decisions/0390).
     """
 
     domains: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class KeyLimits:
     requests_per_second: int | None = None
     is_test: bool = False
     streams: tuple[str, ...] = ()
+    needs_approval: bool = False
     key_id: str = ""
     rules: RecipientRules | None = None
 
@@ -91,6 +93,7 @@ def read_limits(
     streams: Sequence[str] = (),
     requests_per_second: int | None = None,
     is_test: bool = False,
+    needs_approval: bool = False,
 ) -> KeyLimits:
     """Return the limits in the form in which they are compared. Raises InvalidFields with all errors."""
     errors: list[FieldError] = []
@@ -101,6 +104,7 @@ def read_limits(
         streams=_read_entries("streams", streams, _normalize_stream, errors),
         requests_per_second=requests_per_second,
         is_test=is_test,
+        needs_approval=needs_approval,
     )
     if requests_per_second is not None and not 1 <= requests_per_second <= MAX_REQUESTS_PER_SECOND:
         detail = CodedText("workspaces.out_of_range", limit=f"{MAX_REQUESTS_PER_SECOND:,}")
@@ -118,7 +122,9 @@ def refuse_broader(limits: KeyLimits, *, creator: KeyLimits) -> None:
 
 
 def refuse_scope(limits: KeyLimits, *, can_only_send: bool) -> None:
-    """Refuse a test key, and limits to domains, templates and streams, for a scope that could change these.
+    """Refuse limits of a key whose scope could change what they limit, or does not send.
+
+    Those are domains, templates, streams, approval and being a test key.
 
     Raises InvalidFields.
     """
@@ -130,6 +136,9 @@ def refuse_scope(limits: KeyLimits, *, can_only_send: bool) -> None:
     if limits.is_test:
         detail = CodedText("workspaces.test_key_scope")
         errors.append({"field": "test", "code": "requires_sending_access", "detail": detail})
+    if limits.needs_approval:
+        detail = CodedText("workspaces.approval_scope")
+        errors.append({"field": "approval", "code": "requires_sending_access", "detail": detail})
     if errors:
         raise InvalidFields(errors)
 

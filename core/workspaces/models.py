@@ -374,6 +374,8 @@ class AuditEntry(models.Model):
         EMAIL_VIEWED = "email_looked_at", "Email viewed"
         EMAIL_RESENT = "email_resent", "Email sent again"
         EMAIL_CANCELLED = "email_cancelled", "Email cancelled"
+        EMAIL_APPROVED = "email_approved", "Email approved"
+        EMAIL_REJECTED = "email_rejected", "Email rejected"
         ERASURE_REQUESTED = "erasure_requested", "Erasure requested"
         ADDRESS_ERASED = "address_erased", "Address erased"
         EXPORT_REQUESTED = "export_requested", "Export of a person requested"
@@ -453,6 +455,10 @@ class SecretKey(models.Model):
         return self.revoked_at is not None
 
 
+# The value of `approval` of a key or a stream whose emails wait for approval.
+APPROVAL_REQUIRED = "required"
+
+
 def key_scopes() -> list[tuple[str, Any]]:
     """Return the choices of ApiKey.scope."""
     return translated_choices(ApiKey.Scope)
@@ -466,6 +472,7 @@ class ApiKey(SecretKey):
         SENDING_ACCESS = "sending_access", "Sending access"
         SENDING_ONLY = "sending_only", "Sending only"
         READ_ONLY = "read_only", "Read only"
+        APPROVALS = "approvals", "Approvals"
         WORKSPACE_ADMIN = "workspace_admin", "Workspace administration"
 
     # Those of test keys and of keys with limits to domains and templates.
@@ -493,6 +500,11 @@ class ApiKey(SecretKey):
     @property
     def is_test(self) -> bool:
         return self.limits.is_test
+
+    @property
+    def approval(self) -> str | None:
+        """`required` if the emails of the key wait for approval, as responses show it."""
+        return APPROVAL_REQUIRED if self.limits.needs_approval else None
 
     @property
     def prefix(self) -> str:

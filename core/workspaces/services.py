@@ -82,7 +82,10 @@ def issue_api_key(
     secret = new_secret(key.id, prefix=key.prefix)
     key.secret_hash, key.last_four = hash_secret(secret.secret), secret.text[-4:]
     key.save(force_insert=True)
-    words = [scope, "limited"] if rules or replace(limits, is_test=False) != NO_LIMITS else [scope]
+    is_limited = rules or replace(limits, is_test=False, needs_approval=False) != NO_LIMITS
+    words = [scope, "limited"] if is_limited else [scope]
+    if limits.needs_approval:
+        words.append("approval")
     about = CodedText("workspaces.key_created", about=key.label, words=words)
     record_action(workspace, AuditAction.KEY_CREATED, about=about)
     return key, secret

@@ -5,12 +5,9 @@ A batch is locked by each request that adds emails to it and by each change of i
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from typing import Any
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import F
 
 from core.api.errors import InvalidFields
 from core.lib.ids import from_uuid, is_id, to_uuid
@@ -18,11 +15,10 @@ from core.lib.sql import run
 from core.lib.worker.stages import Stage
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
-from core.workspaces.quota import refund_quota
 from emails.accept.insertion import NewEmail
 from emails.key_limits import refuse_batch
-from emails.models import Email, EmailBatch, QueueEntry
-from emails.sending.scheduling import record_cancelled
+from emails.models import EmailBatch, QueueEntry
+from emails.sending.scheduling import record_cancelled, refund_emails
 
 # Cancelling as many emails took 10 s on two cores that other programs used fully, 1.2 s of it in this process.
 MAX_EMAILS = 10_000
@@ -91,8 +87,7 @@ def cancel_batch(batch: EmailBatch, *, limits: KeyLimits) -> None:
         followers, _ = QueueEntry.objects.filter(recipient__email__in=ids).delete()
         entries = len(ids) + followers
         record_cancelled(batch.workspace_id, ids, entries=entries, delayed=entries)
-        for month, units in _units_by_month(ids).items():
-            refund_quota(batch.workspace_id, units=units, taken_at=month)
+        refund_emails(batch.workspace_id, ids)
 
 
 def _join(workspace: Workspace, batch_id: str, count: int, *, is_test: bool) -> bool:
@@ -125,17 +120,3 @@ def _set_state(
         raise InvalidFields([{"field": "status", "code": "invalid", "detail": f"The batch cannot be {state} now."}])
     batch.refresh_from_db()
     refuse_batch(limits, batch)
-
-
-def _units_by_month(email_ids: list[str]) -> dict[datetime, int]:
-    """Return the quota units that emails used, by the start of the month (UTC) in which they were accepted."""
-    units: Counter[datetime] = Counter()
-    rows: Any = (
-        Email.objects.filter(id__in=email_ids, is_test=False, is_diverted=False)
-        .annotate(units=Count("recipients", filter=Q(recipients__diversion=None)))
-        .order_by()
-    )
-    for accepted_at, recipients in rows.values_list("created_at", "units"):
-        month = accepted_at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        units[month] += recipients if settings.QUOTA_UNIT == "recipient" else 1
-    return dict(units)

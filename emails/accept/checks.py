@@ -177,17 +177,17 @@ def _check(draft: Draft, request: _Request) -> NewEmail | Problem:
         domain, template, stream = request.rows_of(draft)
         content_id = request.content_id(draft, template)
         rendered, warnings = _render(draft, template, request.budget)
+        shared = shared_fields(
+            draft,
+            domain=domain,
+            stream=stream,
+            template=template,
+            limits=request.limits,
+            content_id=content_id,
+            locale_used=rendered.locale,
+        )
     except Problem as problem:
         return problem
-    shared = shared_fields(
-        draft,
-        domain=domain,
-        stream=stream,
-        template=template,
-        limits=request.limits,
-        content_id=content_id,
-        locale_used=rendered.locale,
-    )
     return new_email(draft, rendered=rendered, shared=shared, warnings=warnings)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.conf import settings
 
+from core.api.errors import InvalidFields
 from core.delivery.message.compose import File
+from core.lib.coded_texts import CodedText
 from core.lib.email_addresses import Address, normalize_address
 from core.workspaces.key_limits import KeyLimits
 from domains.services import SendingDomain
@@ -124,12 +126,17 @@ def shared_fields(
 
     limits: those of the API key, which the emails remember.
     locale_used: the language of the rendered texts.
-    An email of a sensitive stream or template is sensitive.
+    The key or the stream may require approval.
+    An email of a sensitive stream or template is sensitive, and cannot wait for approval: raises InvalidFields.
     One without an expiry has that of the template, else of the stream.
     An option that the draft leaves out is off if the domain has switched it off, else as the stream has it.
     """
     values = vars(draft)
     is_sensitive = draft.sensitive or stream.sensitive or bool(template and template.sensitive)
+    needs_approval = limits.needs_approval or bool(stream.approval)
+    if is_sensitive and needs_approval:
+        detail = CodedText("emails.approval_needs_content")
+        raise InvalidFields([{"field": "sensitive", "code": "needs_approval", "detail": detail}])
     given = {name: value for name in SHARED_NAMES if (value := values.get(name)) is not None}
     switched_off = {option: False for option, setting in DOMAIN_SETTINGS.items() if not getattr(domain, setting)}
     options = given | OPTIONS_OF_SENSITIVE if is_sensitive else given
@@ -140,6 +147,7 @@ def shared_fields(
         **{**stream.email_defaults, **switched_off, **options},
         stream=stream.slug,
         rank=stream.rank,
+        needs_approval=needs_approval,
         content_hours=0 if is_sensitive else stream.content_retention,
         sender=str(draft.sender),
         from_domain=draft.sender.domain,

@@ -24,9 +24,10 @@ from core.workspaces.models import Workspace
 from core.workspaces.quota import take_fragment
 from emails import queue_stats
 from emails.accept.content_warnings import Warnings
-from emails.models import Entrance
+from emails.models import APPROVAL_PERIOD, Entrance
 from emails.send_options import SendOptions
-from emails.states import EmailStatus
+from emails.states import EmailStatus, WaitCause
+from events.kinds import EventKind
 from events.recording import INSERT_INTO
 from streams.models import NORMAL_RANK
 from suppressions.services import SuppressionMatch, read_suppressed, suppressed_fragment
@@ -63,6 +64,7 @@ class SharedFields(SendOptions):
     api_key_id: the key that accepts them.
     is_diverted: all of their messages are captured or redirected (docs/decisions/0387).
     rank: the priority of the stream, for the queue.
+    needs_approval: they wait until a person approves them (docs/decisions/0390).
     content_hours: from the last outcome to the removal of the content; None as the plan.
     expires_at: after which it is not sent; with deliver_within, so many seconds after acceptance or scheduled_for.
     """
@@ -83,6 +85,7 @@ class SharedFields(SendOptions):
     is_test: bool = False
     is_diverted: bool = False
     rank: int = NORMAL_RANK
+    needs_approval: bool = False
     content_hours: int | None = None
     expires_at: datetime | None = None
     deliver_within: int | None = None
@@ -90,6 +93,11 @@ class SharedFields(SendOptions):
     @property
     def status(self) -> EmailStatus:
         return EmailStatus.SCHEDULED if self.scheduled_for else EmailStatus.QUEUED
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether their entries are not ready: they are scheduled, or wait for approval."""
+        return self.scheduled_for is not None or self.needs_approval
 
     @property
     def is_counted(self) -> bool:
@@ -155,7 +163,7 @@ def _typed(columns: Mapping[str, str]) -> str:
     return ", ".join(f'"{name}" {type_}' for name, type_ in columns.items())
 
 
-SHARED_COLUMNS = _column_types(SharedFields, without=("rank",))
+SHARED_COLUMNS = _column_types(SharedFields, without=("rank", "needs_approval"))
 OWN_COLUMNS = _column_types(
     NewEmail, without=("shared", "recipients", "addressed", "rendered", "files", "warnings", "id")
 )
@@ -181,18 +189,21 @@ WITH blocked AS (
      WHERE EXISTS (SELECT FROM quota)
     ON CONFLICT (id) DO NOTHING
 ), shared AS MATERIALIZED (
-    SELECT number, rank, {", ".join(f'{SHARED_VALUES.get(name, "")} "{name}"' for name in SHARED_COLUMNS)}
-      FROM json_to_recordset(%(shared)s) AS s (number integer, rank smallint, {_typed(SHARED_COLUMNS)})
+    SELECT number, rank, needs_approval,
+           {", ".join(f'{SHARED_VALUES.get(name, "")} "{name}"' for name in SHARED_COLUMNS)}
+      FROM json_to_recordset(%(shared)s) AS s (number integer, rank smallint, needs_approval boolean,
+           {_typed(SHARED_COLUMNS)})
      WHERE EXISTS (SELECT FROM quota)
 ), new_email AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, public_id text,
-           search_text text, {_typed(OWN_COLUMNS)})
+    SELECT * FROM json_to_recordset(%(emails)s) AS e (id uuid, number integer, event_id uuid, held_event_id uuid,
+           public_id text, search_text text, {_typed(OWN_COLUMNS)})
 ), new_recipient AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(recipients)s) AS r (id uuid, email_id uuid, number integer, kind text,
            position smallint, address text, domain text, diversion text, reason text)
 ), email AS (
-    INSERT INTO emails_email (id, workspace_id, search_text, created_at, status, retry_count, {COLUMNS})
-    SELECT id, %(workspace)s, search_text, now(), %(status)s, 0, {COLUMNS}
+    INSERT INTO emails_email (id, workspace_id, search_text, created_at, status, retry_count,
+                              {COLUMNS}{{approval_column}})
+    SELECT id, %(workspace)s, search_text, now(), %(status)s, 0, {COLUMNS}{{approval}}
       FROM shared JOIN new_email USING (number)
 ), recipient AS (
     INSERT INTO emails_recipient (id, email_id, kind, position, address, state, attempts, diversion, reason)
@@ -200,20 +211,42 @@ WITH blocked AS (
       FROM shared JOIN new_recipient USING (number)
 ), pending AS (
     INSERT INTO emails_pending (recipient_id, workspace_id, domain, stage, rank, due_at, since, fence, attempts,
-                                expires_at)
-    SELECT id, %(workspace)s, domain, %(stage)s, rank,
+                                expires_at{{waits_for_column}})
+    SELECT id, %(workspace)s, domain, {{stage}}, rank,
            CASE WHEN scheduled_for IS NULL THEN now()
                 WHEN position = 0 THEN scheduled_for ELSE '9999-01-01'::timestamptz END,
-           coalesce(scheduled_for, now()), 0, 0, expires_at
+           coalesce(scheduled_for, now()), 0, 0, expires_at{{waits_for}}
       FROM shared JOIN new_recipient USING (number)
 ), event AS (
     {{insert_event}}
-    SELECT event_id, %(workspace)s, id, NULL, %(status)s, json_build_object('emailId', public_id), %(status)s, now()
+    SELECT event_id, %(workspace)s, id, NULL::uuid, %(status)s, json_build_object('emailId', public_id), %(status)s,
+           now()
       FROM shared JOIN new_email USING (number)
-)
+    {{held_events}}
+){{notice}}
 SELECT now(), EXISTS (SELECT FROM quota),
        (SELECT json_agg(json_build_array(number, id, email, reason, stream)) FROM blocked)
 """  # noqa: S608 - constants
+# The parts of the statement for emails of which some need approval. The others pass through an unchanged statement.
+APPROVAL_PARTS = {
+    "approval_column": ", approval_expires_at",
+    "approval": ", CASE WHEN needs_approval THEN now() + %(approval_period)s END",
+    "waits_for_column": ", waits_for",
+    "waits_for": f", CASE WHEN needs_approval THEN '{WaitCause.APPROVAL}' END",
+    "stage": f"CASE WHEN needs_approval AND scheduled_for IS NULL THEN {Stage.UNAPPROVED} ELSE %(stage)s END",
+    "held_events": f"""
+    UNION ALL
+    SELECT held_event_id, %(workspace)s, id, NULL::uuid, '{EventKind.HELD}',
+           json_build_object('emailId', public_id, 'reason', '{WaitCause.APPROVAL}', 'expiresAt', to_char(
+               (now() + %(approval_period)s) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')), %(status)s, now()
+      FROM shared JOIN new_email USING (number) WHERE needs_approval""",  # noqa: S608 - constants
+    "notice": """, notice AS (
+    INSERT INTO emails_approvalnotice AS n (workspace_id, has_new)
+    SELECT %(workspace)s, true WHERE EXISTS (SELECT FROM quota)
+    ON CONFLICT (workspace_id) DO UPDATE SET has_new = true WHERE NOT n.has_new
+)""",
+}
+NO_APPROVAL = dict.fromkeys(APPROVAL_PARTS, "") | {"stage": "%(stage)s"}
 COPY_ATTACHMENTS = """
 COPY emails_attachment (content_id, position, size, filename, content_type, cid, placement, data)
 FROM STDIN (FORMAT BINARY)
@@ -243,9 +276,12 @@ def insert_emails(
     """
     status = emails[0].shared.status
     recipients = sum(len(email.recipients) for email in emails)
+    delayed = sum(len(email.recipients) for email in emails if email.shared.is_delayed)
+    parts = APPROVAL_PARTS if any(email.shared.needs_approval for email in emails) else NO_APPROVAL
     statement = compose(
         ACCEPT,
         _insert_values(workspace, emails),
+        **{name: Fragment(sql) for name, sql in parts.items()},
         insert_event=Fragment(INSERT_INTO),
         blocked=suppressed_fragment(workspace.id, addresses, stream=emails[0].shared.stream),
         quota=take_fragment(workspace, units=units, condition="NOT EXISTS (SELECT FROM blocked)"),
@@ -255,7 +291,7 @@ def insert_emails(
                 f"status.{status}", is_test=emails[0].shared.is_test, is_diverted=emails[0].shared.is_diverted
             ),
             counts=Counter(_slices(workspace, email.shared) for email in emails),
-            all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, status=status),
+            all_time_changes=queue_stats.accepted_changes(workspace.id, recipients, delayed=delayed),
         ),
     )
     ((created_at, is_granted, matches),) = run_prepared(statement.sql, statement.params)
@@ -284,6 +320,7 @@ def _insert_values(workspace: Workspace, emails: Sequence[NewEmail]) -> dict[str
         "workspace": to_uuid(workspace.id, prefix="ws_"),
         "status": status.value,
         "stage": stage.value,
+        "approval_period": APPROVAL_PERIOD,
         "contents": json.dumps([_content_row(email) for email in _by_new_content(emails).values()]),
         "shared": json.dumps([_shared_row(row, number) for number, row in enumerate(shared.values())]),
         "emails": json.dumps([_email_row(email, numbers[id(email.shared)]) for email in emails]),
@@ -348,6 +385,7 @@ def _email_row(email: NewEmail, number: int) -> dict[str, Any]:
         "number": number,
         "public_id": email.id,
         "event_id": new_uuid().hex,
+        **({"held_event_id": new_uuid().hex} if email.shared.needs_approval else {}),
         "search_text": search_text(email.to, email.subject),
     }
 

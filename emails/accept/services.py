@@ -41,8 +41,9 @@ from emails.accept.suppressed import (
     suppressed_problem,
 )
 from emails.errors import RecipientCapped
-from emails.models import Email, Entrance
+from emails.models import APPROVAL_PERIOD, Email, Entrance, Held
 from emails.states import EmailStatus
+from streams.models import Stream
 from suppressions.errors import RecipientSuppressed
 
 
@@ -160,9 +161,8 @@ def send_bulk(
         if len(rejected) == len(emails):
             raise _problem_of_all(list(rejected.values()))
         accepted = _without_problems(judged)
-        for group in _groups(accepted):
-            _write(workspace, emails=group, addressed=[])
-        body = _bulk_body(emails, rejected, warnings)
+        created_at = max(_write(workspace, emails=group, addressed=[]) for group in _groups(accepted))
+        body = _bulk_body(emails, rejected, warnings, created_at)
         store_response(workspace, key, body)
     return StoredResponse(body)
 
@@ -185,7 +185,7 @@ def resend_email(
         response = claim_key(workspace, key)
         if response:
             return response
-        checked = _copy(email, entrance, limits, rank=check_copy(workspace, email, limits).rank)
+        checked = _copy(email, entrance, limits, stream=check_copy(workspace, email, limits))
         (copy,) = apply_to_all(workspace, [checked], limits)
         refuse_recipients(copy)
         copy = AppliedCaps.of(workspace, limits).count_one(copy)
@@ -215,7 +215,7 @@ def _write(workspace: Workspace, *, emails: Sequence[NewEmail], addressed: Seque
     refuse_suppressed(suppressed_among(addressed, inserted.suppressed))
     if not inserted.is_granted:
         raise_quota_exceeded(workspace, units=units)
-    if emails[0].shared.status is EmailStatus.QUEUED:
+    if not all(email.shared.is_delayed for email in emails):
         transaction.on_commit(_notify_workers)
     return inserted.created_at
 
@@ -266,11 +266,27 @@ def _notify_workers() -> None:
 
 
 def _email_body(email: NewEmail, created_at: datetime) -> dict[str, Any]:
-    body = {"id": email.id, "status": email.shared.status.value, "createdAt": format_datetime(created_at)}
+    body = {
+        "id": email.id,
+        "status": email.shared.status.value,
+        "createdAt": format_datetime(created_at),
+        **_held_members(email.shared, created_at),
+    }
     return {**body, "warnings": email.warnings} if email.warnings else body
 
 
-def _bulk_body(emails: Sequence[NewEmail], rejected: Mapping[int, Problem], warnings: Warnings) -> dict[str, Any]:
+def _held_members(shared: SharedFields, created_at: datetime) -> dict[str, Any]:
+    """Return `held` of the response to emails that wait for approval; nothing for others."""
+    if not shared.needs_approval:
+        return {}
+    held = Held(created_at, created_at + APPROVAL_PERIOD)
+    times = {"since": format_datetime(held.since), "expiresAt": format_datetime(held.expires_at)}
+    return {"held": {"reason": held.reason, **times}}
+
+
+def _bulk_body(
+    emails: Sequence[NewEmail], rejected: Mapping[int, Problem], warnings: Warnings, created_at: datetime
+) -> dict[str, Any]:
     """Return the body of send_bulk. rejected: problems by the index of the recipient."""
     accepted = [(index, email) for index, email in enumerate(emails) if index not in rejected]
     body = {
@@ -281,6 +297,7 @@ def _bulk_body(emails: Sequence[NewEmail], rejected: Mapping[int, Problem], warn
             {"index": index, "to": emails[index].to[0], "code": problem.code, **_retry_at(problem)}
             for index, problem in rejected.items()
         ],
+        **_held_members(emails[0].shared, created_at),
     }
     return {**body, "warnings": warnings} if warnings else body
 
@@ -304,14 +321,18 @@ def _without_problems(emails: Sequence[NewEmail | Problem]) -> list[NewEmail]:
     return [email for email in emails if isinstance(email, NewEmail)]
 
 
-def _copy(email: Email, entrance: Entrance, limits: KeyLimits, *, rank: int) -> NewEmail:
-    """Return a new email that shares the content and template version, which are immutable."""
+def _copy(email: Email, entrance: Entrance, limits: KeyLimits, *, stream: Stream) -> NewEmail:
+    """Return a new email that shares the content and template version, which are immutable.
+
+    It waits for approval if the key that sends it again, or the stream, requires that.
+    """
     left_out = {"scheduled_for", "batch_id", "api_key_id", "entrance", "expires_at", "deliver_within", "is_diverted"}
     shared = SharedFields(
         **{name: getattr(email, name) for name in SHARED_COLUMNS.keys() - left_out},
         deliver_within=email.seconds_to_expiry,
         entrance=entrance,
-        rank=rank,
+        rank=stream.rank,
+        needs_approval=limits.needs_approval or bool(stream.approval),
         api_key_id=limits.key_id or None,
         is_diverted=diverts(is_test=email.is_test),
     )

@@ -3,6 +3,7 @@
 from core.api.fields import OPTIONAL, StrictSerializer, TextField
 from emails.accept.idempotency import MAX_LENGTH
 from emails.accept.rules.fields import ScheduleField
+from emails.approvals import MAX_REASON_LENGTH
 
 
 class ResendInput(StrictSerializer):
@@ -12,6 +13,14 @@ class ResendInput(StrictSerializer):
         **OPTIONAL,
         max_length=MAX_LENGTH,
         help_text="Each key accepts one request per workspace. A repeat returns the first response.",
+    )
+
+
+class RejectInput(StrictSerializer):
+    reason = TextField(
+        **OPTIONAL,
+        max_length=MAX_REASON_LENGTH,
+        help_text="Why it is not sent. The sender sees it in the event.",
     )
 
 

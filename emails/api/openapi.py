@@ -17,11 +17,12 @@ from emails.accept.idempotency import HEADER, MAX_LENGTH
 from emails.accept.rules.attachments import CONTENT_ID, CONTENT_TYPE, MAX_FILES, FileInput
 from emails.accept.rules.emails import MAX_BATCH, BatchInput, SendInput
 from emails.api import openapi_examples as examples
-from emails.api.inputs import RescheduleInput, ResendInput
+from emails.api.inputs import RejectInput, RescheduleInput, ResendInput
 from emails.api.serializers import (
     AcceptedSerializer,
     BatchAcceptedSerializer,
     CancelledSerializer,
+    DecidedSerializer,
     DryRunSerializer,
     EmailItemSerializer,
     EmailSerializer,
@@ -36,6 +37,7 @@ from emails.errors import (
     ContentNotKept,
     EmailAlreadySent,
     EmailNotCancellable,
+    EmailNotHeld,
     EmailNotScheduled,
     IdempotencyInProgress,
     IdempotencyKeyReuse,
@@ -258,11 +260,32 @@ emails_schema = keyed_view(
         body=RescheduleInput,
         bodies={"Another time": {"scheduledFor": "2026-11-25T07:00:00Z"}, "Now": {"scheduledFor": None}},
     ),
+    approve=Operation(
+        "approveEmail",
+        "Approve an email",
+        "Approves an email that waits for approval: it is sent as it was accepted, at its scheduled time or now. "
+        "Suppressions and its expiry are checked again. Only the first decision counts; a later one gets "
+        "`email_not_held` with the decision that was made.",
+        response(DecidedSerializer, "The email is approved.", examples.APPROVED),
+        problems=[EmailNotHeld],
+    ),
+    reject=Operation(
+        "rejectEmail",
+        "Reject an email",
+        "Rejects an email that waits for approval: it is cancelled. If it was accepted in the current month, its quota "
+        "is refunded. The body is optional.",
+        response(DecidedSerializer, "The email is rejected.", examples.REJECTED),
+        problems=[EmailNotHeld],
+        body=RejectInput,
+        body_may_be_empty=True,
+        bodies={"With a reason": {"reason": "The price is wrong."}},
+    ),
     destroy=Operation(
         "cancelEmail",
         "Cancel a scheduled email",
-        "Cancels a scheduled email. A 200 response means that the email will never be sent. If it was accepted "
-        "in the current month, its quota is refunded. Repeating the request returns the same response.",
+        "Cancels a scheduled email, or one that waits for approval. A 200 response means that the email will never be "
+        "sent. If it was accepted in the current month, its quota is refunded. Repeating the request returns the same "
+        "response.",
         response(CancelledSerializer, "The email is cancelled.", {"id": examples.ID, "status": "cancelled"}),
         problems=[EmailAlreadySent, EmailNotCancellable],
     ),

@@ -55,6 +55,12 @@ SEND: dict[str, Any] = {
 ACCEPTED: dict[str, Any] = {
     "Queued": {"id": ID, "status": "queued", "createdAt": CREATED_AT},
     "Scheduled": {"id": ID, "status": "scheduled", "createdAt": CREATED_AT},
+    "Waiting for approval": {
+        "id": ID,
+        "status": "queued",
+        "createdAt": CREATED_AT,
+        "held": {"reason": "approval", "since": CREATED_AT, "expiresAt": "2026-11-27T08:30:00.412Z"},
+    },
     "With a warning": {
         "id": ID,
         "status": "queued",
@@ -139,6 +145,14 @@ EMAIL = {
     "locale": None,
     "localeUsed": None,
 }
+APPROVAL = {
+    "decision": "approved",
+    "by": {"kind": "key", "name": "Approvals (pr_…x7Qa)"},
+    "decidedAt": "2026-11-20T09:12:31.000Z",
+}
+REJECTION = {**APPROVAL, "decision": "rejected", "reason": "The price is wrong."}
+APPROVED = {"id": ID, "status": "queued", "decision": APPROVAL}
+REJECTED = {"id": ID, "status": "cancelled", "decision": REJECTION}
 TIMELINE = {
     "data": [
         {

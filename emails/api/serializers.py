@@ -17,9 +17,11 @@ from core.api.fields import (
     UtcDateTimeField,
 )
 from core.lib.ids import to_uuid
+from core.workspaces.models import AuditEntry
 from emails.accept.insertion import NewEmail
+from emails.approvals import ApprovalDecision
 from emails.errors import RecipientCapped, RecipientNotAllowed
-from emails.models import Attachment, Email, Recipient, TlsOption
+from emails.models import Attachment, Email, Held, Recipient, TlsOption
 from emails.rendered_content import render_email
 from emails.sending.reply_address import reply_address
 from emails.sending.sending_checks import Wait, find_wait
@@ -28,6 +30,7 @@ from events.kinds import EventKind
 from events.models import Event
 from suppressions.errors import RecipientSuppressed
 
+HELD = "Until when the email waits for approval; absent if it does not wait for it."
 WARNINGS = "Parts of the request that were accepted but may be mistakes."
 
 
@@ -82,6 +85,18 @@ class AttachmentSerializer(RowSerializer[Attachment]):
         fields = ("filename", "contentType", "size")
 
 
+class HeldSerializer(AttributesSerializer[Held]):
+    """The wait of an email for a person."""
+
+    reason = serializers.ChoiceField(["approval"], help_text="The machine-readable reason. Others may be added.")
+    since = UtcDateTimeField(help_text="The time since which the email has waited.")
+    expiresAt = UtcDateTimeField(help_text="The time at which the email is cancelled without a decision.")
+
+    def to_representation(self, instance: Held | dict[str, Any]) -> dict[str, Any]:
+        # That of a stored response is shown already.
+        return instance if isinstance(instance, dict) else super().to_representation(instance)
+
+
 class EmailRowSerializer(SentTimesSerializer):
     """The fields that the list and the detail view have."""
 
@@ -100,10 +115,11 @@ class EmailItemSerializer(EmailRowSerializer):
     """An email in a list."""
 
     test = serializers.BooleanField(source="is_test", help_text="True for a test email, else absent.")
-    optional_fields = frozenset({"test", "stream"})
+    held = HeldSerializer(help_text=HELD)
+    optional_fields = frozenset({"test", "stream", "held"})
 
     class Meta(EmailRowSerializer.Meta):
-        fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test", "stream")
+        fields = ("id", "to", "from", "subject", "status", "createdAt", "sentAt", "test", "stream", "held")
 
 
 class WaitSerializer(serializers.Serializer[Wait]):
@@ -128,7 +144,7 @@ WAIT = WaitSerializer()
 class EmailSerializer(EmailRowSerializer):
     """The detail view."""
 
-    optional_fields = frozenset({"stream", "sensitive", "contentNotKept", "tls"})
+    optional_fields = frozenset({"stream", "sensitive", "contentNotKept", "tls", "held"})
 
     templateId = serializers.CharField(allow_null=True, help_text="The id of the template; null without one.")
     attachments = AttachmentSerializer(
@@ -163,6 +179,7 @@ class EmailSerializer(EmailRowSerializer):
         help_text="`required` if the email is sent only over TLS to a verified mail host; absent if the request had no "
         "`tls`.",
     )
+    held = HeldSerializer(help_text=HELD)
     sensitive = serializers.BooleanField(
         help_text="Whether nobody can read the content, and it is removed after the last outcome; absent if not."
     )
@@ -176,7 +193,7 @@ class EmailSerializer(EmailRowSerializer):
             "id", "to", "from", "subject", "status", "createdAt", "scheduledFor", "expiresAt", "sentAt", "deliveredAt",
             "errorMessage", "tags", "retryCount", "replyTo", "cc", "bcc", "metadata", "templateId", "headers",
             "attachments", "test", "recipients", "stream", "waitingFor", "locale", "localeUsed", "sensitive",
-            "contentNotKept", "tls",
+            "contentNotKept", "tls", "held",
         )  # fmt: skip
 
     @extend_schema_field(WaitSerializer(allow_null=True))
@@ -244,6 +261,7 @@ class AcceptedSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     status = serializers.ChoiceField([EmailStatus.QUEUED.value, EmailStatus.SCHEDULED.value])
     createdAt = UtcDateTimeField()
+    held = HeldSerializer(required=False, help_text=HELD)
     warnings = WarningSerializer(many=True, required=False)
 
 
@@ -282,6 +300,7 @@ class BatchAcceptedSerializer(serializers.Serializer[Any]):
     rejected = BatchRejectionSerializer(
         many=True, help_text="The recipients that are suppressed, not allowed or capped. They get no email."
     )
+    held = HeldSerializer(required=False, help_text="Until when the emails wait for approval; absent if they do not.")
     warnings = WarningSerializer(many=True, required=False)
 
 
@@ -302,6 +321,29 @@ class CancelledSerializer(serializers.Serializer[Any]):
         read_only=True,
         default=EmailStatus.CANCELLED.value,
     )
+
+
+class ApproverSerializer(serializers.Serializer[Any]):
+    """Who decided about an email."""
+
+    kind = serializers.ChoiceField(AuditEntry.ActorKind.choices, help_text="The kind of the approver.")
+    name = serializers.CharField(help_text="The address of a person, or the name of a key.")
+
+
+class DecisionSerializer(AttributesSerializer[ApprovalDecision]):
+    """A decision about an email that waited for approval."""
+
+    decision = serializers.ChoiceField(["approved", "rejected"])
+    by = ApproverSerializer(help_text="Who decided.")
+    decidedAt = UtcDateTimeField(help_text="The time of the decision.")
+    reason = serializers.CharField(help_text="The reason of a rejection; absent without one.")
+    optional_fields = frozenset({"reason"})
+
+
+class DecidedSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField(source="email.id")
+    status = serializers.ChoiceField(EmailStatus.values, source="email.status")
+    decision = DecisionSerializer()
 
 
 class StatsSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,4 @@
-"""Email endpoints: send, batch, list, export, detail, timeline, resend, reschedule, cancel; queue statistics."""
+"""Email endpoints: send, list, export, detail, timeline, resend, reschedule, cancel, approve; queue statistics."""
 
 from typing import Any, ClassVar
 
@@ -25,13 +25,14 @@ from emails.accept.idempotency import StoredResponse, find_response, read_key
 from emails.accept.rules.emails import BatchInput, SendInput
 from emails.accept.services import check_email, resend_email, send_bulk, send_email
 from emails.api.attachments import describe_attachments, sent_file_response
-from emails.api.inputs import RescheduleInput, ResendInput
+from emails.api.inputs import RejectInput, RescheduleInput, ResendInput
 from emails.api.openapi import emails_schema, queue_schema
 from emails.api.pagination import EmailPagination
 from emails.api.serializers import (
     AcceptedSerializer,
     BatchAcceptedSerializer,
     CancelledSerializer,
+    DecidedSerializer,
     DryRunSerializer,
     EmailItemSerializer,
     EmailSerializer,
@@ -39,6 +40,7 @@ from emails.api.serializers import (
     StatsSerializer,
     TimelineSerializer,
 )
+from emails.approvals import approve_email, reject_email
 from emails.listing.attachments import find_attachment
 from emails.listing.export import export_lines, find_export
 from emails.listing.filters import EmailFilters, filter_values
@@ -95,6 +97,9 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
             "attachment",
         }
     )
+
+    deciding_actions = frozenset({"approve", "reject"})
+    approvals_actions = frozenset({"list", "retrieve", "events", "attachments", "attachment"})
 
     def get_object(self) -> Email:
         email: Email = super().get_object()
@@ -175,6 +180,18 @@ class EmailViewSet(ListModelMixin, RetrieveModelMixin, WorkspaceViewSet[Email]):
         if file is None:
             raise NotFound
         return sent_file_response(request, email, file)
+
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Request, pk: str) -> Response:
+        email = self.get_object()
+        decision = approve_email(email)
+        return Response(DecidedSerializer({"email": email, "decision": decision}).data)
+
+    @action(detail=True, methods=["post"])
+    def reject(self, request: Request, pk: str) -> Response:
+        email = self.get_object()
+        decision = reject_email(email, reason=self.valid(RejectInput, may_be_empty=True).get("reason"))
+        return Response(DecidedSerializer({"email": email, "decision": decision}).data)
 
     def partial_update(self, request: Request, pk: str) -> Response:
         email = self.get_object()

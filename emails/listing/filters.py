@@ -13,7 +13,7 @@ from core.api.filters import FieldFilter, RangeForm, RepeatedInput
 from core.api.suggestions import MAX_NAME_LENGTH, suggest_event
 from core.lib.email_addresses import normalize_search
 from emails.listing.search import filter_by_id, filter_by_text
-from emails.models import TAGGED, Email
+from emails.models import HELD, TAGGED, Email
 from emails.states import EmailStatus
 from events.kinds import TYPE_PREFIX, EventKind
 from events.models import Event
@@ -112,6 +112,11 @@ class TestDataFilter(FieldFilter):
         return qs.filter(is_test=value == "true") if value else qs
 
 
+class HeldFilter(FieldFilter):
+    def filter(self, qs: QuerySet[Email], value: Any) -> QuerySet[Email]:
+        return qs.filter(HELD, finished_at=None) if value else qs
+
+
 class EmailFilters(FilterSet):
     """Query parameters of the list and the export."""
 
@@ -145,6 +150,7 @@ class EmailFilters(FilterSet):
     test = TestDataFilter(
         OptionField(["true", "false"], help_text="`true` for test emails only, `false` for live emails only.")
     )
+    held = HeldFilter(OptionField(["approval"], help_text="`approval` for emails that wait for approval only."))
     locals()["from"] = FieldFilter(
         DateTimeBoundField(is_end=False, help_text="Created at or after this time, or on or after this date."),
         "created_at",

@@ -39,7 +39,7 @@ TAG_ENTRIES_PER_MILLISECOND = 5_000
 # The columns that filters and limits of keys compare.
 COMPARED = (
     *("id", "workspace_id", "created_at", "status", "is_test", "from_domain", "stream", "template_id", "tags"),
-    *("sender", "search_text"),
+    *("sender", "search_text", "approval_expires_at", "finished_at"),
 )
 PAGE = "ARRAY(SELECT id FROM found ORDER BY created_at DESC, id DESC OFFSET %s LIMIT %s)"
 # In these two, the conditions of {matching} apply to the newest emails: the name of the table is theirs.
@@ -274,13 +274,17 @@ def _run(sql: str, page: tuple[int, int], **parts: QuerySet[Any]) -> Any:
 def _split(filters: Mapping[str, Any], limits: KeyLimits) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the conditions that the ordered indexes have, as arguments of filter(), and the other filters.
 
-    The indexes are those of all emails, of a stream other than `main`, of a status, and of test emails.
+    The indexes are those of all emails, of a stream other than `main`, of a status, of test emails, and of those that
+    wait for approval.
     """
     others = dict(filters)
     bounds = {"created_at__gte": others.pop("from", None), "created_at__lte": others.pop("to", None)}
     ordered: dict[str, Any] = {name: time for name, time in bounds.items() if time is not None}
     if limits.is_test:
         others["test"] = "true"
+    if others.pop("held", None):
+        # Few of them, so that the other filters need no index.
+        return {**ordered, "approval_expires_at__isnull": False, "finished_at": None}, others
     streams = [others["stream"]] if "stream" in others else limits.streams
     if len(streams) == 1 and streams[0] != MAIN:
         ordered["stream"] = streams[0]

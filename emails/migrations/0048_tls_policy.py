@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("emails", "0046_recipient_rules")]
+    dependencies = [("emails", "0047_approval")]
 
     operations = [
         migrations.AddField(

@@ -3,8 +3,9 @@
 The questions before a message leaves, in order, each with the cause for which it waits otherwise (WaitCause;
 `sending_checks` also says what an email waits for now):
 
-1. Its scheduled time, the time of its next attempt (`retry`) or the end of its wait has come, and its batch is not
-   paused (`batch_paused`): `scheduling`, before each claim.
+1. A person has approved it, if its key or stream requires that (`approval`): `emails.approvals`. Its scheduled time,
+   the time of its next attempt (`retry`) or the end of its wait has come, and its batch is not paused
+   (`batch_paused`): `scheduling`, before each claim.
 2. Sending is not paused (`sending_paused`), and the workspace is neither suspended (`workspace_suspended`) nor deleted
    (`workspace_deleted`): `queue`, in the statement of each claim.
 3. Its attachments fit into the memory of this process (`memory`): `jobs`.

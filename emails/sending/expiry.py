@@ -12,6 +12,7 @@ from emails.states import WaitCause
 
 # What an email waited for when it expired; the queue, without a cause.
 WAITED_FOR = {
+    WaitCause.APPROVAL: "Nobody had approved it.",
     WaitCause.SENDING_PAUSED: "The operator had paused all sending.",
     WaitCause.WORKSPACE_SUSPENDED: "The workspace was suspended.",
     WaitCause.WORKSPACE_DELETED: "The workspace was deleted.",

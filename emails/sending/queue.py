@@ -93,6 +93,8 @@ WITH RECURSIVE {QUEUE.ready_groups}, shares AS (
 """  # noqa: S608 - constants
 # A transport that was assigned may have the message, and so may the only one.
 EXPIRED_TRANSPORT = f"nullif(coalesce(p.handed_to, '{DEFAULT}'), '{UNASSIGNED}')"
+# A scheduled entry without the approval that it needs.
+IS_UNAPPROVED = f"p.waits_for IS NOT DISTINCT FROM '{WaitCause.APPROVAL}'"
 # An expired lease ends the attempt: the entry is ready at once; the second time after a random delay; the third time
 # it is leased to this process, which records its failure. Nothing is promoted while sending is paused; expired entries
 # are left to EXPIRE (emails.sending.scheduling).
@@ -105,7 +107,8 @@ WITH {
 }
 UPDATE emails_pending p
    SET stage = CASE WHEN is_given_up THEN {Stage.LEASED}
-                    WHEN due.stage = {Stage.LEASED} AND lost > 0 THEN {Stage.WAITING} ELSE {Stage.READY} END,
+                    WHEN due.stage = {Stage.LEASED} AND lost > 0 THEN {Stage.WAITING}
+                    WHEN {IS_UNAPPROVED} THEN {Stage.UNAPPROVED} ELSE {Stage.READY} END,
        due_at = now() + make_interval(secs => CASE WHEN is_given_up THEN {LEASE_SECONDS}
                 WHEN due.stage = {Stage.LEASED} AND lost > 0 THEN random() * {SPREAD_SECONDS} ELSE 0 END),
        fence = CASE WHEN is_given_up THEN fence + 1 ELSE fence END,

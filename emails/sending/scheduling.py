@@ -5,10 +5,14 @@ with a conditional statement on the lead, so that exactly one of them wins.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from core.api.errors import InvalidFields, NotFound
@@ -32,7 +36,7 @@ from emails.recipient_moves import move_all_recipients
 from emails.sending import delivery_health, queue
 from emails.sending.expiry import expired_outcome
 from emails.sending.outcomes import SendResult, record_results
-from emails.sending.queue import EXPIRED_TRANSPORT, QUEUE, EmailClaim
+from emails.sending.queue import EXPIRED_TRANSPORT, IS_UNAPPROVED, QUEUE, EmailClaim
 from emails.sending.sending_checks import (
     STOP_TABLES,
     STOPPED_SINCE,
@@ -50,12 +54,14 @@ LEAD = f"""
 stage = {Stage.SCHEDULED} AND recipient_id = (SELECT id FROM emails_recipient WHERE email_id = %s AND position = 0)
 """  # noqa: S608 - constants
 CANCEL = f"DELETE FROM emails_pending WHERE {LEAD} RETURNING recipient_id"  # noqa: S608
-# While sending is paused, entries without an attempt. Their locks are taken in the order of emails.sending.outcomes.
-CANCEL_PAUSED = f"""
+# Entries that wait for approval and, while sending is paused, all without an attempt. Their locks are taken in the
+# order of emails.sending.outcomes.
+CANCEL_UNATTEMPTED = f"""
 WITH unattempted AS (
     SELECT p.recipient_id, p.stage FROM emails_pending p JOIN emails_recipient r ON r.id = p.recipient_id
-     WHERE r.email_id = %s AND p.stage IN ({Stage.READY}, {Stage.WAITING}, {Stage.HELD}, {Stage.PACED})
-       AND p.attempts = 0 AND EXISTS (SELECT FROM emails_hold)
+     WHERE r.email_id = %s AND p.attempts = 0
+       AND (p.stage = {Stage.UNAPPROVED} OR p.stage IN ({Stage.READY}, {Stage.WAITING}, {Stage.HELD}, {Stage.PACED})
+            AND EXISTS (SELECT FROM emails_hold))
      ORDER BY p.recipient_id FOR UPDATE OF p)
 DELETE FROM emails_pending p USING unattempted u WHERE p.recipient_id = u.recipient_id RETURNING u.stage
 """  # noqa: S608
@@ -73,13 +79,15 @@ RESCHEDULE_ALL = f"""
 UPDATE emails_pending p SET since = %s FROM emails_recipient r
  WHERE r.email_id = %s AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
 """  # noqa: S608
+# The stage of a scheduled entry whose time has come.
+PROMOTED = f"CASE WHEN {IS_UNAPPROVED} THEN {Stage.UNAPPROVED} ELSE {Stage.READY} END"
 SEND_NOW = f"""
-UPDATE emails_pending SET stage = {Stage.READY}, due_at = now(), since = now() WHERE {LEAD} RETURNING recipient_id
+UPDATE emails_pending p SET stage = {PROMOTED}, due_at = now(), since = now() WHERE {LEAD} RETURNING stage
 """  # noqa: S608
 QUEUE_FOLLOWERS = f"""
-UPDATE emails_pending p SET stage = {Stage.READY}, due_at = now(), since = now() FROM emails_recipient r
+UPDATE emails_pending p SET stage = {PROMOTED}, due_at = now(), since = now() FROM emails_recipient r
  WHERE r.email_id = ANY(%s) AND p.recipient_id = r.id AND p.stage = {Stage.SCHEDULED}
-RETURNING p.workspace_id
+RETURNING p.workspace_id, p.stage
 """  # noqa: S608
 EXPIRE_BATCH_SIZE = 500
 # Entries past their expiry are leased to this process, which records their failure, whatever they wait for: also while
@@ -110,7 +118,7 @@ SELECT p.stage, r.email_id, coalesce(r.error_message, ''),
        {STOP_TABLES}
 """  # noqa: S608 - constants
 # The stages of entries that emails.queue_stats counts as delayed.
-DELAYED = frozenset({Stage.WAITING, Stage.SCHEDULED, Stage.HELD, Stage.PACED})
+DELAYED = frozenset({Stage.WAITING, Stage.SCHEDULED, Stage.HELD, Stage.PACED, Stage.UNAPPROVED})
 log = logging.getLogger("postrider.emails")
 
 GIVEN_UP = DeliveryOutcome(
@@ -129,15 +137,15 @@ WORKER_LOST = {
 def cancel_email(email: Email, *, limits: KeyLimits) -> None:
     """Cancel a scheduled email: once this returns, it is never sent. Cancelling again changes nothing.
 
-    While sending is paused, a queued email without any attempt can be cancelled too. The quota is refunded within the
-    same month.
+    A queued email without any attempt can be cancelled too while it waits for approval, or while sending is paused. The
+    quota is refunded within the same month.
     limits: of the API key.
     Raises EmailAlreadySent, EmailNotCancellable, or NotFound if the email is outside of the limits or retention has
     deleted it.
     """
     refuse_email(limits, email)
     with transaction.atomic():
-        if stages := _dequeue_scheduled(email) or _dequeue_paused(email):
+        if stages := _dequeue_scheduled(email) or _dequeue_unattempted(email):
             delayed = len(stages) - stages.count(Stage.READY)
             record_cancelled(email.workspace_id, [email.id], entries=len(stages), delayed=delayed)
             refund_quota(email.workspace_id, units=email.quota_units, taken_at=email.created_at)
@@ -147,21 +155,33 @@ def cancel_email(email: Email, *, limits: KeyLimits) -> None:
     failpoint("emails.after_cancel_commit")
 
 
-def record_cancelled(workspace_id: str, email_ids: Collection[str], *, entries: int, delayed: int) -> None:
+def record_cancelled(
+    workspace_id: str, email_ids: Collection[str], *, entries: int, delayed: int, reason: str | None = None
+) -> None:
     """Record that emails were cancelled, after their queue entries were deleted.
 
     entries: the number of these.
     delayed: the number of those that were scheduled or waiting.
+    reason: shown in the events and with the recipients; None if the sender cancelled them.
     """
-    move_all_recipients(email_ids, target=EmailStatus.CANCELLED)
+    move_all_recipients(email_ids, target=EmailStatus.CANCELLED, reason=reason)
     counters.add(queue_stats.cancelled_changes(workspace_id, entries, delayed=delayed))
-    record_events([NewEvent(EventKind.CANCELLED, email_id) for email_id in email_ids])
+    details = {"reason": reason} if reason else {}
+    record_events([NewEvent(EventKind.CANCELLED, email_id, details=details) for email_id in email_ids])
     roll_up_and_count(email_ids)
+
+
+def refund_emails(workspace_id: str, email_ids: Collection[str]) -> None:
+    """Return the quota of cancelled emails that were accepted in the current month."""
+    for month, units in _units_by_month(email_ids).items():
+        refund_quota(workspace_id, units=units, taken_at=month)
 
 
 def is_cancellable(email: Email) -> bool:
     """Return whether `cancel_email` may succeed."""
-    return email.status == EmailStatus.SCHEDULED or (email.status == EmailStatus.QUEUED and is_sending_paused())
+    if email.status == EmailStatus.SCHEDULED:
+        return True
+    return email.status == EmailStatus.QUEUED and (email.held is not None or is_sending_paused())
 
 
 def reschedule_email(email: Email, *, scheduled_for: datetime | None, limits: KeyLimits) -> None:
@@ -192,9 +212,7 @@ def promote_due() -> None:
     counters.add(queue_stats.due_changes(release_resumed()))
     promoted = queue.promote()
     counters.add(queue_stats.due_changes(row.claim.workspace_id for row in promoted if row.from_stage != Stage.LEASED))
-    counters.add(
-        queue_stats.delayed_changes(row.claim.workspace_id for row in promoted if row.to_stage == Stage.WAITING)
-    )
+    counters.add(queue_stats.delayed_changes(row.claim.workspace_id for row in promoted if row.to_stage in DELAYED))
     leads = [row.claim.recipient_id for row in promoted if row.from_stage == Stage.SCHEDULED]
     if leads:
         _queue_emails(list(Recipient.objects.filter(id__in=leads).values_list("email_id", flat=True)))
@@ -233,6 +251,20 @@ def fail_expired() -> int:
     return len(expired)
 
 
+def _units_by_month(email_ids: Collection[str]) -> dict[datetime, int]:
+    """Return the quota units that emails used, by the start of the month (UTC) in which they were accepted."""
+    units: Counter[datetime] = Counter()
+    rows: Any = (
+        Email.objects.filter(id__in=email_ids, is_test=False, is_diverted=False)
+        .annotate(units=Count("recipients", filter=Q(recipients__diversion=None)))
+        .order_by()
+    )
+    for accepted_at, recipients in rows.values_list("created_at", "units"):
+        month = accepted_at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        units[month] += recipients if settings.QUOTA_UNIT == "recipient" else 1
+    return dict(units)
+
+
 def _record_lost_leases(recipient_ids: Collection[str]) -> None:
     lost = Recipient.objects.filter(id__in=recipient_ids)
     record_events(
@@ -252,9 +284,12 @@ def _dequeue_scheduled(email: Email) -> list[int]:
     return [Stage.SCHEDULED] * (1 + followers)
 
 
-def _dequeue_paused(email: Email) -> list[int]:
-    """Delete the queue entries of an email without any attempt, and return their stages; none unless paused."""
-    stages = [stage for (stage,) in run(CANCEL_PAUSED, [to_uuid(email.id)])]
+def _dequeue_unattempted(email: Email) -> list[int]:
+    """Delete the queue entries of an email without any attempt, and return their stages.
+
+    None unless it waits for approval, or sending is paused.
+    """
+    stages = [stage for (stage,) in run(CANCEL_UNATTEMPTED, [to_uuid(email.id)])]
     if stages and len(stages) < email.recipients.count():
         raise EmailNotCancellable(CodedText("emails.was_attempted"))
     return stages
@@ -286,19 +321,23 @@ def _renew_expiry(email: Email) -> None:
 
 
 def _send_now(email: Email) -> bool:
-    released = bool(run(SEND_NOW, [to_uuid(email.id)]))
-    if released:
+    stages = [stage for (stage,) in run(SEND_NOW, [to_uuid(email.id)])]
+    if stages:
         Email.objects.filter(id=email.id).update(scheduled_for=Now())
-        counters.add(queue_stats.due_changes([email.workspace_id]))
+        counters.add(queue_stats.due_changes([email.workspace_id] * stages.count(Stage.READY)))
         _queue_emails([email.id])
         transaction.on_commit(lambda: wakeup.notify_soon("emails"))
-    return released
+    return bool(stages)
 
 
 def _queue_emails(email_ids: Collection[str]) -> None:
-    """Move whole emails from scheduled to queued. Their leads are already ready."""
+    """Move whole emails from scheduled to queued. Their leads are already ready, or wait for approval."""
     followers = run(QUEUE_FOLLOWERS, [[to_uuid(email_id) for email_id in email_ids]])
-    counters.add(queue_stats.due_changes(from_uuid(workspace, prefix="ws_") for (workspace,) in followers))
+    counters.add(
+        queue_stats.due_changes(
+            from_uuid(workspace, prefix="ws_") for workspace, stage in followers if stage == Stage.READY
+        )
+    )
     move_all_recipients(email_ids, target=EmailStatus.QUEUED)
     record_events([NewEvent(EventKind.QUEUED, email_id) for email_id in email_ids])
     roll_up_and_count(email_ids)

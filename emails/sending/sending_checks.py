@@ -40,6 +40,7 @@ from suppressions.services import Sending, find_suppressed_sendings
 
 # What ends a wait.
 DETAILS = {
+    WaitCause.APPROVAL: "emails.waits_for_approval",
     WaitCause.SENDING_PAUSED: "emails.waits_for_release",
     WaitCause.WORKSPACE_SUSPENDED: "emails.waits_for_suspension",
     WaitCause.WORKSPACE_DELETED: "emails.waits_for_restoration",
@@ -58,9 +59,11 @@ LIMITED_DETAILS = {
     "emails.waits_for_rate": "emails.waits_for_rate_at_most",
     "emails.waits_for_receiver": "emails.waits_for_receiver_at_most",
 }
-# SQL with the time since which entries are not sent, null if they are. The claim of emails.sending.queue asks the first
-# three of all entries, promotion asks for the batch by its due_at, and check_jobs for the stream.
+# SQL with the time since which entries are not sent, null if they are. The claim of emails.sending.queue asks the three
+# after the approval, for which entries are in a stage, of all entries; promotion asks for the batch by its due_at, and
+# check_jobs for the stream.
 STOPPED_SINCE = {
+    WaitCause.APPROVAL: f"CASE WHEN p.stage = {Stage.UNAPPROVED} THEN p.since END",
     WaitCause.SENDING_PAUSED: "(SELECT since FROM emails_hold)",
     WaitCause.WORKSPACE_SUSPENDED: "w.suspended_at",
     WaitCause.WORKSPACE_DELETED: "CASE WHEN w.deletes_at IS NOT NULL THEN p.since END",

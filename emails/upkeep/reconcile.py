@@ -38,7 +38,8 @@ RECOUNTED = f"""
            CROSS JOIN LATERAL (VALUES
            ('recipients.accepted', true),
            (CASE r.state {FINISHED_KEYS} END, p.recipient_id IS NULL),
-           ('recipients.delayed', p.stage IN ({Stage.WAITING}, {Stage.SCHEDULED}, {Stage.HELD}, {Stage.PACED}))
+           ('recipients.delayed', p.stage IN ({Stage.WAITING}, {Stage.SCHEDULED}, {Stage.HELD}, {Stage.PACED},
+                                     {Stage.UNAPPROVED}))
            ) AS counted_as (key, applies)
      WHERE e.workspace_id = %(workspace)s AND applies GROUP BY 1, 2
 """  # noqa: S608 - a constant

@@ -31,7 +31,7 @@ from interfaces.submission.replies import ACCEPTED, REPEATED, add_header_name, r
 from streams.models import MAIN
 from suppressions.services import find_suppressed
 
-SENDING_SCOPES = frozenset(ApiKey.Scope) - {ApiKey.Scope.READ_ONLY}
+SENDING_SCOPES = frozenset(ApiKey.Scope) - {ApiKey.Scope.READ_ONLY, ApiKey.Scope.APPROVALS}
 
 
 class InvalidRecipient(Refused):

@@ -232,6 +232,15 @@ def _(caller: Caller):
     return caller.api.delete(f"/emails/{email_id}")
 
 
+@row(409, "email_not_held", "decision")
+def _(caller: Caller):
+    sender = Api(make_key(caller.workspace, "sending_access", limits=read_limits(needs_approval=True)))
+    approver = Api(make_key(caller.workspace, "approvals"))
+    path = f"/emails/{sender.post('/emails/send', mail()).json()['id']}"
+    approver.post(f"{path}/approve")
+    return approver.post(f"{path}/reject")
+
+
 @row(409, "idempotency_key_reuse")
 def _(caller: Caller):
     caller.api.post("/emails/send", mail(), Idempotency_Key="k")

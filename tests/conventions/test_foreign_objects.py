@@ -10,14 +10,16 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from console.privacy.exports import make_exports
 from core.lib.ids import new_id
+from core.lib.worker.stages import Stage
 from core.workspaces.models import Usage, Workspace
+from emails.models import Email, QueueEntry
 from receiving import content
 from receiving.models import ForwardTarget, Message, ReceivedEmail
 from receiving.states import NOT_READ
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
 from tests.emails.builders import send
-from tests.key_kinds import KEY_KINDS, allowed_scopes, api_of_kind, scope_of
+from tests.key_kinds import DECIDING, KEY_KINDS, allowed_scopes, api_of_kind, scope_of
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +62,8 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/emails/{}/attachments"): ("email", None),
     ("GET", "/emails/{}/attachments/{}"): ("sent_file", None),
     ("POST", "/emails/{}/resend"): ("email", None),
+    ("POST", "/emails/{}/approve"): ("email", None),
+    ("POST", "/emails/{}/reject"): ("email", None),
     ("GET", "/inbound/routes/{}"): ("route", None),
     ("PATCH", "/inbound/routes/{}"): ("route", {"name": "Taken over"}),
     ("DELETE", "/inbound/routes/{}"): ("route", None),
@@ -218,6 +222,12 @@ def make_forwardable(workspace: Workspace) -> None:
     Message.objects.update(envelope_from="ada@example.com")
 
 
+def let_wait_for_approval() -> None:
+    """Let the emails wait for a decision."""
+    Email.objects.update(approval_expires_at=datetime.now(UTC) + timedelta(days=7))
+    QueueEntry.objects.update(stage=Stage.UNAPPROVED, waits_for="approval")
+
+
 @pytest.fixture
 def alices_test_email(api: Api, alice: Account) -> str:
     """The id of an email that a test key of Alice accepted."""
@@ -244,6 +254,9 @@ def test_an_owner_has_access(api: Api, alice, owned, method, path, slash):
         make_forwardable(alice.workspace)
     if path.endswith("/reread"):
         Message.objects.update(parse_errors=[NOT_READ])
+    if (method, path) in DECIDING:
+        api = api_of_kind("approvals", alice.workspace)
+        let_wait_for_approval()
     response = call(api, method, fill_path(path, owned[id_type], owned) + slash, body)
     assert response.status_code in {200, 202}, response
 
@@ -310,8 +323,10 @@ def test_lists_have_no_objects_of_another_workspace(api: Api, bobs_api: Api, own
 # Each operation has every third other type, beginning with another one, and all of them with --long.
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
 @each(("number", "method", "path"), [(number, *operation) for number, operation in enumerate(TABLE)])
-def test_an_id_of_another_type_does_not_exist(api: Api, owned, number, method, path, step):
+def test_an_id_of_another_type_does_not_exist(api: Api, alice, owned, number, method, path, step):
     id_type, body = TABLE[method, path]
+    if (method, path) in DECIDING:
+        api = api_of_kind("approvals", alice.workspace)
     before = all_rows()
     for other in sorted(owned.keys() - {id_type})[number % step :: step]:
         assert call(api, method, fill_path(path, owned[other], owned), body).status_code == 404

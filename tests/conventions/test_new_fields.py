@@ -72,7 +72,7 @@ def stream_field() -> NewField:
         name=name,
         wire_name="listHelp",
         text=text,
-        last_migration="0007_deliver_within",
+        last_migration="0008_approval",
         edits={
             "streams/models.py": [("    archived_at = models", "")],
             "streams/serializers.py": [('"transportRoute",', '"listHelp", ')],

@@ -3,20 +3,21 @@
 `sending_only`: send, batch, /v1/me. `sending_access`: send, batch, resend, cancel, reschedule; GET of emails (list,
 detail, events, export), templates and their preview, domains, simulated received emails,
 /v1/me. `read_only`: every GET, and preview.
-`full_access` and `workspace_admin`: all.
+`approvals`: approve and reject, GET of emails (list, detail, events, attachments), /v1/me. `full_access` and
+`workspace_admin`: all but to approve and reject.
 """
 
 import pytest
 
 from tests.conftest import Account, Api, code_of, make_key
 from tests.conventions.test_foreign_objects import call, calls_of_v1
-from tests.key_kinds import SENDING, allowed_scopes
+from tests.key_kinds import DECIDING, SENDING, allowed_scopes
 from tests.rows import each
 
 pytestmark = pytest.mark.django_db
 
-# The smallest first.
-SCOPES = ("sending_only", "sending_access", "read_only", "full_access", "workspace_admin")
+# The smallest first; approvals are apart from the others.
+SCOPES = ("sending_only", "sending_access", "read_only", "full_access", "workspace_admin", "approvals")
 # No API key required.
 PUBLIC = {("GET", "/openapi.json")}
 # Restricted to full_access; add each new path that changes data here or to SENDING (tests/key_kinds.py).
@@ -68,11 +69,11 @@ def any_id(path: str) -> str:
 
 def test_every_changing_operation_is_in_the_tables():
     changing = {(method, path) for method, path in CALLS if method != "GET"}
-    assert changing == {(method, path) for method, path in SENDING | FULL if method != "GET"}
+    assert changing == {(method, path) for method, path in SENDING | FULL | DECIDING if method != "GET"}
 
 
 def test_the_tables_contain_only_existing_operations():
-    assert set(CALLS) >= SENDING | FULL
+    assert set(CALLS) >= SENDING | FULL | DECIDING
     assert calls_of_v1() >= PUBLIC
 
 

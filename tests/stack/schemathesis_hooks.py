@@ -39,6 +39,7 @@ RULES = {
     "transport_route_not_allowed": "the routes of the operator's file",
     "requires_sending_access": "limits of another scope",
     "requires_other_scope": "recipient rules of a key that may change them",
+    "needs_approval": "a sensitive email of a key or stream that requires approval",
     "event_not_in_format": "the events of each format",
     "quota_of_a_stream": "a quota, which has no stream",
     "invalid_pattern": "the length of a pattern in lower case",

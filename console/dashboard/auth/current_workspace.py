@@ -13,6 +13,7 @@ from alerts.models import Alert
 from core.workspaces.deletion import existing_workspaces
 from core.workspaces.models import Membership, Workspace
 from domains.models import ReceivingDomain
+from emails.models import Email
 from interfaces.inbound.inbox.models import CaughtMail
 from receiving.models import InboundRoute, ReceivedEmail
 
@@ -74,6 +75,11 @@ def has_captured(request: HttpRequest) -> bool:
     return bool(_annotation(request, "has_captured"))
 
 
+def has_held_emails(request: HttpRequest) -> bool:
+    """Return whether emails of the current workspace wait for approval; the pages do not mention it otherwise."""
+    return bool(_annotation(request, "has_held"))
+
+
 def _annotation(request: HttpRequest, name: str) -> Any:
     """Return what _read_workspaces adds to the current workspace; None for a user without a workspace."""
     return getattr(current_workspace(request), name, None) if workspaces_of(request) else None
@@ -93,5 +99,6 @@ def _read_workspaces(request: HttpRequest) -> list[Workspace]:
         receives=has_domain | has_route | has_received,
         has_alerts=Exists(Alert.objects.filter(**of_workspace)),
         has_captured=Exists(CaughtMail.objects.filter(is_captured=True, **of_workspace)),
+        has_held=Exists(Email.objects.filter(**of_workspace).held()),
     )
     return list(annotated.order_by("name", "id"))

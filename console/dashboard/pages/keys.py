@@ -15,7 +15,12 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
 
 from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.onboarding import sending_details, sending_domain_name, sending_domains
@@ -69,10 +74,19 @@ class KeyForm(forms.Form):
             (ApiKey.Scope.SENDING_ACCESS.value, gettext_lazy("Sending access: send emails and read sent emails")),
             (ApiKey.Scope.SENDING_ONLY.value, gettext_lazy("Sending only: send emails, read nothing")),
             (ApiKey.Scope.READ_ONLY.value, gettext_lazy("Read only: read everything, change nothing")),
+            (ApiKey.Scope.APPROVALS.value, gettext_lazy("Approvals: approve or reject emails that wait for it")),
             (ApiKey.Scope.FULL_ACCESS.value, gettext_lazy("Full access: all API operations")),
             (TEST, gettext_lazy("Test: like sending access, but nothing is delivered")),
         ],
         widget=UnfoldAdminSelectWidget,
+    )
+    needs_approval = forms.BooleanField(
+        label=gettext_lazy("Approval required"),
+        required=False,
+        widget=UnfoldBooleanWidget,
+        help_text=gettext_lazy(
+            "Emails of the key wait until somebody approves them. Requires sending access or sending only."
+        ),
     )
     lifetime = forms.ChoiceField(
         label=gettext_lazy("Expires"),
@@ -159,7 +173,8 @@ class KeyForm(forms.Form):
             values["scope"] = ApiKey.Scope.SENDING_ACCESS
         try:
             given = {name: self.cleaned_data[name] for name in LIMITS if name in self.cleaned_data}
-            limits = read_limits(**given, is_test=is_test)
+            needs_approval = self.cleaned_data["needs_approval"]
+            limits = read_limits(**given, is_test=is_test, needs_approval=needs_approval)
             return issue_api_key(workspace, created_by=by, limits=limits, **values)
         except (PlanLimitReached, WorkspaceDeleted) as problem:
             self.add_error(None, problem_message(problem))
@@ -172,7 +187,7 @@ class KeyForm(forms.Form):
 def _form_field(wire_name: str) -> str:
     """Return the form field of an error's field, such as `limits.domains[0]`."""
     name = wire_name.removeprefix("limits.").partition("[")[0]
-    return {"requestsPerSecond": "requests_per_second"}.get(name, name)
+    return {"requestsPerSecond": "requests_per_second", "approval": "needs_approval"}.get(name, name)
 
 
 class KeySection(ScopedAdmin):
@@ -217,7 +232,7 @@ class KeySection(ScopedAdmin):
         key, secret = issued
         self.log_addition(request, key, "Issued.")
         # The secret appears in this response only: never in a session, message or log.
-        may_send = key.scope != ApiKey.Scope.READ_ONLY
+        may_send = key.scope not in {ApiKey.Scope.READ_ONLY, ApiKey.Scope.APPROVALS}
         return self.page(
             request,
             "dashboard/keys/created.html",

@@ -71,6 +71,9 @@ EVENT_GROUPS: dict[str | Promise, dict[str, str | Promise]] = {
         "deferred": gettext_lazy("Deferred: another attempt will follow"),
         "scheduled": gettext_lazy("Scheduled for later"),
         "suppressed": gettext_lazy("Not sent: the address is suppressed"),
+        "held": gettext_lazy("Waits for approval"),
+        "approved": gettext_lazy("Approved by a person or a key"),
+        "rejected": gettext_lazy("Rejected by a person or a key"),
     },
     gettext_lazy("Recipients"): {
         "opened": gettext_lazy("Opened"),

@@ -65,12 +65,16 @@ EXPLANATIONS: dict[str, str | Promise] = {
     "lease_lost": _("A worker was interrupted before sending. Another worker will send the email."),
     "worker_lost": _("A worker stopped while sending. The email may have been delivered."),
     "sending_was_paused": _("Sending was paused while this email was queued. It may have been delivered before."),
+    "approval": _("An owner of the workspace or an approving key decides whether it is sent."),
+    "approval_rejected": _("The email was rejected, so it is not sent."),
+    "approval_expired": _("Nobody approved the email within seven days."),
     "internal_error": _("An internal error occurred while sending. The email itself is valid."),
 }
 
 
 # What an email waited for when it expired, by its WaitCause.
 WAITS: dict[str, Promise] = {
+    WaitCause.APPROVAL: _("Nobody had approved it."),
     WaitCause.SENDING_PAUSED: _("All sending was paused."),
     WaitCause.WORKSPACE_SUSPENDED: _("The workspace was suspended."),
     WaitCause.WORKSPACE_DELETED: _("The workspace was deleted."),

@@ -78,6 +78,7 @@ WORDS = (
     gettext_noop("deferred"),
     # in the details of the audit log
     gettext_noop("active"),
+    gettext_noop("approval"),
     gettext_noop("alias"),
     gettext_noop("events"),
     gettext_noop("format"),

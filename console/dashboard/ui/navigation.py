@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from console.dashboard.auth.current_workspace import (
     current_workspace,
+    has_held_emails,
     is_owner,
     uses_alerts,
     uses_receiving,
@@ -42,6 +43,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "active": request.path == reverse("dashboard:index"),
                 },
                 _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
+                *([_held_item()] if has_held_emails(request) else []),
                 _item(_("Bounces"), "report", "bounces", key="b"),
                 *([received] if uses_receiving(request) else []),
                 *([inbox] if uses_inbox(request) else []),
@@ -187,6 +189,12 @@ def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
         }
         for workspace in workspaces
     ]
+
+
+def _held_item() -> dict[str, Any]:
+    """Return the link to the emails that wait for approval."""
+    item = _item(_("Waiting for approval"), "approval", "emails_email_changelist", key="p")
+    return {**item, "link": f"{item['link']}?held=approval", "active": False}
 
 
 def _item(title: str, icon: str, name: str, *, key: str) -> dict[str, Any]:

@@ -14,3 +14,5 @@ class Stage(IntegerChoices):
     HELD = 4
     # Emails only: they wait for the pace of a receiver.
     PACED = 5
+    # Emails only: they wait for the decision of a person.
+    UNAPPROVED = 6

@@ -16,6 +16,7 @@ class HasScope(BasePermission):
 
     Actions of a view: `sending_only_actions` accept emails, `sending_actions` are also open to sending_access, and
     `reading_actions` read by a method other than GET. `full_access_actions` read what read_only must not.
+    `deciding_actions` are open to the scope approvals only, and `approvals_actions` also to it.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -51,6 +52,8 @@ def allowed_scopes(view: Any, request: Request) -> list[Scope]:
 
 def action_scopes(view: Any, action: str | None, *, is_reading: bool) -> list[Scope]:
     """Return the scopes that allow an action of a view, the smallest first."""
+    if action in getattr(view, "deciding_actions", ()):
+        return [Scope.APPROVALS]
     scopes = [Scope.FULL_ACCESS, Scope.WORKSPACE_ADMIN]
     is_reading = is_reading and action not in getattr(view, "full_access_actions", ())
     if is_reading or action in getattr(view, "reading_actions", ()):
@@ -59,4 +62,6 @@ def action_scopes(view: Any, action: str | None, *, is_reading: bool) -> list[Sc
         scopes.insert(0, Scope.SENDING_ACCESS)
     if action in getattr(view, "sending_only_actions", ()):
         scopes.insert(0, Scope.SENDING_ONLY)
+    if action in getattr(view, "approvals_actions", ()):
+        scopes.append(Scope.APPROVALS)
     return scopes

@@ -18,7 +18,7 @@ from core.api.fields import (
 )
 from core.api.schema_fields import refine_schema
 from core.lib.translation import translate
-from core.workspaces.models import ApiKey
+from core.workspaces.models import APPROVAL_REQUIRED, ApiKey
 from core.workspaces.recipients.caps import MAX_CAPS, MAX_COUNT, MAX_SECONDS, Cap, Exceeding, Per
 from core.workspaces.recipients.rules import FIELD as RULES_FIELD
 from core.workspaces.recipients.rules import MAX_ALLOWED, MAX_ENTRY_LENGTH, OTHERWISE, read_rules
@@ -150,8 +150,11 @@ class KeyLimitsSerializer(AttributesSerializer[Any]):
     streams = TextListField(help_text=f"{LIMIT_TEXTS['streams']} Absent without this limit.")
 
 
+APPROVAL = "`required` if the emails of the key wait for approval; absent if not."
+
+
 class KeySerializer(AttributesSerializer[Any]):
-    optional_fields = frozenset({"recipientRules"})
+    optional_fields = frozenset({"approval", "recipientRules"})
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -160,6 +163,7 @@ class KeySerializer(AttributesSerializer[Any]):
         source="is_test", help_text="Whether it is a test key: nothing is sent, and it does not count."
     )
     limits = KeyLimitsSerializer()
+    approval = serializers.ChoiceField([APPROVAL_REQUIRED], help_text=APPROVAL)
     recipientRules = RecipientRulesSerializer(required=False, help_text=f"{RULES_TEXTS['key']} Absent without rules.")
 
 

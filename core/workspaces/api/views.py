@@ -13,7 +13,7 @@ from core.workspaces.quota import read_quota
 @me_schema
 class MeView(WorkspaceView):
     action = "me"
-    sending_actions = sending_only_actions = frozenset({"me"})
+    sending_actions = sending_only_actions = approvals_actions = frozenset({"me"})
 
     def get(self, request: Request) -> Response:
         answer = {

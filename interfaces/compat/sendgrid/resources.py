@@ -56,6 +56,7 @@ SCOPES = {
     ApiKey.Scope.SENDING_ONLY: frozenset({"mail.send"}),
     ApiKey.Scope.SENDING_ACCESS: SENDING_SCOPES,
     ApiKey.Scope.READ_ONLY: READING_SCOPES,
+    ApiKey.Scope.APPROVALS: frozenset(),
     ApiKey.Scope.FULL_ACCESS: ALL_SCOPES,
     ApiKey.Scope.WORKSPACE_ADMIN: ALL_SCOPES,
 }

@@ -50,6 +50,7 @@ POST_ONLY = {
 }
 # A file, a frame, a fragment, a redirect, or a URL name that unfold requires.
 NOT_A_PAGE = {
+    "approval_preview",
     "domains_domain_zone",
     "emails_email_attachment",
     "emails_email_erase",
@@ -89,6 +90,7 @@ SIGNED_OUT = {
     "confirm_email",
     "sign_in_link",
     "shared_records",
+    "approval",
 }
 PAGES = {name: route for name, route in ROUTES.items() if name not in POST_ONLY | NOT_A_PAGE | SIGNED_OUT}
 

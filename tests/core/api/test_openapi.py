@@ -282,6 +282,13 @@ def test_documented_scopes_match_the_views():
             Scope.READ_ONLY,
             *ALL_ACCESS,
         },
+        "one of the scopes `sending_access`, `read_only`, `full_access`, `workspace_admin`, `approvals`.": {
+            Scope.SENDING_ACCESS,
+            Scope.READ_ONLY,
+            Scope.APPROVALS,
+            *ALL_ACCESS,
+        },
+        "the scope `approvals`.": {Scope.APPROVALS},
         "one of the scopes `read_only`, `full_access`, `workspace_admin`.": {Scope.READ_ONLY, *ALL_ACCESS},
         "one of the scopes `sending_access`, `full_access`, `workspace_admin`.": {Scope.SENDING_ACCESS, *ALL_ACCESS},
         "one of the scopes `full_access`, `workspace_admin`.": ALL_ACCESS,

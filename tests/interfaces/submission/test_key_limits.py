@@ -5,10 +5,12 @@ import smtplib
 import pytest
 
 from core.workspaces.key_limits import read_limits
+from emails.approvals import approve_email
 from emails.models import Email
 from tests.conftest import make_domain, make_key
 from tests.entrances import make_template
 from tests.interfaces.submission.fixtures import MESSAGE
+from tests.sending_process import relay_to_mail_host, send_everything
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,3 +59,15 @@ def test_requests_per_second_limit_messages(port, workspace):
             client.rset()
     code, text = replies[-1]
     assert (code, b"This API key can make 1 requests per second" in text) == (451, True)
+
+
+def test_messages_of_a_key_that_needs_approval_wait_for_it(port, workspace, settings):
+    limited(port, workspace, needs_approval=True)
+    assert port.submit(MESSAGE)[0] == 250
+    email = Email.objects.get()
+    assert email.held
+    with relay_to_mail_host(settings) as host:
+        assert send_everything() == 0
+        approve_email(email)
+        assert send_everything() == 1
+    assert host.recipients == ["ada@example.com"]

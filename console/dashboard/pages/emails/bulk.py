@@ -1,7 +1,7 @@
 """Actions on the selected emails of the list: each email on its own, with a confirmation (docs/decisions/0263)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, ngettext
 
+from console.dashboard.auth.current_workspace import has_held_emails, is_owner
 from console.dashboard.pages.emails.resend import resend_once
 from console.dashboard.ui.confirm import problem_message
 from console.dashboard.ui.listing import PER_PAGE
@@ -18,6 +19,7 @@ from core.lib.email_addresses import normalize_address
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.key_limits import NO_LIMITS
 from core.workspaces.models import Workspace
+from emails.approvals import approve_email, reject_email
 from emails.models import Email, Recipient
 from emails.sending.scheduling import cancel_email
 from suppressions.serializers import MAX_ADDRESSES
@@ -64,6 +66,18 @@ def suppress_recipients(request: HttpRequest, workspace: Workspace, emails: Sequ
     messages.success(request, text % {"count": added})
 
 
+def approve_all(request: HttpRequest, workspace: Workspace, emails: Sequence[Email]) -> None:
+    approved = _try_each(request, emails, approve_email)
+    text = ngettext("%(count)s email was approved.", "%(count)s emails were approved.", approved)
+    _show(request, text, approved)
+
+
+def reject_all(request: HttpRequest, workspace: Workspace, emails: Sequence[Email]) -> None:
+    rejected = _try_each(request, emails, reject_email)
+    text = ngettext("%(count)s email was rejected.", "%(count)s emails were rejected.", rejected)
+    _show(request, text, rejected)
+
+
 ACTIONS = {
     "resend": BulkAction(
         resend_all,
@@ -86,6 +100,29 @@ ACTIONS = {
         is_danger=True,
     ),
 }
+
+
+APPROVAL_ACTIONS = {
+    "approve": BulkAction(
+        approve_all,
+        gettext_lazy("Approve"),
+        "approval",
+        gettext_lazy("Those that wait for approval are sent as they were accepted. Read them first."),
+    ),
+    "reject": BulkAction(
+        reject_all,
+        gettext_lazy("Reject"),
+        "cancel",
+        gettext_lazy("Those that wait for approval are cancelled, and their quota is refunded."),
+        is_danger=True,
+    ),
+}
+ALL_ACTIONS = {**APPROVAL_ACTIONS, **ACTIONS}
+
+
+def actions_for(request: HttpRequest) -> Mapping[str, BulkAction]:
+    """Return the actions of a person; owners decide about emails that wait for approval, if there are any."""
+    return ALL_ACTIONS if has_held_emails(request) and is_owner(request) else ACTIONS
 
 
 def cancel_once(email: Email) -> None:

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dashboard.auth.current_workspace import current_workspace, is_owner, uses_receiving
-from console.dashboard.pages.emails.bulk import ACTIONS, MAX_SELECTED, cancel_once, describe_selection
+from console.dashboard.pages.emails.approvals import decide, describe_held
+from console.dashboard.pages.emails.bulk import ALL_ACTIONS, MAX_SELECTED, actions_for, cancel_once, describe_selection
 from console.dashboard.pages.emails.details import describe_email, summarize_email
 from console.dashboard.pages.emails.display import COLUMNS, ROWS, read_display, save_display
 from console.dashboard.pages.emails.erasures import confirm_erasure, describe_erasure, find_request
@@ -65,7 +66,7 @@ from emails.states import EmailStatus
 from events.kinds import EventKind
 from templates_app.models import Template
 
-FILTERS = ("status", "search", "stream", "tag", "template", "sender", "event", "test", "from", "to")
+FILTERS = ("status", "search", "stream", "tag", "template", "sender", "event", "test", "held", "from", "to")
 # Events that no status shows.
 EVENTS = (EventKind.COMPLAINED, EventKind.UNSUBSCRIBED, EventKind.DEFERRED)
 # Fields that may be long; the list does not read them.
@@ -105,6 +106,7 @@ class EmailSection(ScopedAdmin):
             self.route("<str:object_id>/resend/", "resend", self.resend_view),
             self.route("<str:object_id>/schedule/", "schedule", self.schedule_view),
             self.route("<str:object_id>/cancel/", "cancel", self.cancel_view),
+            self.route("<str:object_id>/decide/", "decide", self.decide_view),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -143,7 +145,7 @@ class EmailSection(ScopedAdmin):
             template_names={template.id: template.name for template in templates},
             tones=EMAIL_TONES,
             urls={name: self.url(name) for name in ("export", "display", "bulk")},
-            bulk_actions=ACTIONS,
+            bulk_actions=actions_for(request),
             # A search reads many emails.
             refresh=None if listing.total is not None else refresh,
         )
@@ -160,16 +162,16 @@ class EmailSection(ScopedAdmin):
         if name == "export" and selected:
             emails = self.get_queryset(request).defer("template_data")
             return download(request, "emails.csv", export_lines(emails, [email.id for email in selected]))
-        if name not in ACTIONS or not selected:
+        if name not in actions_for(request) or not selected:
             messages.error(request, _("Select emails first."))
         elif "confirmed" not in request.POST:
             return self._confirm_bulk(request, name, selected, back)
         else:
-            ACTIONS[name].run(request, current_workspace(request), selected)
+            ALL_ACTIONS[name].run(request, current_workspace(request), selected)
         return redirect(back)
 
     def _confirm_bulk(self, request: HttpRequest, name: str, selected: list[Email], back: str) -> HttpResponse:
-        action, about = ACTIONS[name], describe_selection(name, selected)
+        action, about = ALL_ACTIONS[name], describe_selection(name, selected)
         confirmation = Confirmation(
             action.lead, str(action.label), back, about, back_label=_("Back"), is_danger=action.is_danger
         )
@@ -289,19 +291,27 @@ class EmailSection(ScopedAdmin):
         refresh = refresh_of(email.status, last_event_number(email), wait, regions=LIVE)
         if unchanged := refresh.unchanged(request):
             return unchanged
-        names = ("preview", "message", "source", "attachment", "resend", "schedule", "cancel")
+        names = ("preview", "message", "source", "attachment", "resend", "schedule", "cancel", "decide")
         urls = {name: self.url(name, email.id) for name in names}
         details = describe_email(email, streams=streams_of(request), wait=wait)
         return self.page(
-            request, "dashboard/emails/detail.html", title=email.subject, urls=urls, refresh=refresh, **details
+            request,
+            "dashboard/emails/detail.html",
+            title=email.subject,
+            urls=urls,
+            refresh=refresh,
+            may_approve=is_owner(request),
+            **details,
         )
 
     def panel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Return the side panel of the list: the state of an email and its timeline."""
         email = self.find(request, object_id)
         request.current_app = self.admin_site.name
-        urls = {name: self.url(name, email.id) for name in ("change", "resend", "cancel")}
-        return render(request, "dashboard/emails/panel.html", {"urls": urls, **summarize_email(email)})
+        urls = {name: self.url(name, email.id) for name in ("change", "preview", "resend", "cancel", "decide")}
+        held = describe_held(email) if email.held else {}
+        context = {"urls": urls, "may_approve": is_owner(request), **held, **summarize_email(email)}
+        return render(request, "dashboard/emails/panel.html", context)
 
     def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         html = render_email(self.find(request, object_id)).html
@@ -347,6 +357,18 @@ class EmailSection(ScopedAdmin):
         if try_action(request, lambda: reschedule_email(email, scheduled_for=scheduled_for, limits=NO_LIMITS)):
             messages.success(request, _("The email was rescheduled.") if scheduled_for else _("The email is queued."))
         return redirect(back)
+
+    def decide_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show an email that waits, and approve or reject it, for owners only."""
+        email = self.find(request, object_id)
+        back = self.url("change", email.id)
+        if not is_owner(request):
+            raise Http404
+        if request.method == "POST":
+            decide(request, email)
+            return redirect(back)
+        context = {"email": email, "back": back, "preview_url": self.url("preview", email.id), **describe_held(email)}
+        return self.page(request, "dashboard/emails/decide.html", title=_("Approve an email"), **context)
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         email = self.find(request, object_id)

@@ -34,6 +34,9 @@ LABELS: dict[str, tuple[str, str, str | Promise]] = {
     Kind.REPLIED: ("reply", "success", _("Answered by the recipient")),
     Kind.COMPLAINED: ("report", "danger", _("Reported as spam")),
     Kind.CANCELLED: ("block", "neutral", _("Cancelled before it was sent")),
+    Kind.HELD: ("approval", "warning", _("Waits for approval")),
+    Kind.APPROVED: ("check_circle", "success", _("Approved")),
+    Kind.REJECTED: ("cancel", "danger", _("Rejected")),
 }
 RESCHEDULED = _("Rescheduled")
 # Members of an event → its title with them.
@@ -196,7 +199,7 @@ def _timeline_entry(
 def _details(payload: dict[str, Any]) -> tuple[str, ...]:
     # A reason with an explanation is shown as that.
     reason = "" if explain_reason(payload.get("reason")) else payload.get("reason")
-    details = (_reply(payload), reason, payload.get("url"), _tls(payload), _transport(payload))
+    details = (_approver(payload), _reply(payload), reason, payload.get("url"), _tls(payload), _transport(payload))
     return tuple(str(detail) for detail in details if detail)
 
 
@@ -208,6 +211,12 @@ def _tls(payload: dict[str, Any]) -> str:
     verified = gettext("certificate verified") if tls.get("verified") else ""
     parts = (tls.get("version") or gettext("not encrypted"), POLICIES.get(str(tls.get("policy"))), verified)
     return ", ".join(str(part) for part in parts if part)
+
+
+def _approver(payload: dict[str, Any]) -> str:
+    """Return who decided about an email that waited for approval; empty for other events."""
+    by = payload.get("by")
+    return str(by.get("name", "")) if isinstance(by, dict) else ""
 
 
 def _transport(payload: dict[str, Any]) -> str:

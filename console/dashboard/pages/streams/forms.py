@@ -13,7 +13,7 @@ from unfold.widgets import (
 
 from console.dashboard.pages.streams.purposes import PURPOSES, Purpose
 from console.dashboard.ui.forms import ApiForm
-from core.workspaces.models import Workspace
+from core.workspaces.models import APPROVAL_REQUIRED, Workspace
 from streams.models import Stream, stream_priorities, transport_route_choices
 from streams.serializers import StreamChanges, StreamInput
 from streams.services import FIXED_IN_MAIN
@@ -36,6 +36,10 @@ TRACKING_DETAILS = {
     Stream.TrackingDetail.COARSE: gettext_lazy("Time and URL, without anything about the reader's program"),
     Stream.TrackingDetail.COUNTS: gettext_lazy("Only that a recipient opened or clicked, without the time"),
 }
+APPROVALS = {
+    "": gettext_lazy("Not needed"),
+    APPROVAL_REQUIRED: gettext_lazy("Required: emails wait until somebody approves them"),
+}
 # Fields of the form → fields of the API.
 CHANGEABLE = {
     "name": "name",
@@ -52,6 +56,7 @@ CHANGEABLE = {
     "content_retention": "contentRetention",
     "sensitive": "sensitive",
     "deliver_within": "deliverWithin",
+    "approval": "approval",
     "transport_route": "transportRoute",
 }
 
@@ -168,12 +173,19 @@ class StreamForm(PropertiesForm):
         gettext_lazy("Nobody can read the content of its emails; it is removed after the last outcome."),
     )
 
+    approval = _choice(
+        gettext_lazy("Approval"),
+        APPROVALS,
+        gettext_lazy("An owner, or a key with the scope approvals, decides before an email leaves."),
+    )
+
     field_order = tuple(CHANGEABLE)
 
     def __init__(self, data: Any, *, stream: Stream) -> None:
         super().__init__(data, initial={name: getattr(stream, name) for name in CHANGEABLE})
         for name in FIXED_IN_MAIN.keys() & self.fields.keys() if stream.is_main else ():
             del self.fields[name]
+        self.fields["approval"].required = False
         routes = dict(transport_route_choices(stream.workspace_id))
         # The usual one, and that of the workspace under its name.
         if len(routes) > 2:
@@ -182,4 +194,5 @@ class StreamForm(PropertiesForm):
             self.fields["transport_route"].required = False
 
     def request_body(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        return {CHANGEABLE[name]: cleaned[name] for name in self.fields}
+        body = {CHANGEABLE[name]: cleaned[name] for name in self.fields}
+        return {**body, "approval": cleaned["approval"] or None}

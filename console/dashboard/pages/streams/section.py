@@ -16,6 +16,7 @@ from console.dashboard.auth.current_workspace import current_workspace
 from console.dashboard.pages.overview.health import rate_items, read_verdict
 from console.dashboard.pages.overview.metrics import read_metrics, read_period
 from console.dashboard.pages.streams.forms import (
+    APPROVALS,
     KINDS,
     SCOPES,
     TRACKING_DETAILS,
@@ -170,5 +171,6 @@ def _facts(stream: Stream) -> list[tuple[str, Any]]:
         *([(_("Keep the content for (hours)"), hours)] if (hours := stream.content_retention) is not None else []),
         *([(_("Sensitive"), yes_or_no[True])] if stream.sensitive else []),
         *([(_("Send within (seconds)"), stream.deliver_within)] if stream.deliver_within else []),
+        *([(_("Approval"), APPROVALS[stream.approval])] if stream.approval else []),
         *([(_("Route"), stream.transport_route)] if stream.transport_route else []),
     ]

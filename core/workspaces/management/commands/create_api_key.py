@@ -14,7 +14,7 @@ from core.workspaces.models import ApiKey, Workspace
 from core.workspaces.recipients.rules import RecipientRules
 from core.workspaces.services import issue_api_key
 
-LIMITS = ("domains", "networks", "templates", "streams", "requests_per_second", "is_test")
+LIMITS = ("domains", "networks", "templates", "streams", "requests_per_second", "is_test", "needs_approval")
 
 EXAMPLES = {"domain": "shop.example", "network": "203.0.113.0/24", "template": "welcome", "stream": "receipts"}
 
@@ -38,6 +38,12 @@ class Command(BaseCommand):
                 help=f"limits the key, such as {example}; may be repeated",
             )
         parser.add_argument("--test", action="store_true", dest="is_test", help="create a test key: nothing is sent")
+        parser.add_argument(
+            "--approval",
+            action="store_true",
+            dest="needs_approval",
+            help="its emails wait until a person approves them",
+        )
         parser.add_argument("--requests-per-second", type=int, help="limits the key")
         parser.add_argument(
             "--recipient-rules",
