@@ -94,6 +94,8 @@ MODULES: dict[str, tuple[Resource, ...]] = {
                 "resend": Method("resendEmail"),
                 "cancel": Method("cancelEmail"),
                 "reschedule": Method("rescheduleEmail", positional=("scheduledFor",)),
+                "approve": Method("approveEmail"),
+                "reject": Method("rejectEmail"),
             },
             object_id="email_id",
             noun="email",

@@ -312,7 +312,7 @@ def inputs_module(document: Document) -> str:
 def _input(field: Field) -> list[str]:
     schema = field.schema
     options = [quoted(field.name), quoted(schema.get("type", "string"))]
-    more = [f"choices=({', '.join(quoted(value) for value in schema['enum'])})"] if "enum" in schema else []
+    more = [f"choices=({', '.join(quoted(value) for value in schema['enum'])},)"] if "enum" in schema else []
     more += [f"{name}={schema[key]}" for name, key in (("least", "minimum"), ("most", "maximum")) if key in schema]
     lines = enclosed("Input(", [*options, quoted(field.text), *more], "),", indent=8)
     if all(len(line) <= WIDTH for line in lines):

@@ -44,6 +44,7 @@ def emails() -> None:
 @click.option("--event", multiple=True, metavar="EVENT", help="Such as complained. Repeatable.")
 @click.option("--search", metavar="TEXT", help="Part of an address or the subject.")
 @click.option("--tag", metavar="TAG")
+@click.option("--held", type=click.Choice(["approval"]), help="Only emails that wait for approval.")
 @click.option("--stream", metavar="ID", help="Only emails of this stream.")
 @click.option("--since", "from_", metavar="DATE", help="Created on or after this date or time.")
 @click.option("--until", "to", metavar="DATE", help="Created on or before this date or time.")
@@ -92,6 +93,7 @@ def _fields_of(email: Email) -> dict[str, Any]:
         "Id": email.id,
         "Status": email.status,
         "Waiting for": email.waiting_for and email.waiting_for.detail,
+        "Held until": email.held and email.held.expires_at,
         "From": email.from_,
         "To": email.to,
         "Cc": email.cc,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from postrider_client.cli.alerts import alerts
+from postrider_client.cli.approvals import approvals
 from postrider_client.cli.bounces import bounces
 from postrider_client.cli.commands import PostriderGroup
 from postrider_client.cli.completion import completion
@@ -29,8 +30,8 @@ from postrider_client.version import __version__
 
 # In the order of the help.
 COMMANDS = (
-    login, send, emails, bounces, latency, tail, inbound, templates, domains, streams, suppressions, alerts, webhooks,
-    erase, export_subject, apply, mcp, completion,
+    login, send, emails, approvals, bounces, latency, tail, inbound, templates, domains, streams, suppressions, alerts,
+    webhooks, erase, export_subject, apply, mcp, completion,
 )  # fmt: skip
 
 

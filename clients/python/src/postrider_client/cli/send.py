@@ -151,7 +151,8 @@ def send(
             invocation.output.show_fields(shown, raw=checked.raw)
             return
         accepted = client.emails.send(**fields)
-    message = f"{accepted.id} is {accepted.status}. Follow it with `postrider emails show {accepted.id}`."
+    held = f" It waits for approval until {accepted.raw['held']['expiresAt']}." if accepted.held else ""
+    message = f"{accepted.id} is {accepted.status}.{held} Follow it with `postrider emails show {accepted.id}`."
     invocation.output.show_result(message, raw=accepted.raw)
     for warning in accepted.warnings or ():
         invocation.output.warn(warning.message)

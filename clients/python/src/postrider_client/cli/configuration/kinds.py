@@ -311,7 +311,7 @@ KINDS = (
         "API key",
         "apiKeys",
         identity=("name", "scope"),
-        fixed=("test", "limits"),
+        fixed=("test", "limits", "approval"),
         normal={"name": lambda name: str(name).strip(), "recipientRules": normal_rules},
         list=_active_keys,
         create=lambda place, values: place.manager.workspaces.keys.create(place.workspace_id, **arguments(values)),

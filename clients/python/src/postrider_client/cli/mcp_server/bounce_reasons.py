@@ -51,5 +51,8 @@ REASONS = {
         "the operator paused sending while this email was queued; if the database was restored from a "
         "backup then, it may have been delivered before"
     ),
+    "approval": "the email waits until a person or a key approves it",
+    "approval_rejected": "a person or a key rejected the email, so it is not sent",
+    "approval_expired": "nobody approved the email within seven days, so it is not sent",
     "internal_error": "an error in Postrider; the email itself is fine",
 }
