@@ -26,9 +26,10 @@ UPDATE emails_capwindow w SET uses = given.uses, expires_at = given.expires_at
   FROM json_to_recordset(%s) AS given (id uuid, uses jsonb, expires_at timestamptz) WHERE w.id = given.id
 """
 DELETE = f"""
-DELETE FROM emails_capwindow WHERE id IN (
-    SELECT id FROM emails_capwindow WHERE expires_at < now() LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED)
-RETURNING id
+WITH ended AS MATERIALIZED (
+    SELECT id FROM emails_capwindow WHERE expires_at < now() LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
+)
+DELETE FROM emails_capwindow w USING ended WHERE w.id = ended.id RETURNING w.id
 """  # noqa: S608 - a constant
 # The caps of a workspace or key, whose id is given.
 OwnedCap = tuple[str, Cap]

@@ -18,6 +18,7 @@ SAME = {
     "workspaces.change",
     "workspaces.tls_change",
     "workspaces.key_created",
+    "workspaces.rules_set",
 }
 with (ROOT / "locale/en/LC_MESSAGES/django.po").open("rb") as catalogue:
     TEXTS = {text.id: text.string for text in read_po(catalogue) if text.id}

@@ -106,7 +106,7 @@ refine_schema(
     RecipientRulesInput,
     properties={},
     **{
-        "if": {"properties": {"otherwise": {"const": "redirect"}}, "required": ["otherwise"]},
+        "if": {"properties": {"otherwise": {"type": "string", "const": "redirect"}}, "required": ["otherwise"]},
         "then": {"required": ["redirectTo"]},
         "else": {"not": {"required": ["redirectTo"]}},
         # Rules without an effect.

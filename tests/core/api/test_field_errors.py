@@ -182,7 +182,9 @@ class TestPlainWords:
     def test_there_is_an_input_of_each_resource(self):
         packages = {re.match(PACKAGE, serializer.__module__)[0] for serializer in input_serializers()}
         resources = {"emails", "streams", "templates_app", "suppressions", "domains", "webhooks", "alerts", "receiving"}
-        others = {"interfaces.compat", "interfaces.submission", "console.provisioning", "console.privacy"}
+        others = {
+            "core.workspaces", "interfaces.compat", "interfaces.submission", "console.provisioning", "console.privacy",
+        }  # fmt: skip
         assert packages == resources | others
 
 
