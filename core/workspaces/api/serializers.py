@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from core.api.errors import InvalidFields
 from core.api.fields import (
+    ADDRESS_SCHEMA,
     AttributesSerializer,
     EntriesField,
     OptionField,
@@ -104,7 +105,7 @@ class RecipientRulesInput(StrictSerializer):
 
 refine_schema(
     RecipientRulesInput,
-    properties={},
+    properties={"redirectTo": {"format": ADDRESS_SCHEMA["format"], "minLength": 1}},
     **{
         "if": {"properties": {"otherwise": {"type": "string", "const": "redirect"}}, "required": ["otherwise"]},
         "then": {"required": ["redirectTo"]},
