@@ -7,7 +7,7 @@ accepted (emails.accept.checks) and changed (emails.key_limits). See docs/decisi
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Self, TypeVar
 
@@ -50,7 +50,7 @@ class KeyLimits:
     is_test: bool = False
     streams: tuple[str, ...] = ()
     needs_approval: bool = False
-    key_id: str = ""
+    key_id: str = field(default="", compare=False)
     rules: RecipientRules | None = None
 
     @classmethod

@@ -35,6 +35,7 @@ class Draft(SendOptions):
     without reply_tracking, and until complete_drafts (emails.accept.answers).
     stream: None for that of the key.
     deliver_within: seconds after acceptance or scheduled_for; not with expires_at.
+    api_key_id: of the key that sends it; None for that of the limits with which it is accepted.
     """
 
     sender: Address
@@ -58,6 +59,7 @@ class Draft(SendOptions):
     reply_domain: str | None = field(default=None, kw_only=True)
     deliver_within: int | None = field(default=None, kw_only=True)
     expires_at: datetime | None = field(default=None, kw_only=True)
+    api_key_id: str | None = field(default=None, kw_only=True)
     # A request need not name it.
     stream: str | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
@@ -144,7 +146,7 @@ def shared_fields(
     if usual_seconds and not (draft.deliver_within or draft.expires_at):
         options = {**options, "deliver_within": usual_seconds}
     return SharedFields(
-        **{**stream.email_defaults, **switched_off, **options},
+        **{"api_key_id": limits.key_id or None, **stream.email_defaults, **switched_off, **options},
         stream=stream.slug,
         rank=stream.rank,
         needs_approval=needs_approval,
@@ -157,7 +159,6 @@ def shared_fields(
         template_set_id=template.set_id if template else None,
         locale_used=locale_used,
         template_id=template.id if template else None,
-        api_key_id=limits.key_id or None,
         is_test=limits.is_test,
         is_diverted=diverts(is_test=limits.is_test),
     )

@@ -145,6 +145,10 @@ class SubmittedEmail:
         draft = self.draft
         return not (self.key or draft.files or draft.template or draft.scheduled_for)
 
+    def with_key(self, key_id: str) -> "SubmittedEmail":
+        """Return the email as one of an API key, for acceptance with emails of others that have the same limits."""
+        return replace(self, draft=replace(self.draft, api_key_id=key_id))
+
 
 def read_email(
     source: bytes | bytearray, *, recipients: Collection[Address], deliver_within: int | None = None

@@ -15,8 +15,8 @@ from interfaces.submission.services import accept_together
 
 MAX_EMAILS = 50
 Step = Callable[[], list[str]]
-# A workspace, and the limits that its emails have in common.
-Group = tuple[str, KeyLimits]
+# A workspace, the limits that its emails have in common, and their key if it has recipient rules.
+Group = tuple[str, KeyLimits, str]
 # An email to accept with a key.
 ReadyEmail = tuple[ApiKey, SubmittedEmail]
 
@@ -30,11 +30,13 @@ class GroupCommit:
 
     async def accept(self, key: ApiKey, submitted: SubmittedEmail) -> str:
         """Accept an email with those that are ready at the same time; return the reply, after the commit."""
-        return await self._groups.process((key.workspace_id, key.limits), (key, submitted))
+        # Caps count for each key.
+        owner = key.id if key.limits.rules else ""
+        return await self._groups.process((key.workspace_id, key.limits, owner), (key, submitted))
 
     async def _accept_group(self, emails: Sequence[ReadyEmail]) -> list[str]:
         # The latest state of the workspace: the first email may have waited for longer.
-        step = partial(accept_together, emails[-1][0], [submitted for _, submitted in emails])
+        step = partial(accept_together, emails[-1][0], [submitted.with_key(key.id) for key, submitted in emails])
         try:
             return await self._run(step)
         except Exception as error:  # noqa: BLE001 - reply_to_error logs it
