@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("receiving", "0005_due_forwards"), ("workspaces", "0001_squashed")]
+    dependencies = [("receiving", "0005_due_forwards"), ("workspaces", "0017_choices_as_functions")]
 
     operations = [
         migrations.CreateModel(
