@@ -96,6 +96,7 @@ BOUNDED = {"core.lib.email_addresses.UNBRACKETED"}
 UNCOMPILED = {
     "core.api.fields": 1,
     "core.delivery.message.unsubscribe_places": 1,
+    "core.delivery.transports.tls_policies.sts_policy": 1,
     "webhooks.headers": 2,
     "core.delivery.bounces.classification": 1,
     "core.delivery.message.text": 2,

@@ -50,6 +50,7 @@ CATEGORIES = {
         _("Workspace"),
         (
             "workspace_",
+            "rules_",
             "suspension_",
             "owners_",
             "plan_",

@@ -232,7 +232,13 @@ def test_captured_email_of_a_workspace_is_hidden_from_staff(staff, alice):
 
 def test_a_deleted_workspace_is_shown_and_restored(staff, alice):
     delete_workspace(alice.workspace)
-    assert "data deleted at" in staff.get("/admin/workspaces/workspace/").content.decode().lower()
+    row = (
+        staff.get("/admin/workspaces/workspace/")
+        .content.decode()
+        .partition(alice.workspace.id)[2]
+        .partition("</tr>")[0]
+    )
+    assert "Being deleted" in strip_tags(row)
     fields = {"action": "restore", "_selected_action": alice.workspace.id}
     assert staff.post("/admin/workspaces/workspace/", fields).status_code == 302
     assert not Workspace.objects.get(id=alice.workspace.id).is_deleted

@@ -268,8 +268,12 @@ class TestWorkspace:
 
         form = page.partition('id="workspace_form"')[2].partition("</form>")[0]
         headings = [strip_tags(heading).strip() for heading in re.findall("<h2.*?</h2>", form, re.DOTALL)]
-        assert headings == ["Name and plan", "Suspension", "Limits of this workspace", "Members"]
-        assert [strip_tags(name) for name in re.findall("<dt>.*?</dt>", form)] == ["ID", "Created at"]
+        assert headings == ["Name and plan", "Suspension", "Recipient rules", "Limits of this workspace", "Members"]
+        assert [strip_tags(name) for name in re.findall("<dt>.*?</dt>", form)] == [
+            "ID",
+            "Created at",
+            "Recipient rules",
+        ]
         assert re.findall(r'<button class="pr-button" type="submit" name="(.*?)">', form) == ["_save"]
 
     def test_staff_who_may_only_view_a_workspace_have_no_form(self, client, staff, helper, alice):

@@ -41,6 +41,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
         {"name": "k", "scope": "workspace_admin", "limits": {"networks": ["127.0.0.1"], "requestsPerSecond": 1}},
         "",
     ),
+    ("PATCH", f"{WORKSPACE}/api-keys/{{}}"): ({"recipientRules": {"allow": ["@example.com"]}}, "key"),
     ("DELETE", f"{WORKSPACE}/api-keys/{{}}"): (None, "key"),
     ("GET", f"{WORKSPACE}/members"): (None, ""),
     ("PATCH", f"{WORKSPACE}/members/{{}}"): ({"role": "owner"}, "member"),

@@ -250,7 +250,7 @@ class History(RuleBasedStateMachine):
         for _ in range(3):
             promote_due()
             email_claims = claim_entries(4)
-            record_results([SendResult(one, OUTCOMES[choice.choice(list(DeliveryStatus))]) for one in email_claims])
+            record_results([SendResult(one, OUTCOMES[choice.choice(list(OUTCOMES))]) for one in email_claims])
 
     def report_late_events(self, choice):
         for _ in range(3):

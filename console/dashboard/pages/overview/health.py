@@ -47,7 +47,7 @@ class HealthItem:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HealthVerdict:
     """The one sentence above the numbers; the tone is that of the worst item."""
 
     tone: str
@@ -76,13 +76,13 @@ def rate_tone(percent: float, limit: float) -> str:
     return "danger" if percent > limit else "warning" if percent > limit / 2 else "success"
 
 
-def read_verdict(items: Sequence[HealthItem]) -> Verdict:
+def read_verdict(items: Sequence[HealthItem]) -> HealthVerdict:
     """Return the verdict on a workspace or a stream: the first of its worst items, or that none needs a step."""
     worst = max(items, key=lambda item: TONES.index(item.tone))
-    verdict = Verdict(worst.tone, _("Nothing needs your attention."))
+    verdict = HealthVerdict(worst.tone, _("Nothing needs your attention."))
     if not verdict.needs_a_step:
         return verdict
-    return Verdict(worst.tone, _("%(title)s: %(value)s") % {"title": worst.title, "value": worst.value})
+    return HealthVerdict(worst.tone, _("%(title)s: %(value)s") % {"title": worst.title, "value": worst.value})
 
 
 def read_health(workspace: Workspace) -> list[HealthItem]:

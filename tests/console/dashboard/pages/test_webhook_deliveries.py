@@ -50,7 +50,7 @@ class TestList:
         assert webhook_ == webhook
         assert history.last_at == last.created_at
         assert history.results == [True, False, True]
-        assert "66.7%" in shown_text(owner.get("/dashboard/webhooks/"))
+        assert "66.67%" in shown_text(owner.get("/dashboard/webhooks/"))
 
     def test_a_webhook_without_deliveries_has_no_rate(self, owner, webhook):
         (_, history), *_ = owner.get("/dashboard/webhooks/").context["webhooks"]
