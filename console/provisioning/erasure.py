@@ -17,7 +17,7 @@ from core.lib.ids import to_uuid
 from core.workspaces.deletion import ended_workspaces
 from core.workspaces.models import ApiKey, Invitation, Membership
 from domains.models import Domain, TrackingHost
-from emails.models import Email
+from emails.models import ApprovalNotice, Email
 from emails.upkeep.retention import delete_all_emails
 from events.tasks import delete_expired as delete_expired_events
 from interfaces.inbound.inbox.retention import delete_expired_mail
@@ -48,7 +48,7 @@ TABLES = (
 # Tables with at most some hundred rows per workspace.
 SMALL = (
     InboundRoute, ForwardTarget, SenderBlock, SharedAddress, ReceivingUsage, TrackingHost, Domain, Stream, Alert,
-    Webhook, ApiKey, Membership, Invitation, Erasure, SubjectExport,
+    Webhook, ApiKey, Membership, Invitation, Erasure, SubjectExport, ApprovalNotice,
 )  # fmt: skip
 # Avoids Django's cascade, which would scan tables that have no index by workspace.
 DELETE_WORKSPACE = "DELETE FROM workspaces_workspace WHERE id = %s AND deletes_at <= clock_timestamp()"

@@ -26,7 +26,7 @@ from core.workspaces.errors import WorkspaceDeleted
 from core.workspaces.members import invite_member
 from core.workspaces.models import AuditEntry, Workspace
 from domains.models import Domain, TrackingHost
-from emails.models import Attachment, Content, Email, EmailBatch, QueueEntry, Recipient
+from emails.models import ApprovalNotice, Attachment, Content, Email, EmailBatch, QueueEntry, Recipient
 from emails.queue_stats import read_queue_stats
 from events.models import Event
 from interfaces.submission.services import begin_message
@@ -259,6 +259,7 @@ class TestErasure:
         for account in (alice, bob):
             request_erasure(account.workspace, email="gone@example.com")
             request_export(account.workspace, email="ada@example.com")
+            ApprovalNotice.objects.create(workspace=account.workspace, has_new=True)
         export()
         assert request_recorder.flush()
         return rows_of(bob)
