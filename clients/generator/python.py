@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -309,10 +309,14 @@ def inputs_module(document: Document) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+def _tuple_of(values: Sequence[str]) -> str:
+    return f"({', '.join(map(quoted, values))}{',' * (len(values) == 1)})"
+
+
 def _input(field: Field) -> list[str]:
     schema = field.schema
     options = [quoted(field.name), quoted(schema.get("type", "string"))]
-    more = [f"choices=({', '.join(quoted(value) for value in schema['enum'])},)"] if "enum" in schema else []
+    more = [f"choices={_tuple_of(schema['enum'])}"] if "enum" in schema else []
     more += [f"{name}={schema[key]}" for name, key in (("least", "minimum"), ("most", "maximum")) if key in schema]
     lines = enclosed("Input(", [*options, quoted(field.text), *more], "),", indent=8)
     if all(len(line) <= WIDTH for line in lines):
