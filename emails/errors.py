@@ -71,7 +71,14 @@ class EmailNotHeld(Problem):
             "The decision that was made.",
             {
                 "decision": Member("`approved`, `rejected`, `expired` or `cancelled`.", "rejected"),
-                "by": Member("Who decided.", {"kind": "person", "name": "ada@example.com"}, is_optional=True),
+                "by": Member(
+                    "Who decided.",
+                    {
+                        "kind": Member("The kind of the approver: `person` or `key`.", "person"),
+                        "name": Member("The address of the person, or the name of the key.", "ada@example.com"),
+                    },
+                    is_optional=True,
+                ),
                 "decidedAt": Member("The time of the decision.", "2026-11-20T09:12:31.000Z"),
                 "reason": Member("The reason of a rejection.", "The price is wrong.", is_optional=True),
             },

@@ -333,7 +333,7 @@ class ApproverSerializer(serializers.Serializer[Any]):
 class DecisionSerializer(AttributesSerializer[ApprovalDecision]):
     """A decision about an email that waited for approval."""
 
-    decision = serializers.ChoiceField(["approved", "rejected"])
+    decision = serializers.ChoiceField(["approved", "rejected"], help_text="What was decided.")
     by = ApproverSerializer(help_text="Who decided.")
     decidedAt = UtcDateTimeField(help_text="The time of the decision.")
     reason = serializers.CharField(help_text="The reason of a rejection; absent without one.")
@@ -343,7 +343,7 @@ class DecisionSerializer(AttributesSerializer[ApprovalDecision]):
 class DecidedSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="email.id")
     status = serializers.ChoiceField(EmailStatus.values, source="email.status")
-    decision = DecisionSerializer()
+    decision = DecisionSerializer(help_text="The decision that was made.")
 
 
 class StatsSerializer(serializers.Serializer[Any]):

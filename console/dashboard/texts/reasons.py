@@ -65,10 +65,13 @@ EXPLANATIONS: dict[str, str | Promise] = {
     "lease_lost": _("A worker was interrupted before sending. Another worker will send the email."),
     "worker_lost": _("A worker stopped while sending. The email may have been delivered."),
     "sending_was_paused": _("Sending was paused while this email was queued. It may have been delivered before."),
+    "internal_error": _("An internal error occurred while sending. The email itself is valid."),
+}
+# Reasons that are no failures.
+APPROVALS: dict[str, str | Promise] = {
     "approval": _("An owner of the workspace or an approving key decides whether it is sent."),
     "approval_rejected": _("The email was rejected, so it is not sent."),
     "approval_expired": _("Nobody approved the email within seven days."),
-    "internal_error": _("An internal error occurred while sending. The email itself is valid."),
 }
 
 
@@ -97,4 +100,5 @@ def explain_wait(cause: object) -> str:
 
 def explain_reason(reason: object) -> str:
     """Return the explanation of a reason; empty for an unknown reason, such as one of another version."""
-    return str(EXPLANATIONS[reason]) if isinstance(reason, str) and reason in EXPLANATIONS else ""
+    text = (EXPLANATIONS.get(reason) or APPROVALS.get(reason)) if isinstance(reason, str) else None
+    return str(text or "")

@@ -309,7 +309,7 @@ class TestQueue:
 
         shares = [(name, share.total, share.percent) for share, name in page.context["shares"]]
         assert shares == [("alice", 3, 75.0), ("bob", 1, 25.0)]
-        stages = {"waiting": 0, "ready": 3, "leased": 1, "scheduled": 0, "held": 0, "paced": 0}
+        stages = {"waiting": 0, "ready": 3, "leased": 1, "scheduled": 0, "held": 0, "unapproved": 0, "paced": 0}
         assert page.context["overview"].by_stage == stages
 
     def test_retries_and_schedules_are_on_an_axis_of_a_day(self, alice):

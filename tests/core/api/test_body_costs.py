@@ -141,9 +141,9 @@ class TestRequests:
         path = f"/templates/{self.template(api)}/preview"
         body = listed(b"[]", ITEMS // 2)
         assert len(body) < DEFAULT_BODY_BYTES
-        started = time.process_time()
+        started = time.thread_time()
         assert api.raw("POST", path, body).status_code == 200
-        assert time.process_time() - started < 1
+        assert time.thread_time() - started < 1
         assert api.raw("POST", path, listed(b"[]", ITEMS)).json()["code"] == "invalid_json"
 
     @each(
