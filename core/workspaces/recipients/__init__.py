@@ -1,1 +1,1 @@
-"""Recipient rules: who may get email of a workspace or an API key, and what happens to others."""
+"""Recipient rules: the recipients of a workspace or an API key, and the treatment of others."""

@@ -23,7 +23,7 @@ FieldError = dict[str, str]
 
 
 class Otherwise(IntEnum):
-    """What happens to a recipient who is not allowed: the stricter, the higher."""
+    """The treatment of recipients that are not allowed: the stricter, the higher."""
 
     REDIRECT = 1
     CAPTURE = 2
@@ -39,7 +39,7 @@ OTHERWISE = [one.wire_name for one in Otherwise]
 
 @dataclass(frozen=True)
 class Treatment:
-    """What happens to a recipient who is not allowed.
+    """The treatment of a recipient that is not allowed.
 
     redirect_to: the address that gets the message instead, with REDIRECT.
     """
@@ -117,7 +117,7 @@ class AppliedRules:
         return tuple((owner, cap) for owner, rules in owners if rules for cap in rules.caps)
 
     def treat(self, address: str) -> Treatment | None:
-        """Return what happens to a recipient; None if the message goes to them.
+        """Return the treatment of a recipient; None if the message goes to them.
 
         Of two redirects, that of the workspace applies. One of the key goes to nobody whom the workspace does not
         allow.
