@@ -325,7 +325,7 @@ def test_the_changes_of_a_version_and_the_comparison_look_right(look, account):
     page = look.go("/dashboard/templates/")
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_role("link", name="Opened").click()
-    expect(page.get_by_role("row", name="shop Tag")).to_contain_text("43.4%")
+    expect(page.get_by_role("row", name="shop Tag")).to_contain_text("43.42%")
     expect(page.get_by_role("columnheader", name="Opened")).to_have_attribute("aria-sort", "descending")
     assert page_problems(look, "template-comparison") + look.complaints == []
 
