@@ -25,7 +25,10 @@ REASONS = {
     "protocol": "an SMTP protocol error between the two servers",
     "network": "the server could not be reached",
     "dns": "the DNS look-up of the recipient's domain failed",
-    "tls": "an encrypted connection could not be established",
+    "tls": (
+        "an encrypted connection could not be established, or not as the sender or the policy of the domain requires; "
+        "the message names the policy"
+    ),
     "routing_loop": "the message is in a mail loop between servers",
     "target_refused": "the domain's mail host has an address that Postrider does not connect to",
     "expired": (
