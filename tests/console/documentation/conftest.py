@@ -117,10 +117,11 @@ def runner(stack: Stack, libraries: Path, tmp_path_factory: Any) -> SampleRunner
     curl.write_text(f'#!/bin/sh\nexec {program("curl", package="curl")} --fail-with-body -sS "$@"\n')
     curl.chmod(0o755)
     program("jq", package="jq")
-    options = ("--workspace", stack.call("GET", "/me").body["workspace"]["id"], "--scope", "sending_access", "--test")
+    workspace = ("--name", "samples", "--workspace", stack.call("GET", "/me").body["workspace"]["id"])
     keys = {
         "POSTRIDER_MANAGEMENT_KEY": stack.manage("create_management_key", "--name", "samples"),
-        "POSTRIDER_TEST_API_KEY": stack.manage("create_api_key", "--name", "samples", *options),
+        "POSTRIDER_TEST_API_KEY": stack.manage("create_api_key", *workspace, "--scope", "sending_access", "--test"),
+        "POSTRIDER_APPROVALS_KEY": stack.manage("create_api_key", *workspace, "--scope", "approvals"),
     }
     stack.environment.update({variable: json.loads(answer)["key"] for variable, answer in keys.items()})
     return SampleRunner(stack, programs, libraries)

@@ -51,6 +51,13 @@ def new_email(stack: Stack) -> list[str]:
     return [str(stack.send(scheduledFor=tomorrow()).body["id"])]
 
 
+def new_held(stack: Stack) -> list[str]:
+    """Return the id of an email that waits for approval."""
+    delete_streams(stack)
+    created(stack, "/streams", id="approved", name="Approved", approval="required")
+    return [str(stack.send(stream="approved").body["id"])]
+
+
 def new_sent_file(stack: Stack) -> list[str]:
     files = [{"filename": "a.txt", "content": "QQ=="}]
     email = str(stack.send(scheduledFor=tomorrow(), attachments=files).body["id"])
@@ -196,10 +203,13 @@ def new_export(stack: Stack) -> list[str]:
 
 
 MANAGEMENT = "/v1/admin/"
+DECIDING = {"approveEmail", "rejectEmail"}
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
 IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/emails/{": new_email,
     "/v1/emails/{id}/attachments/{": new_sent_file,
+    "/v1/emails/{id}/approve": new_held,
+    "/v1/emails/{id}/reject": new_held,
     "/v1/streams/{": new_stream,
     "/v1/templates/{": creates("/templates", name="Welcome", subject="Hi", htmlContent="<p>Hi {{name}}</p>"),
     "/v1/alerts/{": creates("/alerts", alone=True, metric="quota_used", threshold=90),
@@ -322,6 +332,8 @@ def test_a_sample_returns_a_success(operation, language, runner, tmp_path):
     elif operation.method == "POST" and "{" not in operation.path:
         restore(runner.stack, operation.id)
     sample = runnable(operation, language, runner.stack)
+    if operation.id in DECIDING:
+        runner = runner.with_key("POSTRIDER_APPROVALS_KEY")
     if operation.id in SIMULATING:
         runner = runner.with_key("POSTRIDER_TEST_API_KEY")
     output = runner.run(language, sample, home=tmp_path)
