@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from core.lib.sql import run
+from core.lib.sql import delete_batches, run
 from core.workspaces.recipients.caps import Cap, Exceeding
 
 BATCH_SIZE = 1000
@@ -29,7 +29,7 @@ DELETE = f"""
 WITH ended AS MATERIALIZED (
     SELECT id FROM emails_capwindow WHERE expires_at < now() LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
 )
-DELETE FROM emails_capwindow w USING ended WHERE w.id = ended.id RETURNING w.id
+DELETE FROM emails_capwindow w USING ended WHERE w.id = ended.id
 """  # noqa: S608 - a constant
 # The caps of a workspace or key, whose id is given.
 OwnedCap = tuple[str, Cap]
@@ -87,10 +87,7 @@ def count_recipients(groups: Sequence[Sequence[CountedRecipient]]) -> list[list[
 
 def delete_ended_windows() -> Iterator[None]:
     """Delete windows whose time is over, in batches; yield after each."""
-    deleted = BATCH_SIZE
-    while deleted == BATCH_SIZE:
-        deleted = len(run(DELETE))
-        yield
+    return delete_batches(DELETE, size=BATCH_SIZE)
 
 
 def _window_ids(recipient: CountedRecipient) -> Iterator[tuple[UUID, Cap]]:

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
-from django.db import connection
 
 from core.lib.ids import to_uuid
+from core.lib.sql import delete_batches
 from core.workspaces.retention import sweep
 
 EXPIRE_BATCH = 5000
@@ -40,9 +40,4 @@ def delete_expired(workspace_id: str, age: timedelta) -> Iterator[None]:
     """Delete a workspace's expired rows; yield after each batch."""
     values: dict[str, Any] = {"workspace": to_uuid(workspace_id, prefix="ws_"), "age": age, "batch": EXPIRE_BATCH}
     for statement in (DELETE_ENTRIES, DELETE_EVENTS, DELETE_FORMER):
-        deleted = EXPIRE_BATCH
-        while deleted == EXPIRE_BATCH:
-            with connection.cursor() as cursor:
-                cursor.execute(statement, values)
-                deleted = cursor.rowcount
-            yield
+        yield from delete_batches(statement, values, size=EXPIRE_BATCH)

@@ -14,6 +14,7 @@ from alerts.models import Alert
 from console.privacy.exporting.erasure import delete_all_exports
 from console.privacy.models import Erasure, SubjectExport
 from core.lib.ids import to_uuid
+from core.lib.sql import delete_batches
 from core.workspaces.deletion import ended_workspaces
 from core.workspaces.models import ApiKey, Invitation, Membership
 from domains.models import Domain, TrackingHost
@@ -94,12 +95,8 @@ def _delete_webhook_events(workspace_id: str) -> Iterator[None]:
 
 
 def _delete_rows(table: str, workspace_id: str) -> Iterator[None]:
-    deleted = BATCH_SIZE
-    while deleted == BATCH_SIZE:
-        with connection.cursor() as cursor:
-            cursor.execute(DELETE_ROWS.format(table), [to_uuid(workspace_id, prefix="ws_"), BATCH_SIZE])
-            deleted = cursor.rowcount
-        yield
+    values = [to_uuid(workspace_id, prefix="ws_"), BATCH_SIZE]
+    return delete_batches(DELETE_ROWS.format(table), values, size=BATCH_SIZE)
 
 
 def _delete_templates(workspace_id: str) -> Iterator[None]:

@@ -59,6 +59,16 @@ def run(sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tuple[
         return _rows(cursor)
 
 
+def delete_batches(sql: str, values: Mapping[str, Any] | Sequence[Any] = (), *, size: int) -> Iterator[None]:
+    """Run a statement that deletes at most `size` rows until it deletes fewer; yield after each run."""
+    deleted = size
+    while deleted == size:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            deleted = cursor.rowcount
+        yield
+
+
 def is_conflict(error: BaseException) -> bool:
     """Return whether a transaction was rolled back because of another one, so that it may succeed when repeated."""
     return getattr(error.__cause__, "sqlstate", None) in CONFLICTS

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from core.lib.coded_texts import CodedText
 from core.lib.network.client_address import client_address
+from core.lib.sql import delete_batches
 from core.workspaces.models import AuditEntry, User, Workspace
 
 AuditAction = AuditEntry.Action
@@ -93,12 +93,7 @@ def record_for_workspaces(user: User, action: AuditAction, *, about: str = "") -
 
 def delete_expired_entries() -> Iterator[None]:
     """Delete entries older than RETENTION_DAYS in batches; yields after each batch."""
-    deleted = PURGE_BATCH
-    while deleted == PURGE_BATCH:
-        with connection.cursor() as cursor:
-            cursor.execute(PURGE, [RETENTION_DAYS, PURGE_BATCH])
-            deleted = cursor.rowcount
-        yield
+    return delete_batches(PURGE, [RETENTION_DAYS, PURGE_BATCH], size=PURGE_BATCH)
 
 
 def current_actor(person: User | None = None) -> Actor:

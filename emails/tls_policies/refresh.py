@@ -13,7 +13,7 @@ from core.delivery.transports.tls_policies.sts_lookups import (
     StsState,
 )
 from core.lib.network.target_urls import UrlRules
-from core.lib.sql import run
+from core.lib.sql import delete_batches, run
 from emails.pacing.paces import is_direct
 from emails.tls_policies.configured import direct_guard, direct_resolver
 from emails.tls_policies.store import read_state, save_finding
@@ -36,7 +36,7 @@ WITH over AS MATERIALIZED (
     SELECT domain FROM emails_sts_policy
      WHERE coalesce(expires_at, checked_at) < now() - interval '1 day' LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
 )
-DELETE FROM emails_sts_policy WHERE domain IN (SELECT domain FROM over) RETURNING 1
+DELETE FROM emails_sts_policy WHERE domain IN (SELECT domain FROM over)
 """  # noqa: S608 - constants
 
 
@@ -75,7 +75,4 @@ async def _look_up(lookup: StsLookup, known: Mapping[str, StsState | None]) -> d
 
 def delete_ended_policies() -> Iterator[None]:
     """Delete what is not needed any more, in batches; yield after each."""
-    deleted = BATCH_SIZE
-    while deleted == BATCH_SIZE:
-        deleted = len(run(DELETE))
-        yield
+    return delete_batches(DELETE, size=BATCH_SIZE)

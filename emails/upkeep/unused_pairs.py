@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from core.lib.sql import run
+from core.lib.sql import delete_batches
 from core.lib.worker.stages import Stage
 
 BATCH_SIZE = 1000
@@ -20,13 +20,10 @@ WITH unused AS MATERIALIZED (
        AND NOT EXISTS (SELECT FROM emails_pending WHERE stage = {Stage.PACED} AND pair = p.id)
      LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
 )
-DELETE FROM emails_receiverpace WHERE id IN (SELECT id FROM unused) RETURNING id
+DELETE FROM emails_receiverpace WHERE id IN (SELECT id FROM unused)
 """  # noqa: S608 - constants
 
 
 def delete_unused_pairs() -> Iterator[None]:
     """Delete pairs without a report for UNUSED_DAYS, and without waiting entries, in batches; yield after each."""
-    deleted = BATCH_SIZE
-    while deleted == BATCH_SIZE:
-        deleted = len(run(DELETE))
-        yield
+    return delete_batches(DELETE, size=BATCH_SIZE)

@@ -9,7 +9,7 @@ from django.db import connection
 
 from core.erasing.steps import ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
-from core.lib.sql import run
+from core.lib.sql import delete_batches, run
 from core.workspaces.plans import BUILT_IN
 from interfaces.inbound.inbox.models import CaughtMail
 from interfaces.inbound.inbox.reading import read_header
@@ -46,12 +46,7 @@ def delete_expired_system_mail() -> Iterator[None]:
 
 
 def _batches(**values: Any) -> Iterator[None]:
-    deleted = BATCH_SIZE
-    while deleted == BATCH_SIZE:
-        with connection.cursor() as cursor:
-            cursor.execute(DELETE, {"limit": BATCH_SIZE, **values})
-            deleted = cursor.rowcount
-        yield
+    return delete_batches(DELETE, {"limit": BATCH_SIZE, **values}, size=BATCH_SIZE)
 
 
 def clear_inbox(workspace_id: str) -> int:
