@@ -7,7 +7,6 @@ Each question is asked once for all drafts of a request:
 3. Does the template exist, and may the key send with it?
 4. May the key send in the stream, and does the stream accept emails?
 5. Can the template be rendered, with a value for each variable that it requires?
-
 6. Do the rules of workspace and key allow each recipient? (emails.accept.allowed)
 
 The accepting transaction asks the others:

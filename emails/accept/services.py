@@ -160,8 +160,8 @@ def send_bulk(
         rejected = {index: one for index, one in enumerate(judged) if isinstance(one, Problem)}
         if len(rejected) == len(emails):
             raise _problem_of_all(list(rejected.values()))
-        accepted = _without_problems(judged)
-        created_at = max(_write(workspace, emails=group, addressed=[]) for group in _groups(accepted))
+        created_at = _write_all(workspace, _without_problems(judged))
+        assert created_at
         body = _bulk_body(emails, rejected, warnings, created_at)
         store_response(workspace, key, body)
     return StoredResponse(body)
@@ -222,7 +222,7 @@ def _write(workspace: Workspace, *, emails: Sequence[NewEmail], addressed: Seque
 
 def _needs_several_statements(checked: Sequence[NewEmail | Problem]) -> bool:
     """Return whether accepting takes more than the one statement that is atomic by itself."""
-    emails = [email for email in checked if isinstance(email, NewEmail)]
+    emails = _without_problems(checked)
     has_files_or_batch = any(email.files or email.shared.batch_id for email in emails)
     return has_files_or_batch or len(_groups(emails)) > 1
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -110,15 +111,18 @@ class SendJob(SendOptions):
         return self.properties.unsubscribe if self.properties else Stream.Unsubscribe.LINK
 
     @property
-    def treatment(self) -> Treatment | None:
-        """What the rules do with the recipient; None if they get the message."""
-        return treat_address(AppliedRules(self.workspace_rules, self.key_rules), self.address, is_test=self.is_test)
+    def rules(self) -> AppliedRules:
+        return AppliedRules(self.workspace_rules, self.key_rules)
 
-    @property
+    @cached_property
+    def treatment(self) -> Treatment | None:
+        """The treatment of the recipient by the rules; None if they get the message."""
+        return treat_address(self.rules, self.address, is_test=self.is_test)
+
+    @cached_property
     def caps(self) -> tuple[OwnedCap, ...]:
         """The caps of workspace and key, each with the id of its owner."""
-        rules = AppliedRules(self.workspace_rules, self.key_rules)
-        return rules.owned_caps(workspace_id=self.claim.workspace_id, key_id=self.api_key_id or "")
+        return self.rules.owned_caps(workspace_id=self.claim.workspace_id, key_id=self.api_key_id or "")
 
     @property
     def is_redirected(self) -> bool:
