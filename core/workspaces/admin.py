@@ -12,7 +12,6 @@ from django.contrib.auth.models import Group
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -27,7 +26,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 from core.workspaces.account_status import change_limits, change_plan, lift_suspension, suspend_workspace
 from core.workspaces.audit import AuditAction, record_action
 from core.workspaces.deletion import restore_workspace
-from core.workspaces.models import ApiKey, AuditEntry, Identity, Membership, User, Workspace
+from core.workspaces.models import IS_EXPIRED, ApiKey, AuditEntry, Identity, Membership, User, Workspace
 from core.workspaces.plans import LARGEST, UNLIMITED, InvalidPlans, read_limit
 from core.workspaces.second_factor import end_second_factor
 
@@ -112,7 +111,7 @@ class KeyStateFilter(StateFilter):
     conditions: ClassVar = {
         "active": Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now())),
         "revoked": Q(revoked_at__isnull=False),
-        "expired": Q(revoked_at=None, expires_at__lte=Now()),
+        "expired": Q(revoked_at=None) & IS_EXPIRED,
     }
 
 
@@ -447,12 +446,15 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         "last_used_at", "expires_at", "revoked_at",
     )  # fmt: skip
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        keys: QuerySet[ApiKey] = super().get_queryset(request).annotate(is_expired=IS_EXPIRED)
+        return keys
+
     @display(description=_("status"))
-    def state(self, key: ApiKey) -> SafeString:
+    def state(self, key: Any) -> SafeString:
         if key.revoked_at:
             return state_badge("revoked", label=gettext("revoked"))
-        is_expired = key.expires_at is not None and key.expires_at <= timezone.now()
-        return state_badge("expired", label=gettext("expired")) if is_expired else state_badge("active")
+        return state_badge("expired", label=gettext("expired")) if key.is_expired else state_badge("active")
 
 
 @admin.register(AuditEntry)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.sessions.models import Session
 from django.db import models
-from django.db.models import Value
+from django.db.models import Q, Value
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
@@ -455,6 +455,8 @@ class SecretKey(models.Model):
         return self.revoked_at is not None
 
 
+# The condition of keys whose time is over.
+IS_EXPIRED = Q(expires_at__lte=Now())
 # The value of `approval` of a key or a stream whose emails wait for approval.
 APPROVAL_REQUIRED = "required"
 
@@ -493,9 +495,12 @@ class ApiKey(SecretKey):
         verbose_name_plural = "API keys"
 
     @cached_property
+    def rules(self) -> RecipientRules | None:
+        return RecipientRules.from_json(self.recipient_rules)
+
+    @cached_property
     def limits(self) -> KeyLimits:
-        rules = RecipientRules.from_json(self.recipient_rules)
-        return replace(KeyLimits.from_json(self.restrictions), key_id=self.id, rules=rules)
+        return replace(KeyLimits.from_json(self.restrictions), key_id=self.id, rules=self.rules)
 
     @property
     def is_test(self) -> bool:

@@ -7,8 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
@@ -37,7 +36,7 @@ from core.lib.translation import translate
 from core.workspaces.api_key_secrets import KeySecret
 from core.workspaces.errors import PlanLimitReached, WorkspaceDeleted
 from core.workspaces.key_limits import read_limits
-from core.workspaces.models import ApiKey, Membership, User, Workspace
+from core.workspaces.models import IS_EXPIRED, ApiKey, Membership, User, Workspace
 from core.workspaces.services import change_rules, issue_api_key, revoke_api_key
 from streams.models import Stream
 
@@ -209,7 +208,7 @@ class KeySection(ScopedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         members = Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("created_by"))
         keys: QuerySet[ApiKey] = (
-            super().get_queryset(request).annotate(is_expired=Q(expires_at__lte=Now()), has_member=Exists(members))
+            super().get_queryset(request).annotate(is_expired=IS_EXPIRED, has_member=Exists(members))
         )
         return keys.select_related("created_by")
 

@@ -13,7 +13,7 @@ from console.dashboard.ui.forms import ApiForm
 from core.workspaces.api.serializers import RecipientRulesInput
 from core.workspaces.models import ApiKey, Workspace
 from core.workspaces.recipients.caps import MAX_CAPS, Cap, Exceeding, Per
-from core.workspaces.recipients.rules import MAX_ALLOWED, MAX_ENTRY_LENGTH, Otherwise, RecipientRules
+from core.workspaces.recipients.rules import MAX_ALLOWED, MAX_ENTRY_LENGTH, Otherwise
 
 CHOICES = [
     ("", gettext_lazy("Everybody may get email")),
@@ -90,7 +90,7 @@ class RulesForm(ApiForm):
 
 def initial_rules(owner: Workspace | ApiKey) -> dict[str, str]:
     """Return the initial values of the form."""
-    rules = RecipientRules.from_json(owner.recipient_rules)
+    rules = owner.rules
     if rules is None:
         return {}
     return {
