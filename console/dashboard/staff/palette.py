@@ -20,6 +20,7 @@ from console.dashboard.pages.palette.results import (
     PaletteGroup,
     find_documentation,
     matching,
+    palette_context,
 )
 from console.dashboard.ui.navigation import staff_account_links, staff_sidebar
 from core.lib.ids import is_id
@@ -50,7 +51,7 @@ def find_staff_entries(request: HttpRequest, registry: Registry) -> dict[str, An
         PaletteGroup(_("Emails"), list(_searches(request, text, registry))),
         PaletteGroup(_("Documentation"), find_documentation(text) if text else []),
     ]
-    return {"groups": [group for group in groups if group.entries], "text": text}
+    return palette_context(text, groups)
 
 
 def _by_id(request: HttpRequest, text: str, registry: Registry) -> Iterator[PaletteEntry]:

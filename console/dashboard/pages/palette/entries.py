@@ -25,6 +25,7 @@ from console.dashboard.pages.palette.results import (
     PaletteGroup,
     find_documentation,
     matching,
+    palette_context,
 )
 from console.dashboard.ui.navigation import account_links, shortcuts
 from console.dashboard.ui.scoping import ScopedAdmin, rows_in_workspace
@@ -62,7 +63,7 @@ def find_entries(request: HttpRequest, sections: Collection[ScopedAdmin]) -> dic
         PaletteGroup(_("Actions"), matching(text, _actions())),
         PaletteGroup(_("Documentation"), find_documentation(text) if text else []),
     ]
-    return {"groups": [group for group in groups if group.entries], "text": text}
+    return palette_context(text, groups)
 
 
 def _emails(request: HttpRequest, text: str) -> Iterator[PaletteEntry]:

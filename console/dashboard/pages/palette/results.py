@@ -1,7 +1,8 @@
 """Results of the command palettes of both sites: entries in groups, pages by their titles, the documentation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from console.documentation.pages import page_sections
 from console.documentation.search import search
@@ -27,6 +28,11 @@ class PaletteEntry:
 class PaletteGroup:
     title: str
     entries: list[PaletteEntry]
+
+
+def palette_context(text: str, groups: Iterable[PaletteGroup]) -> dict[str, Any]:
+    """Return the context of the results for a text: the groups with an entry."""
+    return {"groups": [group for group in groups if group.entries], "text": text}
 
 
 def find_documentation(text: str) -> list[PaletteEntry]:
