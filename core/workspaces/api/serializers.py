@@ -36,8 +36,9 @@ LIMIT_TEXTS = {
 
 
 RULES_TEXTS = {
-    "workspace": "Who may get email of the workspace, and what happens to others. Those of the key apply, too.",
-    "key": "Who may get email of the key, and what happens to others. Those of the workspace apply, too.",
+    "workspace": "The recipients that get email of the workspace, and the treatment of others. Those of the key apply, "
+    "too.",
+    "key": "The recipients that get email of the key, and the treatment of others. Those of the workspace apply, too.",
 }
 RULE_TEXTS = {
     "allow": "The recipients that are allowed: addresses, domains such as `@example.com`, and `@*.example.com` for all "
