@@ -7,10 +7,10 @@ from core.delivery.bounces.reasons import FailureReason
 from core.lib.ids import uuid_text
 from events.kinds import EventBody, wire_type
 from interfaces.compat.resend.receiving.resources import received_data
+from interfaces.compat.resend.resources import SUPPRESSED
 from webhooks.formats import WebhookFormat
 
 RECEIVED = "received"
-SUPPRESSED = frozenset({"recipient_suppressed", "recipient_not_allowed"})
 # Resend's type of each event of a recipient.
 # https://resend.com/docs/dashboard/webhooks/event-types
 TYPES = {
