@@ -1,5 +1,6 @@
 """Account security page on either site: password and second factor (docs/decisions/0061)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -151,17 +152,16 @@ def list_sessions(request: HttpRequest, user: User) -> list[ListedSession]:
         # It began with the version before.
         request.session.save()
     rows = user.sessions.filter(session__expire_date__gt=Now()).select_related("session").order_by("-created_at")
-    sessions = [_listed(row, current=current) for row in rows[:MAX_SESSIONS] if _is_valid(row, user)]
+    read = [(row, row.session.get_decoded()) for row in rows[:MAX_SESSIONS]]
+    # A session is over once the password or the second factor has changed.
+    hash_ = user.get_session_auth_hash()
+    sessions = [_listed(row, data, current=current) for row, data in read if data.get(HASH_SESSION_KEY) == hash_]
     return sorted(sessions, key=lambda session: (session.is_current, session.since), reverse=True)
 
 
-def _is_valid(row: AccountSession, user: User) -> bool:
-    """Return whether a session is not over since the password or the second factor changed."""
-    return bool(row.session.get_decoded().get(HASH_SESSION_KEY) == user.get_session_auth_hash())
-
-
-def _listed(row: AccountSession, *, current: str) -> ListedSession:
-    signed_in_at = row.session.get_decoded().get(SIGNED_IN_KEY)
+def _listed(row: AccountSession, data: Mapping[str, Any], *, current: str) -> ListedSession:
+    """Return a session for the list. data: of the session."""
+    signed_in_at = data.get(SIGNED_IN_KEY)
     since = datetime.fromtimestamp(signed_in_at, UTC) if signed_in_at else row.created_at
     is_current = row.session_id == current
     return ListedSession(row.session_id, browser_name(row.agent), row.address, since, is_current=is_current)

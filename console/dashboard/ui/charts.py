@@ -31,14 +31,17 @@ class ChartSeries:
         """The top of the axis beside a limit: a third above the values, and at least a quarter of the limit."""
         if self.limit is None:
             return None
-        lowest = max(1.3 * max((value for value in self.values if value is not None), default=0), self.limit / 4)
+        lowest = self._lowest_top(self.limit)
         return max(lowest, 1.15 * self.limit) if self.has_limit_line else lowest
 
     @property
     def has_limit_line(self) -> bool:
         """Whether values come near the limit, which is a line of the chart then."""
-        highest = max((value for value in self.values if value is not None), default=0)
-        return self.limit is not None and max(1.3 * highest, self.limit / 4) > self.limit / 1.6
+        return self.limit is not None and self._lowest_top(self.limit) > self.limit / 1.6
+
+    def _lowest_top(self, limit: float) -> float:
+        """Return the top of the axis without the line of the limit."""
+        return max(1.3 * max((value for value in self.values if value is not None), default=0), limit / 4)
 
 
 @dataclass(frozen=True)
