@@ -57,8 +57,9 @@ def all_problems(parent: type[Problem] = Problem) -> Iterator[type[Problem]]:
 
 
 def documented_problems() -> dict[str, type[Problem]]:
-    """Return the errors of /v1 by code."""
-    return {problem.code: problem for problem in all_problems() if problem.example}
+    """Return the errors of /v1 by code, sorted: the order of `__subclasses__` changes with the order of imports."""
+    documented = (problem for problem in all_problems() if problem.example)
+    return {problem.code: problem for problem in sorted(documented, key=lambda problem: (problem.status, problem.code))}
 
 
 def problem_members(problem: Problem) -> dict[str, Any]:
