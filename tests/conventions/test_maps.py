@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.dashboard.texts.reasons import EXPLANATIONS
+from console.dashboard.texts.reasons import APPROVALS, EXPLANATIONS
 from core.delivery.bounces.reasons import FailureReason
 from core.lib.worker.failpoints import POINTS
 from tests.stack.stack import REPOSITORY
@@ -50,5 +50,5 @@ def test_cited_failpoints_exist():
 def test_every_reason_is_explained_in_the_dashboard_and_in_the_docs():
     _, _, table = (REPOSITORY / "docs" / "webhooks.md").read_text(encoding="utf-8").partition("## Reasons")
     documented = re.findall(r"^\| `(\w+)` \|", table.partition("\n## ")[0], re.MULTILINE)
-    assert sorted(documented) == sorted(EXPLANATIONS)
+    assert sorted(documented) == sorted([*EXPLANATIONS, *APPROVALS])
     assert set(EXPLANATIONS) >= set(FailureReason)
