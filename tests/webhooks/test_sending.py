@@ -8,6 +8,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from core.lib.sql import run
 from core.lib.worker.lease_queue import FIRST, Cursor
 from core.lib.worker.stages import Stage
 from core.workspaces.models import Workspace
@@ -41,8 +42,11 @@ def seconds_until_due() -> float:
 
 
 def wait_after(attempt) -> tuple[float, float]:
-    """Make an attempt; return the seconds until the next one, counted from the attempt's end and from its start."""
-    started_at = timezone.now()
+    """Make an attempt; return the seconds until the next one, counted from the attempt's end and from its start.
+
+    The start is by the database, whose time is that of the test's transaction.
+    """
+    ((started_at,),) = run("SELECT now()")
     attempt()
     return seconds_until_due(), (PendingDelivery.objects.get().due_at - started_at).total_seconds()
 
