@@ -24,6 +24,7 @@ from core.lib.network.tls_certificate import certificate_error
 from core.lib.redis_client import SENTINEL, SentinelUrl
 from core.lib.worker import failpoints
 from core.workspaces.access_rules import InvalidRolesFile, read_rules
+from core.workspaces.recipients.rules import Otherwise, RecipientRules
 from domains.names import InvalidDomainName, to_a_label
 from domains.record_checks.dmarc import build_dmarc_record, find_dmarc_error
 from domains.record_checks.spf_syntax import InvalidSpf, parse_mechanisms
@@ -49,12 +50,25 @@ def check_recipients(**_: Any) -> Sequence[checks.CheckMessage]:
 
 
 def recipient_warnings() -> Iterator[str]:
-    """Yield where all emails go, if not to their recipients."""
+    """Yield who gets emails, if not everybody."""
     recipients = settings.RECIPIENTS
-    if recipients.redirect_to:
+    if rules := recipients.rules:
+        yield f"RECIPIENTS names a file with rules: {_describe_rules(rules)}."
+    elif recipients.redirect_to:
         yield f"RECIPIENTS={recipients}: no recipient gets email; all emails go to {recipients.redirect_to}."
     elif recipients.diversion:
         yield f"RECIPIENTS={recipients}: no recipient gets email; the built-in inbox captures all emails."
+
+
+def _describe_rules(rules: RecipientRules) -> str:
+    if rules.allow is None:
+        return "its caps limit how many emails a recipient gets"
+    effects = {
+        Otherwise.REFUSE: "are refused",
+        Otherwise.CAPTURE: "are captured by the built-in inbox",
+        Otherwise.REDIRECT: f"go to {rules.redirect_to}",
+    }
+    return f"only the recipients that it allows get email; emails to others {effects[rules.otherwise]}"
 
 
 def refuse_unsafe_start() -> None:

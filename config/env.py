@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from core.delivery.receivers import ReceiverTable
 from core.delivery.receivers_file import InvalidReceiversFile, built_in_receivers, read_receivers
-from core.delivery.recipients import Diversion, InvalidRecipients, RecipientSetting, read_recipients
+from core.delivery.recipients import Diversion, InvalidRecipients, RecipientSetting, is_path, read_recipients
 from core.delivery.transports.transports_file import (
     HOST_NAME,
     InvalidTransportsFile,
@@ -26,6 +26,8 @@ from core.delivery.transports.transports_file import (
     single_transport,
 )
 from core.workspaces.plans import BUILT_IN, InvalidPlans, Plan, read_plans
+from core.workspaces.recipients.rules import RecipientRules
+from core.workspaces.recipients.rules_file import InvalidRulesFile, read_rules_file
 
 Network = IPv4Network | IPv6Network
 
@@ -293,14 +295,17 @@ def receivers(path: str) -> ReceiverTable:
     return built_in_receivers()
 
 
-def recipients(name: str, default: str) -> RecipientSetting:
+def recipients(name: str, default: str) -> RecipientSetting[RecipientRules]:
     """Read who gets the messages; a value that cannot be used captures them until the start is refused."""
-    _declare(name, default, "all, captured, or redirect: with an address")
+    _declare(name, default, "all, captured, redirect: with an address, or the path of a file")
+    value = text(name, default)
     try:
-        return read_recipients(text(name, default))
+        return RecipientSetting(rules=read_rules_file(Path(value))) if is_path(value) else read_recipients(value)
     except InvalidRecipients as error:
         problems.append(f"{name} {error}")
-        return RecipientSetting(Diversion.CAPTURED)
+    except InvalidRulesFile as error:
+        problems.append(f"{name}: {error}")
+    return RecipientSetting(Diversion.CAPTURED)
 
 
 def host_and_port(name: str, default: str) -> tuple[str, int]:

@@ -4,9 +4,14 @@ from django.conf import settings
 
 from core.delivery.recipients import Diversion
 from core.delivery.transports.simulator import is_simulated
-from core.workspaces.recipients.rules import AppliedRules, Otherwise, Treatment
+from core.workspaces.recipients.rules import AppliedRules, Otherwise, RecipientRules, Treatment
 
 DIVERSIONS = {Otherwise.CAPTURE: Diversion.CAPTURED, Otherwise.REDIRECT: Diversion.REDIRECTED}
+
+
+def applied_rules(*, workspace: RecipientRules | None, key: RecipientRules | None) -> AppliedRules:
+    """Return the rules of a workspace and a key, and those of the file that RECIPIENTS names."""
+    return AppliedRules(workspace, key, settings.RECIPIENTS.rules)
 
 
 def treat_address(rules: AppliedRules, address: str, *, is_test: bool) -> Treatment | None:

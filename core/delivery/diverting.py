@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, deferred
@@ -22,11 +23,12 @@ class DivertingTransport:
     """Captures messages, or passes them to the wrapped transport.
 
     Every message of the installation comes here. If the setting diverts, only those that were built for the address of
-    the setting pass: a message that does not say so, such as a system email, is captured. Otherwise, those that the
-    rules of a workspace or a key capture do not pass (docs/decisions/0388).
+    the setting pass: a message that does not say so, such as a system email, is captured. With the rules of a file,
+    those to addresses that it allows pass as well. Those that the rules of a workspace or a key capture never do
+    (docs/decisions/0388).
     """
 
-    def __init__(self, transport: Transport, *, recipients: RecipientSetting, capture: Capture) -> None:
+    def __init__(self, transport: Transport, *, recipients: RecipientSetting[Any], capture: Capture) -> None:
         self.transport = transport
         self._recipients = recipients
         self._capture = capture
@@ -50,10 +52,10 @@ class DivertingTransport:
         return replace(outcome, diversion=message.diversion, never_suppresses=True)
 
     def _is_captured(self, message: OutgoingMessage) -> bool:
-        if self._recipients.diversion is None:
-            return message.diversion is Diversion.CAPTURED
+        if message.diversion is Diversion.CAPTURED:
+            return True
         is_redirected = message.diversion is Diversion.REDIRECTED
-        return not (is_redirected and message.recipient == self._recipients.redirect_to)
+        return not self._recipients.lets_pass(message.recipient, is_redirected=is_redirected)
 
     async def _store(self, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         source = await compose_message(message)

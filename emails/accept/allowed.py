@@ -15,7 +15,7 @@ from core.workspaces.models import Workspace
 from core.workspaces.recipients.rules import AppliedRules
 from emails.accept.insertion import NewEmail, NewRecipient, SharedFields
 from emails.errors import RecipientNotAllowed
-from emails.recipient_rules import DIVERSIONS, is_refused, treat_address
+from emails.recipient_rules import DIVERSIONS, applied_rules, is_refused, treat_address
 
 
 class RefusedEntry(TypedDict):
@@ -29,7 +29,7 @@ def apply_rules(
     workspace: Workspace, emails: Iterable[NewEmail | Problem], limits: KeyLimits
 ) -> list[NewEmail | Problem]:
     """Return the emails with what the rules do with each recipient."""
-    rules = AppliedRules(workspace.rules, limits.rules)
+    rules = applied_rules(workspace=workspace.rules, key=limits.rules)
     if not rules:
         return list(emails)
     diverted: dict[int, SharedFields] = {}

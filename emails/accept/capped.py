@@ -13,11 +13,10 @@ from core.lib.email_addresses import normalize_address
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import Workspace
 from core.workspaces.recipients.caps import Exceeding
-from core.workspaces.recipients.rules import AppliedRules
 from emails.accept.insertion import NewEmail
 from emails.errors import RecipientCapped
 from emails.recipient_caps import CountedRecipient, Exceeded, OwnedCap, count_recipients
-from emails.recipient_rules import leaves_to
+from emails.recipient_rules import applied_rules, leaves_to
 
 
 class CappedEntry(TypedDict):
@@ -30,13 +29,13 @@ class CappedEntry(TypedDict):
 
 @dataclass(frozen=True)
 class AppliedCaps:
-    """The caps of a workspace and of the key that accepts emails."""
+    """The caps of a workspace, of the key that accepts emails, and of the installation."""
 
     caps: tuple[OwnedCap, ...]
 
     @classmethod
     def of(cls, workspace: Workspace, limits: KeyLimits) -> "AppliedCaps":
-        rules = AppliedRules(workspace.rules, limits.rules)
+        rules = applied_rules(workspace=workspace.rules, key=limits.rules)
         return cls(rules.owned_caps(workspace_id=workspace.id, key_id=limits.key_id))
 
     def __bool__(self) -> bool:

@@ -19,7 +19,7 @@ from core.workspaces.recipients.rules import AppliedRules, RecipientRules, Treat
 from domains.signing_identities import SigningIdentity, WorkspaceDomain, load_identities
 from emails.models import Content
 from emails.recipient_caps import OwnedCap
-from emails.recipient_rules import treat_address
+from emails.recipient_rules import applied_rules, treat_address
 from emails.send_options import SendOptions
 from emails.sending.expiry import Expiry
 from emails.sending.queue import EmailClaim
@@ -112,7 +112,7 @@ class SendJob(SendOptions):
 
     @property
     def rules(self) -> AppliedRules:
-        return AppliedRules(self.workspace_rules, self.key_rules)
+        return applied_rules(workspace=self.workspace_rules, key=self.key_rules)
 
     @cached_property
     def treatment(self) -> Treatment | None:
@@ -121,7 +121,7 @@ class SendJob(SendOptions):
 
     @cached_property
     def caps(self) -> tuple[OwnedCap, ...]:
-        """The caps of workspace and key, each with the id of its owner."""
+        """The caps of workspace, key and installation, each with the id of its owner."""
         return self.rules.owned_caps(workspace_id=self.claim.workspace_id, key_id=self.api_key_id or "")
 
     @property

@@ -20,11 +20,10 @@ from core.workspaces.api.throttling import refuse_excess, take_key_request
 from core.workspaces.errors import InsufficientScope
 from core.workspaces.key_limits import KeyLimits
 from core.workspaces.models import ApiKey
-from core.workspaces.recipients.rules import AppliedRules
 from emails.accept.idempotency import IdempotencyKey, find_response, parse_key_header, stored_text
 from emails.accept.services import accept_emails, send_email
 from emails.accept.suppressed import SuppressionPolicy
-from emails.recipient_rules import is_refused, treat_address
+from emails.recipient_rules import applied_rules, is_refused, treat_address
 from interfaces.submission.drafts import SubmittedEmail, read_email
 from interfaces.submission.errors import ConversionNotAllowed, Refused
 from interfaces.submission.replies import ACCEPTED, REPEATED, add_header_name, reply_to_error
@@ -93,7 +92,7 @@ def check_recipient(key: ApiKey, text: str, *, has_smtputf8: bool) -> Address:
         raise InvalidRecipient(str(error)) from error
     if not has_smtputf8 and not address.spec.isascii():
         raise NeedsSmtpUtf8("This address requires the parameter SMTPUTF8 of MAIL FROM")
-    rules = AppliedRules(key.workspace.rules, key.limits.rules)
+    rules = applied_rules(workspace=key.workspace.rules, key=key.limits.rules)
     if is_refused(treat_address(rules, address.spec, is_test=key.is_test)):
         raise DisallowedRecipient(f"The recipient rules do not allow {address.spec}")
     if suppression_policy() is SuppressionPolicy.REFUSE and not key.is_test:

@@ -88,7 +88,8 @@ def test_values_are_read():
         ({}, ("RECIPIENTS",), ["all"]),
         ({"RECIPIENTS": "captured"}, ("RECIPIENTS",), ["captured"]),
         ({"RECIPIENTS": "redirect:QA@Example.com"}, ("RECIPIENTS",), ["redirect:QA@example.com"]),
-        # Nothing leaves with a value that is not understood.
+        # Nothing leaves with a value that is not understood, or with a file that cannot be read.
+        ({"RECIPIENTS": "/none/rules.json"}, ("RECIPIENTS",), ["captured"]),
         ({"RECIPIENTS": "Captured"}, ("RECIPIENTS",), ["captured"]),
         # Only those who may sign up without an invitation are suspended by default.
         ({}, PERCENTAGES, ["0.1", "None", "5", "None"]),
@@ -216,7 +217,8 @@ INVALID = [
     ({"SIGNUP": "yes"}, "SIGNUP must be one of open, closed"),
     ({"COMPLAINT_PAUSE_PERCENT": "0"}, "COMPLAINT_PAUSE_PERCENT must be off, or a percentage above 0"),
     ({"BOUNCE_WARN_PERCENT": "101"}, "BOUNCE_WARN_PERCENT must be off, or a percentage above 0"),
-    ({"RECIPIENTS": "nobody"}, "RECIPIENTS must be all, captured, or redirect: with an address, not 'nobody'"),
+    ({"RECIPIENTS": "nobody"}, "RECIPIENTS must be all, captured, redirect: with an address, or the path of a file, "),
+    ({"RECIPIENTS": "/none/rules.json"}, "RECIPIENTS: /none/rules.json cannot be read: No such file or directory."),
     ({"RECIPIENTS": "redirect:qa"}, "RECIPIENTS must name an address, such as redirect:qa@example.com"),
     ({"SUPPRESS_ON": "never"}, "SUPPRESS_ON must be one of recipient_fault, every_bounce"),
     ({"SUBMISSION_PORTS": "none"}, "SUBMISSION_PORTS is none: set SUBMISSION_TLS_PORTS and SUBMISSION_TLS_CERT"),
@@ -237,6 +239,30 @@ def test_invalid_settings_are_errors():
     ]
     assert wrong == []
     assert "secret-password" not in str(found)
+
+
+class TestRecipientsFile:
+    def start(self, tmp_path, text, **changes):
+        path = tmp_path / "recipients.json"
+        path.write_text(text)
+        return start(RECIPIENTS=str(path), **changes)
+
+    @each(("text", "effect"), [
+        ('{"allow": ["@example.com"]}', "only the recipients that it allows get email; emails to others are refused."),
+        ('{"allow": [], "otherwise": "capture"}', "emails to others are captured by the built-in inbox."),
+        ('{"allow": [], "otherwise": "redirect", "redirectTo": "q@a.example"}', "emails to others go to q@a.example."),
+        ('{"caps": [{"count": 5, "seconds": 60}]}', "its caps limit how many emails a recipient gets."),
+    ])  # fmt: skip
+    def test_a_start_says_who_gets_email(self, tmp_path, text, effect):
+        run = self.start(tmp_path, text)
+        assert run.returncode == 0, run.stderr
+        assert "RECIPIENTS names a file with rules: " in run.stderr
+        assert effect in run.stderr
+
+    def test_a_mistake_prevents_the_start_and_is_named(self, tmp_path):
+        run = self.start(tmp_path, '{"alow": []}')
+        assert run.returncode == 1
+        assert "recipients.json: 'alow' is unknown. The fields are allow, otherwise, redirectTo, caps." in run.stderr
 
 
 class TestReceiversFile:

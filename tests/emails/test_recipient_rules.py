@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core.api.errors import InvalidFields
-from core.delivery.recipients import read_recipients
+from core.delivery.recipients import RecipientSetting, read_recipients
 from core.workspaces.api import authentication
 from core.workspaces.key_limits import read_limits
 from core.workspaces.models import ApiKey, Usage, Workspace
@@ -37,6 +37,7 @@ QA = "qa@test-team.example"
 OTHER = "eve@example.net"
 REFUSE, CAPTURE, REDIRECT = (one.wire_name for one in (Otherwise.REFUSE, Otherwise.CAPTURE, Otherwise.REDIRECT))
 EMAILS = 10_000 if IS_LONG_RUN else 60
+OWNERS = ["workspace", "key", "installation"]
 
 
 @pytest.fixture
@@ -75,6 +76,14 @@ def limit(owner: Workspace | ApiKey, *allow: str, otherwise: str = REFUSE) -> No
     """Set the rules of a workspace or a key, and forget what requests know of it."""
     change_rules(owner, rules=rules(*allow, otherwise=otherwise))
     authentication.cache.clear()
+
+
+def limit_by(owner: str, account: Account, key: ApiKey, settings, *allow: str, otherwise: str = REFUSE) -> None:
+    """Set the rules of an owner: `installation` for those of a file."""
+    if owner == "installation":
+        settings.RECIPIENTS = RecipientSetting(rules=rules(*allow, otherwise=otherwise))
+    else:
+        limit(account.workspace if owner == "workspace" else key, *allow, otherwise=otherwise)
 
 
 def captured() -> list[str]:
@@ -160,6 +169,33 @@ class TestStricter:
         inside = rules("@example.net", "@test-team.example")
         assert AppliedRules(inside, by_key).treat(OTHER) == Treatment(Otherwise.REDIRECT, QA)
 
+    @each(
+        ("workspace", "key", "installation", "expected"),
+        [
+            (None, None, rules("@a.example"), Treatment(Otherwise.REFUSE)),
+            (None, None, rules("@example.net"), None),
+            (rules("@a.example"), None, rules("@example.net", otherwise=CAPTURE), Treatment(Otherwise.REFUSE)),
+            (rules("@a.example", otherwise=CAPTURE), None, rules("@a.example"), Treatment(Otherwise.REFUSE)),
+            (None, rules("@a.example", otherwise=REDIRECT), rules("@example.net"), Treatment(Otherwise.REFUSE)),
+            (None, rules("@a.example", otherwise=REDIRECT), rules(QA), Treatment(Otherwise.REFUSE)),
+            (None, rules("@a.example", otherwise=REDIRECT), rules(QA, OTHER), Treatment(Otherwise.REDIRECT, QA)),
+        ],
+    )
+    def test_those_of_the_installation_are_above_both(self, workspace, key, installation, expected):
+        assert AppliedRules(workspace, key, installation).treat(OTHER) == expected
+
+    def test_of_several_redirects_the_one_of_the_highest_rules_counts(self):
+        def redirecting(target: str) -> RecipientRules:
+            return read_rules(allow=["@a.example"], otherwise=REDIRECT, redirect_to=target)
+
+        key, workspace, installation = (redirecting(f"{name}@qa.example") for name in ("key", "workspace", "all"))
+        for applied, target in (
+            (AppliedRules(None, key), "key"),
+            (AppliedRules(workspace, key), "workspace"),
+            (AppliedRules(workspace, key, installation), "all"),
+        ):
+            assert applied.treat(OTHER) == Treatment(Otherwise.REDIRECT, f"{target}@qa.example")
+
 
 ACCEPTING = [name for name in ENTRANCES if name != "dry run"]
 # Those that accept suppressed recipients, too, which fail at the claim.
@@ -170,10 +206,10 @@ def call(name: str, secret: str, to: str):
     return ENTRANCES[name](secret, DOMAIN, "welcome" if name in TEMPLATED else None, to)
 
 
-@pytest.mark.parametrize("owner", ["workspace", "key"])
+@pytest.mark.parametrize("owner", OWNERS)
 @pytest.mark.parametrize("name", list(ENTRANCES))
-def test_every_entrance_refuses_a_recipient(account, key, secret, host, name, owner):
-    limit(account.workspace if owner == "workspace" else key, "@example.com")
+def test_every_entrance_refuses_a_recipient(account, key, secret, host, settings, name, owner):
+    limit_by(owner, account, key, settings, "@example.com")
     response = call(name, secret, OTHER)
     if name in ACCEPTED_THERE:
         assert response.status_code in {200, 202}, response.content
@@ -186,11 +222,11 @@ def test_every_entrance_refuses_a_recipient(account, key, secret, host, name, ow
     assert call(name, secret, TO).status_code in {200, 202}
 
 
-@pytest.mark.parametrize("owner", ["workspace", "key"])
+@pytest.mark.parametrize("owner", OWNERS)
 @pytest.mark.parametrize("otherwise", [CAPTURE, REDIRECT])
 @pytest.mark.parametrize("name", ACCEPTING)
-def test_every_entrance_diverts_a_recipient(account, key, secret, host, name, otherwise, owner):
-    limit(account.workspace if owner == "workspace" else key, "@example.com", otherwise=otherwise)
+def test_every_entrance_diverts_a_recipient(account, key, secret, host, settings, name, otherwise, owner):
+    limit_by(owner, account, key, settings, "@example.com", otherwise=otherwise)
     assert call(name, secret, OTHER).status_code in {200, 202}
     assert send_everything() == 1
     assert host.recipients == ([QA] if otherwise == REDIRECT else [])
@@ -272,10 +308,10 @@ class TestClaim:
         send(api, to=TO)
         return sorted(set(Recipient.objects.values_list("address", flat=True)) - {TO})
 
-    @pytest.mark.parametrize("owner", ["workspace", "key"])
+    @pytest.mark.parametrize("owner", OWNERS)
     @pytest.mark.parametrize("otherwise", [REFUSE, CAPTURE, REDIRECT])
-    def test_a_later_rule_applies(self, account, key, queue, host, otherwise, owner):
-        limit(account.workspace if owner == "workspace" else key, "@example.com", otherwise=otherwise)
+    def test_a_later_rule_applies(self, account, key, queue, host, settings, otherwise, owner):
+        limit_by(owner, account, key, settings, "@example.com", otherwise=otherwise)
         for _ in range(3):
             send_everything()
         assert not QueueEntry.objects.exists()

@@ -9,7 +9,9 @@ from core.delivery.recipients import Diversion
 
 def has_inbox() -> bool:
     """Return whether emails stay in the inbox: as their transport, or because they are captured."""
-    return settings.DELIVERY_TRANSPORT == "inbox" or settings.RECIPIENTS.diversion is Diversion.CAPTURED
+    setting = settings.RECIPIENTS
+    captures = setting.diversion is Diversion.CAPTURED or (setting.rules and setting.rules.captures)
+    return settings.DELIVERY_TRANSPORT == "inbox" or bool(captures)
 
 
 def uses_inbox(request: HttpRequest) -> bool:

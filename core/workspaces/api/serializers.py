@@ -184,7 +184,7 @@ class MeSerializer(serializers.Serializer[Any]):
     quota = QuotaSerializer(help_text="The monthly quota of emails.")
     recipients = serializers.CharField(
         help_text=(
-            "Who gets the emails of this installation: `all` for their recipients, `captured` if nobody does, or "
-            "`redirect:` with the address that gets them all."
+            "Who gets the emails of this installation: `all` for their recipients, `captured` if nobody does, "
+            "`redirect:` with the address that gets them all, or `rules` if the operator has rules for all workspaces."
         ),
     )

@@ -1,6 +1,6 @@
-"""Recipient rules of workspaces and API keys (docs/decisions/0388).
+"""Recipient rules of workspaces, API keys and the installation (docs/decisions/0388, 0400).
 
-Both apply, and the stricter one wins. They are checked when an email is accepted and again when it is claimed.
+All apply, and the strictest one wins. They are checked when an email is accepted and again when it is claimed.
 """
 
 import json
@@ -16,6 +16,8 @@ from core.lib.email_addresses import InvalidAddress, normalize_address, parse_ad
 from core.workspaces.recipients.caps import Cap
 
 FIELD = "recipientRules"
+# The owner of the caps of RECIPIENTS.
+INSTALLATION = "installation"
 MAX_ALLOWED = 200
 MAX_ENTRY_LENGTH = 320
 SUBDOMAINS = "@*."
@@ -50,7 +52,7 @@ class Treatment:
 
 @dataclass(frozen=True)
 class RecipientRules:
-    """The rules of a workspace or of a key.
+    """The rules of a workspace, of a key or of the installation.
 
     allow: normalized addresses, domains such as `@example.com`, and `@*.example.com` for all subdomains of one; None
     for everybody.
@@ -72,6 +74,11 @@ class RecipientRules:
     def permits(self, address: str) -> bool:
         """Return whether a recipient is allowed, by an addr-spec from core.lib.email_addresses."""
         return self.allow is None or not self._allowed.isdisjoint(_entries_of(normalize_address(address)))
+
+    @property
+    def captures(self) -> bool:
+        """Whether messages to others are captured."""
+        return self.allow is not None and self.otherwise is Otherwise.CAPTURE
 
     @property
     def summary(self) -> list[str]:
@@ -103,32 +110,33 @@ class RecipientRules:
 
 @dataclass(frozen=True)
 class AppliedRules:
-    """The rules of a workspace and of the key that accepts, or has accepted, an email."""
+    """The rules of a workspace, of the key that accepts, or has accepted, an email, and of the installation."""
 
     workspace: RecipientRules | None = None
     key: RecipientRules | None = None
+    installation: RecipientRules | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.workspace or self.key)
+        return bool(self.workspace or self.key or self.installation)
 
     def owned_caps(self, *, workspace_id: str, key_id: str) -> tuple[tuple[str, Cap], ...]:
-        """Return the caps of both, each with the id of its owner."""
-        owners = ((workspace_id, self.workspace), (key_id, self.key))
+        """Return the caps of all, each with the id of its owner."""
+        owners = ((workspace_id, self.workspace), (key_id, self.key), (INSTALLATION, self.installation))
         return tuple((owner, cap) for owner, rules in owners if rules for cap in rules.caps)
 
     def treat(self, address: str) -> Treatment | None:
         """Return the treatment of a recipient; None if the message goes to them.
 
-        Of two redirects, that of the workspace applies. One of the key goes to nobody whom the workspace does not
-        allow.
+        Of two redirects, that of the workspace applies, of three that of the installation. One of the key goes to
+        nobody whom the workspace does not allow, one of either to nobody whom the installation does not allow.
         """
-        treatments = []
-        by_key = None if self.key is None or self.key.permits(address) else self.key.treatment
-        if self.workspace and not (self.workspace.permits(address) and _permits_redirect(self.workspace, by_key)):
-            treatments.append(self.workspace.treatment)
-        if by_key:
-            treatments.append(by_key)
-        return max(treatments, key=lambda one: one.otherwise, default=None)
+        strictest: Treatment | None = None
+        for rules in (self.key, self.workspace, self.installation):
+            if rules is None or (rules.permits(address) and _permits_redirect(rules, strictest)):
+                continue
+            if strictest is None or rules.otherwise >= strictest.otherwise:
+                strictest = rules.treatment
+        return strictest
 
 
 def read_rules(
@@ -162,10 +170,10 @@ def read_stored_rules(text: str | None) -> RecipientRules | None:
     return RecipientRules.from_json(json.loads(text)) if text else None
 
 
-def _permits_redirect(workspace: RecipientRules, by_key: Treatment | None) -> bool:
-    """Return whether the workspace allows the address to which the rules of a key redirect."""
-    target = by_key.redirect_to if by_key else ""
-    return not target or target == workspace.redirect_to or workspace.permits(target)
+def _permits_redirect(rules: RecipientRules, treatment: Treatment | None) -> bool:
+    """Return whether rules allow the address to which the rules below them redirect."""
+    target = treatment.redirect_to if treatment else ""
+    return not target or target == rules.redirect_to or rules.permits(target)
 
 
 def _entries_of(address: str) -> Iterator[str]:
