@@ -22,7 +22,7 @@ from config.health import has_broker, has_database
 from config.internal_access import has_internal_access
 from console.dashboard.auth.oidc.metrics import read_sign_in_counts
 from console.privacy.backlog import read_oldest_seconds
-from console.system_mail.canary.status import is_missing, last_durations
+from console.system_mail.canary.status import is_missing, is_paused, last_durations
 from console.system_mail.models import CanaryRun
 from core.api.latency import observed
 from core.counters import counters, latency, smtp_usage
@@ -235,8 +235,8 @@ def oldest_privacy_request() -> Metric:
 
 
 def canaries() -> list[Metric]:
-    """Return the last canary of each transport; nothing without canaries."""
-    if not settings.CANARY_MINUTES:
+    """Return the last canary of each transport; nothing without canaries, or while none may leave."""
+    if not settings.CANARY_MINUTES or is_paused():
         return []
     runs = list(CanaryRun.objects.newest_ended())
     late = GaugeMetricFamily(

@@ -4,7 +4,7 @@ from django.conf import settings
 
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from config.heartbeats import live_workers
-from console.system_mail.canary.status import find_warnings
+from console.system_mail.canary.status import find_warnings, is_paused
 from console.system_mail.sending import find_signing_key
 from core.lib.email_addresses import parse_address
 from domains.received_domains import read_received_domains
@@ -36,6 +36,8 @@ def check_canary_runs(_: DoctorOptions) -> Diagnosis:
         return skip(OFF)
     if warnings := find_warnings(has_workers=bool(live_workers())):
         remedy = "Look at the canaries in the staff admin; the reply of the host is that of their system email."
+        if is_paused():
+            remedy = "Set CANARY_MINUTES=0 if this is a staging system."
         return warning(" ".join(warnings), remedy=remedy)
     return ok("The last canary of each transport came back in time.")
 

@@ -11,6 +11,7 @@ from django.utils.translation import override
 from console.system_mail.canary.notices import notify_staff_of_late, notify_staff_of_recovery
 from console.system_mail.canary.ping import ping
 from console.system_mail.canary.signatures import PASS, TEMPERROR, check_signature
+from console.system_mail.canary.status import is_paused
 from console.system_mail.models import CanaryRun, SystemMail, SystemMailKind, SystemMailState, canary_interval
 from console.system_mail.services import queue_system_mail
 from core.lib.sql import run as run_sql
@@ -23,7 +24,11 @@ TEXT = "This email shows that {name} sends and receives. Nothing has to be done.
 
 def check_canaries() -> None:
     """Verify the canaries that came back, find late ones, and start the next one if it is due."""
-    if settings.CANARY_MINUTES:
+    if not settings.CANARY_MINUTES:
+        return
+    if is_paused():
+        delete_unfinished()
+    else:
         verify_returned()
         ping_after_success()
         end_late()
@@ -53,6 +58,13 @@ def ping_after_success() -> None:
     ids = list(due.values_list("id", flat=True)) if settings.CANARY_PING_URL else []
     if ids and ping():
         CanaryRun.objects.filter(id__in=ids).update(pinged_at=Now())
+
+
+def delete_unfinished() -> None:
+    """Delete the runs that have no result: those of a copied database, or of the time before RECIPIENTS changed."""
+    SystemMail.objects.filter(
+        canary_run__verified_at=None, canary_run__late_at=None, kind=SystemMailKind.CANARY
+    ).delete()
 
 
 @transaction.atomic

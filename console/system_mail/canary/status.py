@@ -15,12 +15,19 @@ def find_warnings(*, has_workers: bool) -> list[str]:
     """Return a message for each transport whose last canary is late, and one if no further canary is sent."""
     if not settings.CANARY_MINUTES:
         return []
+    if is_paused():
+        return [f"No canary is sent: RECIPIENTS lets no email leave for {settings.CANARY_ADDRESS}."]
     warnings = [_describe(run) for run in CanaryRun.objects.newest_ended() if run.is_late]
     if is_missing():
         cause = "beat is not running" if has_workers else "no worker is running"
         minutes = round(MISSING_AFTER * settings.CANARY_MINUTES)
         warnings.append(f"No canary has been sent for {minutes} minutes: {cause}.")
     return warnings
+
+
+def is_paused() -> bool:
+    """Return whether RECIPIENTS keeps canaries in the installation, so that none could come back (0400)."""
+    return not settings.RECIPIENTS.lets_pass(settings.CANARY_ADDRESS)
 
 
 def is_missing() -> bool:

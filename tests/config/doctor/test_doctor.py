@@ -32,12 +32,13 @@ from config.doctor.diagnosis import DoctorOptions, Verdict
 from config.doctor.installation import check_database_tls
 from config.heartbeats import PREFIX, send_heartbeat
 from console.dashboard.auth.oidc.provider import forget_documents
-from core.delivery.recipients import read_recipients
+from core.delivery.recipients import RecipientSetting, read_recipients
 from core.delivery.sources.answers import ListingAnswer, ReverseName, ReverseStatus
 from core.delivery.transports.router import TransportReport
 from core.delivery.transports.transports_file import TransportRoute, Transports, TransportSpec
 from core.lib.ids import new_id
 from core.workspaces.models import Workspace
+from core.workspaces.recipients.rules import read_rules
 from domains.models import Domain, ReceivingDomain, TrackingHost
 from emails.models import QueueEntry
 from emails.receivers.changes import suspend_pair
@@ -406,6 +407,7 @@ def add_address_of_next_year(installation):
     add_new_address(installation, day=day, source_addresses=warm)
 
 
+RULES = RecipientSetting(rules=read_rules(allow=["@example.org"]))
 CANARY = {"CANARY_MINUTES": 15, "CANARY_ADDRESS": "canary@inbound.example.com"}
 
 
@@ -516,6 +518,8 @@ WARNINGS = [
     (setting(SUBMISSION_ALLOW_PLAINTEXT=True), "submission_plaintext", "", "SUBMISSION_ALLOW_PLAINTEXT"),
     (provider("/authorize", 200, b"<html>"), "identity_redirect", "does not say", "Register"),
     (setting(RECIPIENTS=read_recipients("captured")), "recipients", "no recipient gets email", "Set RECIPIENTS=all"),
+    (setting(RECIPIENTS=RULES), "recipients", "only the recipients that it allows get email", "Set RECIPIENTS=all"),
+    (setting(**CANARY, RECIPIENTS=RULES), "canary_runs", "No canary is sent: RECIPIENTS lets", "Set CANARY_MINUTES=0"),
     # While another one works.
     (pause_transport, "transports", "535 5.7.8 Authentication failed", ""),
     (suspend_receivers, "receivers", "Google from 192.0.2.1, suspended by the staff; Yahoo from", "receivers release"),

@@ -25,14 +25,17 @@ from console.system_mail.canary.runs import check_canaries, start_due
 from console.system_mail.models import CanaryRun, SystemMail, SystemMailKind
 from console.system_mail.sending import SystemMailQueueWork
 from core.counters.models import CounterDelta
+from core.delivery.recipients import RecipientSetting, read_recipients
 from core.delivery.transports.transports_file import read_transports
 from core.lib.worker.processor import QueueProcessor
 from core.workspaces.models import User, Workspace
+from core.workspaces.recipients.rules import read_rules
 from domains.models import DkimKey, Domain
 from emails.models import Email
 from emails.sending.transport_status import drain_transport
 from emails.sending.transports import configured_transport
 from interfaces.inbound.canary import MAX_BYTES, canary_subject
+from interfaces.inbound.inbox.models import CaughtMail
 from interfaces.inbound.models import MailReport
 from receiving.models import Message
 from tests.conftest import make_account, make_domain
@@ -465,6 +468,69 @@ class TestSeveralTransports:
         drain_transport("relay")
         check_canaries()
         assert CanaryRun.objects.count() == 2
+
+
+class TestCaptured:
+    """An installation whose canaries cannot leave (docs/decisions/0400)."""
+
+    @pytest.fixture(params=["captured", "redirect:qa@test-team.example", "rules"])
+    def capture(self, request, settings):
+        """Return a function that changes RECIPIENTS, so that no canary leaves."""
+
+        def change():
+            rules = RecipientSetting(rules=read_rules(allow=["@example.com"]))
+            settings.RECIPIENTS = rules if request.param == "rules" else read_recipients(request.param)
+
+        return change
+
+    def test_one_that_was_queued_before_stays_in_the_inbox(self, inbound, capture):
+        start_due()
+        capture()
+        send()
+        assert CanaryRun.objects.get().returned_at is None
+        assert [*CaughtMail.objects.values_list("recipient", "workspace")] == [(OWN_ADDRESS, None)]
+
+    def test_none_is_sent_and_readyz_says_so(self, inbound, switch, capture):
+        capture()
+        for _ in range(3):
+            tick()
+            pass_time(2 * INTERVAL)
+        assert not SystemMail.objects.exists()
+        assert warnings() == [f"No canary is sent: RECIPIENTS lets no email leave for {OWN_ADDRESS}."]
+        assert metric("postrider_canary") == []
+        assert switch.calls == []
+        assert Client().get("/readyz").status_code == 200
+
+    def test_one_without_a_result_is_deleted_and_is_never_late(self, inbound, capture, settings):
+        tick()
+        check_canaries()
+        pass_time()
+        tick(is_sent=False)
+        capture()
+        check_canaries()
+        assert [run.stage for run in CanaryRun.objects.all()] == ["verified"]
+        settings.RECIPIENTS = read_recipients("all")
+        pass_time(2 * INTERVAL)
+        tick()
+        check_canaries()
+        assert [run.stage for run in CanaryRun.objects.all()] == ["verified"] * 2
+        assert warnings() == notices() == []
+
+    def test_one_that_was_late_before_stays_but_warns_nobody(self, capture):
+        tick(is_sent=False)
+        pass_time(INTERVAL + timedelta(seconds=1))
+        check_canaries()
+        capture()
+        assert metric("postrider_canary_late") == []
+        check_canaries()
+        assert CanaryRun.objects.exclude(late_at=None).count() == 1
+        assert len(warnings()) == 1
+
+    def test_rules_that_allow_its_address_let_it_leave(self, inbound, settings, switch):
+        settings.RECIPIENTS = RecipientSetting(rules=read_rules(allow=[OWN_ADDRESS]))
+        tick()
+        check_canaries()
+        assert (CanaryRun.objects.get().stage, switch.calls, warnings()) == ("verified", ["/check"], [])
 
 
 class TestStrangers:
