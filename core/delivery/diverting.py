@@ -9,7 +9,7 @@ from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.recipients import Diversion, RecipientSetting
 from core.delivery.transports.composing import compose_message
-from core.delivery.transports.interface import LeaseLost, SendPermit, Transport
+from core.delivery.transports.interface import SendPermit, Transport, require_valid
 
 # Stores a message with its return path and its recipient; returns False if it could not.
 Capture = Callable[[bytes, str, str], Awaitable[bool]]
@@ -59,8 +59,7 @@ class DivertingTransport:
 
     async def _store(self, message: OutgoingMessage, lease: SendPermit) -> DeliveryOutcome:
         source = await compose_message(message)
-        if not lease.is_valid():
-            raise LeaseLost
+        require_valid(lease)
         if await self._capture(source, message.return_path, message.recipient):
             return CAPTURED
         outcome = deferred(FailureReason.HOST_TROUBLE, "The built-in inbox could not store the message.")

@@ -20,7 +20,7 @@ from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.circuit_breaker import BreakerPolicy
 from core.delivery.transports.credentials import POLICY, CredentialsBreaker
 from core.delivery.transports.destinations import Destination, DestinationBusy, DestinationLimits
-from core.delivery.transports.interface import LeaseCheck, LeaseLost
+from core.delivery.transports.interface import LeaseCheck, require_valid
 from core.delivery.transports.provider_errors import outcome_for_error, outcome_unknown
 from core.delivery.transports.provider_messages import Features, check_backend, provider_message
 
@@ -101,8 +101,7 @@ class AnymailTransport:
     def _send(self, message: OutgoingMessage, lease: LeaseCheck) -> DeliveryOutcome:
         """Make the call; runs in a thread of the pool."""
         email = provider_message(message, features=self._features)
-        if not lease.is_valid():
-            raise LeaseLost
+        require_valid(lease)
         try:
             self._connection().send_messages([email])
         except AnymailError as error:

@@ -7,7 +7,7 @@ from core.delivery.message.compose import OutgoingMessage
 
 
 class LeaseLost(Exception):
-    """Raised before the body's last write when another worker may have claimed the recipient.
+    """Raised before a message begins, or before its last write, when another worker may have claimed the recipient.
 
     Also if the email may not be sent any more: its address was suppressed, or it has expired.
     """
@@ -17,6 +17,12 @@ class LeaseCheck(Protocol):
     """The part of a lease that transports use."""
 
     def is_valid(self) -> bool: ...
+
+
+def require_valid(lease: LeaseCheck) -> None:
+    """Raise LeaseLost unless the lease is valid."""
+    if not lease.is_valid():
+        raise LeaseLost
 
 
 class SendPermit(LeaseCheck, Protocol):

@@ -13,7 +13,7 @@ from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import compose_message
-from core.delivery.transports.interface import LeaseLost, SendPermit, Transport
+from core.delivery.transports.interface import SendPermit, Transport, require_valid
 
 DEFERRED_ATTEMPTS = 2
 
@@ -161,8 +161,7 @@ class SimulatorTransport:
             return await self.transport.deliver(message, lease=lease)
         # A message that cannot be composed fails here as with a real transport.
         await compose_message(message)
-        if not lease.is_valid():
-            raise LeaseLost
+        require_valid(lease)
         outcome = behavior.at(message.attempt)
         # Addresses without a label are shared by everyone and reused, so they are never suppressed.
         is_shared = "+" not in address.rpartition("@")[0]

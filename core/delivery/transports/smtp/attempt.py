@@ -7,7 +7,7 @@ from core.delivery.bounces.signals import CLOSING, SignalKind, signal_of
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import compose_message
 from core.delivery.transports.destinations import Destination
-from core.delivery.transports.interface import LeaseCheck, LeaseLost
+from core.delivery.transports.interface import LeaseCheck, require_valid
 from core.delivery.transports.smtp.errors import SmtpError
 from core.delivery.transports.smtp.mail_host import MailHost
 from core.delivery.transports.smtp.session import Receipt, Session
@@ -46,8 +46,7 @@ class SmtpAttempt:
         """
         self._began_at = destination.clock()
         # The message may have expired while it waited for a connection.
-        if not self._lease.is_valid():
-            raise LeaseLost
+        require_valid(self._lease)
         try:
             return await self._try(destination, hosts)
         except SmtpError as error:
@@ -78,6 +77,8 @@ class SmtpAttempt:
                 if not error.is_stale_connection:
                     raise
         async for host in hosts:
+            # Those before it may have taken minutes.
+            require_valid(self._lease)
             try:
                 session = await self._session_factory.open(host, deadline=self._deadline)
                 outcome = await self._send(destination, session)

@@ -13,7 +13,7 @@ from core.delivery.bounces.replies import Reply, SessionTls, TlsPolicyKind, repl
 from core.delivery.bounces.signals import CLOSING
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import stuff_dots
-from core.delivery.transports.interface import LeaseCheck, LeaseLost
+from core.delivery.transports.interface import LeaseCheck, require_valid
 from core.delivery.transports.smtp.commands import mail_command, rcpt_command
 from core.delivery.transports.smtp.connection import ConnectionBroken, InvalidReply, RawReply, SmtpConnection
 from core.delivery.transports.smtp.errors import SmtpError, connection_error
@@ -89,10 +89,15 @@ class Session:
         self._connection.deadline = deadline
         if self._needs_reset:
             await self._reset()
+        # Connecting, the greeting or RSET may have taken minutes.
+        require_valid(lease)
         self._needs_reset = True
         commands = self._envelope_commands(message, len(composed))
         try:
-            await (self._send_pipelined if "PIPELINING" in self._extensions else self._send_one_by_one)(commands)
+            if "PIPELINING" in self._extensions:
+                await self._send_pipelined(commands)
+            else:
+                await self._send_one_by_one(commands, lease)
             reply = await self._send_body(composed, lease)
         except SmtpError:
             raise
@@ -243,8 +248,9 @@ class Session:
                 SmtpStage.MAIL, Reply(550, "5.6.7 The address requires SMTPUTF8, which the host does not offer.")
             )
 
-    async def _send_one_by_one(self, commands: Sequence[tuple[SmtpStage, bytes]]) -> None:
+    async def _send_one_by_one(self, commands: Sequence[tuple[SmtpStage, bytes]], lease: LeaseCheck) -> None:
         for stage, command in commands:
+            require_valid(lease)
             await self._expect(stage, command, expected=EXPECTED[stage], seconds=self._timeout(stage))
 
     async def _send_pipelined(self, commands: Sequence[tuple[SmtpStage, bytes]]) -> None:
@@ -274,8 +280,7 @@ class Session:
         *blocks, last = [data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES)]
         for block in blocks:
             await self._write_block(block)
-        if not lease.is_valid():
-            raise LeaseLost
+        require_valid(lease)
         failpoint("delivery.before_dot")
         self._write(SmtpStage.DATA, last)
         try:

@@ -8,6 +8,8 @@ from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any
 
+import pytest
+
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryStatus, SuppressOn
 from core.delivery.message.compose import OutgoingMessage
@@ -15,6 +17,7 @@ from core.delivery.receivers import Receiver, ReceiverTable
 from core.delivery.receivers_file import built_in_receivers
 from core.delivery.transports.destinations import DestinationLimits
 from core.delivery.transports.direct import DirectTransport, _Route
+from core.delivery.transports.interface import LeaseLost
 from core.delivery.transports.smtp.mail_host import Timeouts
 from core.delivery.transports.smtp.mx import MxLookup
 from core.delivery.transports.smtp.tls import TlsMode
@@ -24,7 +27,7 @@ from core.lib.network.address_guard import Guard
 from core.lib.network.resolver import Resolver
 from tests.core.delivery.local_pairs import LocalPairs
 from tests.core.delivery.relaying import SHORT, awaited, run
-from tests.core.delivery.scripted import ScriptedServer, StubLease, disconnect, drip, outgoing_message, silence
+from tests.core.delivery.scripted import Closed, ScriptedServer, StubLease, disconnect, drip, outgoing_message, silence
 from tests.core.lib.nameserver import SERVFAIL, NameServer
 from tests.rows import each
 
@@ -105,6 +108,20 @@ class TestNextHost:
             assert (outcome.status, second.connections) == (status, 0)
 
         try_hosts(ScriptedServer(script), check)
+
+    def test_is_not_contacted_once_the_lease_is_lost(self):
+        lease = StubLease()
+
+        async def lose(visit) -> None:
+            lease.valid = False
+            raise Closed
+
+        async def check(transport, first, second) -> None:
+            with pytest.raises(LeaseLost):
+                await transport.deliver(mail(), lease=lease)
+            assert (first.connections, second.connections) == (1, 0)
+
+        try_hosts(ScriptedServer({"banner": lose}), check)
 
     def test_is_tried_first_while_the_other_is_marked_down(self):
         async def check(transport, first, second) -> None:

@@ -297,6 +297,73 @@ class TestLease:
             assert (lease.asked, server.messages, server.open) == (1, [], 0)
             assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
 
+    @each("extensions", [("PIPELINING",), ()])
+    @each(
+        ("stage", "commands", "pipelined_commands"),
+        [
+            ("banner", [], []),
+            ("ehlo", [], []),
+            ("mail", ["MAIL"], ["MAIL", "RCPT", "DATA"]),
+            ("rcpt", ["MAIL", "RCPT"], ["MAIL", "RCPT", "DATA"]),
+            ("data", ["MAIL", "RCPT", "DATA"], ["MAIL", "RCPT", "DATA"]),
+        ],
+    )
+    @awaited
+    async def test_one_that_is_lost_while_the_host_replies_ends_the_message_there(
+        self, stage, commands, pipelined_commands, extensions
+    ):
+        lease = StubLease()
+        replies = {**GOOD, "ehlo": b"".join(b"250-%s\r\n" % one.encode() for one in extensions) + b"250 mx\r\n"}
+
+        async def lose(visit):
+            lease.valid = False
+            await visit.say(replies[stage])
+
+        async with ScriptedServer({stage: lose}, extensions=extensions) as server:
+            transport = relay(server)
+            with pytest.raises(LeaseLost):
+                await transport.deliver(MESSAGE, lease=lease)
+            await asyncio.sleep(0.05)
+            begun = [line.split()[0].decode() for line in server.commands if not line.startswith((b"EHLO", b"QUIT"))]
+            assert begun == (pipelined_commands if extensions else commands)
+            # Only complete messages are in the list.
+            assert server.messages == []
+            transport.close()
+
+    @awaited
+    async def test_one_that_is_lost_during_rset_leaves_the_connection_to_the_next_message(self):
+        lease = StubLease()
+
+        async def lose(visit):
+            lease.valid = False
+            await visit.say(GOOD["rset"])
+
+        async with ScriptedServer({"rcpt": [b"550 5.1.1 Unknown\r\n", b"250 Ok\r\n"], "rset": lose}) as server:
+            transport = relay(server)
+            await transport.deliver(MESSAGE, lease=LEASE)
+            with pytest.raises(LeaseLost):
+                await transport.deliver(MESSAGE, lease=lease)
+            assert len(server.said("MAIL")) == 1
+            assert (await transport.deliver(MESSAGE, lease=LEASE)).status is DeliveryStatus.SENT
+            assert server.connections == 1
+            transport.close()
+
+    @awaited
+    async def test_one_that_is_lost_during_the_body_leaves_the_message_unfinished(self):
+        lease = StubLease()
+
+        async def lose(visit):
+            await visit.say(GOOD["data"])
+            await visit.reader.readexactly(1_000_000)
+            lease.valid = False
+            await visit.reader.read()
+
+        async with ScriptedServer({"data": lose}, extensions=("PIPELINING",)) as server:
+            transport = relay(server, timeouts=Timeouts())
+            with pytest.raises(LeaseLost):
+                await transport.deliver(Bytes(b"x" * 30_000_000), lease=lease)
+            assert (len(server.said("DATA")), server.messages) == (1, [])
+
 
 class TestParameters:
     @awaited
