@@ -14,15 +14,15 @@ ABOUT_OTHERS = (
     ACTION.INBOUND_FORWARDED, ACTION.FORWARD_CONFIRMED, ACTION.FORWARD_REFUSED,
 )  # fmt: skip
 ERASE_OBJECTS = """
-UPDATE workspaces_auditentry e SET about = %(erased)s, about_code = NULL FROM unnest(%(addresses)s::text[]) AS a
- WHERE e.workspace_id = %(workspace)s AND e.act = ANY(%(actions)s) AND position(a in lower(e.about)) > 0 RETURNING a
+UPDATE workspaces_auditentry e SET about = %(erased)s, about_code = NULL
+  FROM unnest(%(addresses)s::text[], %(patterns)s::text[]) AS a (address, pattern)
+ WHERE e.workspace_id = %(workspace)s AND e.act = ANY(%(actions)s) AND lower(e.about) ~ a.pattern RETURNING a.address
 """
 ENTRIES = 500
 FIND = """
 SELECT id FROM workspaces_auditentry e
  WHERE e.workspace_id = %(workspace)s AND id > %(after)s
-   AND ((e.act = ANY(%(actions)s) AND EXISTS (
-           SELECT FROM unnest(%(addresses)s::text[]) AS a WHERE position(a in lower(e.about)) > 0))
+   AND ((e.act = ANY(%(actions)s) AND lower(e.about) ~ %(pattern)s)
     OR (e.actor_kind = 'person' AND lower(e.actor) = ANY(%(addresses)s)))
  ORDER BY id LIMIT %(limit)s
 """
@@ -55,6 +55,8 @@ def erase_searches(address: str) -> None:
 def _values(scope: ErasureScope) -> dict[str, Any]:
     return {
         "addresses": list(scope.addresses),
+        "pattern": scope.pattern,
+        "patterns": scope.patterns,
         "workspace": to_uuid(scope.workspace_id, prefix="ws_"),
         "actions": [action.value for action in ABOUT_OTHERS],
     }

@@ -13,6 +13,9 @@ from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 
+# The end of an address in expressions of PostgreSQL: a full stop or hyphen after it may be that of a sentence.
+AFTER = r"($|[^\w.-]|[.-]($|\W))"
+
 # In place of an address in records that stay.
 ERASED = "erased@invalid"
 
@@ -27,11 +30,16 @@ class ErasureScope:
     @cached_property
     def pattern(self) -> str:
         """An expression of PostgreSQL for lower-case text with one of the addresses, not within a longer one."""
-        return rf"(^|[^\w.+-])({'|'.join(map(re.escape, self.addresses))})($|[^\w.-])"
+        return rf"(^|[^\w.+-])({'|'.join(map(re.escape, self.addresses))}){AFTER}"
+
+    @property
+    def patterns(self) -> list[str]:
+        """The same for each address alone, in their order."""
+        return [ErasureScope(self.workspace_id, (address,)).pattern for address in self.addresses]
 
     @cached_property
     def _expression(self) -> re.Pattern[str]:
-        return re.compile(rf"(?<![\w.+-])(?:{'|'.join(map(re.escape, self.addresses))})(?![\w.-])", re.IGNORECASE)
+        return re.compile(rf"(?<![\w.+-])(?:{'|'.join(map(re.escape, self.addresses))})(?!\w|[.-]\w)", re.IGNORECASE)
 
     def named_in(self, text: str) -> set[str]:
         """Return the addresses that a text has, in any case, and not within longer ones."""

@@ -18,7 +18,7 @@ from core.erasing.steps import ErasureScope, NamedRows, StepResult
 from core.lib.datetimes import parse_datetime
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import run
-from emails.models import Acceptance
+from emails.models import Acceptance, Recipient
 from emails.upkeep.retention import delete_emails
 from events.models import Event
 from webhooks.models import WebhookDelivery, WebhookEvent
@@ -139,7 +139,7 @@ def erase_sent(scope: ErasureScope, place: Any) -> StepResult:
     found = find_sent(scope, address, after=to_uuid(after), limit=EMAILS)
     result = StepResult()
     deleted = _delete({id_: {address} for id_ in found}, scope, result)
-    result.waiting[address] += len(found) - deleted
+    result.waiting[address] += len(found) - len(deleted)
     if len(found) == EMAILS:
         result.place = [index, from_uuid(found[-1])]
     elif index + 1 < len(scope.addresses):
@@ -151,7 +151,13 @@ def erase_mentions(scope: ErasureScope, place: Any) -> StepResult:
     """Delete the emails of others that name an address in a field, the subject, metadata or template data."""
     page = scan_emails(scope, place)
     result = StepResult(place=page.place)
-    _delete(page.named, scope, result)
+    deleted = _delete(page.named, scope, result)
+    left = [id_ for id_ in page.named if id_ not in deleted]
+    recipients = Recipient.objects.filter(email__in=map(from_uuid, left)).values_list("email_id", "address")
+    # Those to the person are counted by erase_sent.
+    sent = {(to_uuid(email_id), address.lower()) for email_id, address in recipients}
+    for id_ in left:
+        result.waiting.update(address for address in page.named[id_] if (id_, address) not in sent)
     return result
 
 
@@ -187,10 +193,10 @@ def erase_workspace_events(scope: ErasureScope, place: Any) -> StepResult:
     return result
 
 
-def _delete(named: dict[UUID, set[str]], scope: ErasureScope, result: StepResult) -> int:
-    """Delete emails that have no work left, count what went for the addresses of each, and return their number."""
+def _delete(named: dict[UUID, set[str]], scope: ErasureScope, result: StepResult) -> set[UUID]:
+    """Delete emails that have no work left, count what went for the addresses of each, and return their ids."""
     if not named:
-        return 0
+        return set()
     events = list(Event.objects.filter(email__in=map(from_uuid, named)).values_list("id", "email_id"))
     deliveries = _count_deliveries([event_id for event_id, _ in events])
     deleted = delete_emails(scope.workspace_id, list(named))
@@ -204,7 +210,7 @@ def _delete(named: dict[UUID, set[str]], scope: ErasureScope, result: StepResult
     requests = _delete_requests(deleted)
     for address in set().union(*(named[id_] for id_ in deleted)) if deleted else ():
         result.add([address], apiRequests=requests)
-    return len(deleted)
+    return set(deleted)
 
 
 def _count_deliveries(event_ids: Collection[str]) -> Counter[str]:

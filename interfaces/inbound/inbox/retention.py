@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from core.erasing.steps import ErasureScope, StepResult
+from core.erasing.steps import AFTER, ErasureScope, StepResult
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.sql import delete_batches, run
 from core.workspaces.plans import BUILT_IN
@@ -25,11 +25,15 @@ WITH expired AS (
 )
 DELETE FROM inbox_caughtmail WHERE id IN (SELECT id FROM expired)
 """
-FIND_NAMED = """
+# The quoted characters of `=3Dada@example.com` and `%3Cada@example.com` do not belong to a longer address.
+BEFORE = r"(^|[^\w.+-]|[=%][0-9a-f]{2})"
+FIND_NAMED = r"""
 SELECT m.id, named.addresses FROM inbox_caughtmail m CROSS JOIN LATERAL (
-       SELECT array_agg(a) AS addresses FROM unnest(%(addresses)s::text[]) AS a
-        WHERE lower(m.recipient) = a
-           OR position(encode(convert_to(a, 'UTF8'), 'escape') in lower(encode(m.source, 'escape'))) > 0) named
+       SELECT array_agg(address) AS addresses
+         FROM unnest(%(addresses)s::text[]) AS a (address), encode(convert_to(address, 'UTF8'), 'escape') AS escaped,
+              lower(encode(m.source, 'escape')) AS source
+        WHERE lower(m.recipient) = address OR position(escaped in source) > 0
+          AND source ~ concat(%(before)s::text, regexp_replace(escaped, '(\W)', '\\\1', 'g'), %(after_it)s::text)) named
  WHERE m.workspace_id = %(workspace)s AND named.addresses IS NOT NULL AND m.id > %(after)s ORDER BY m.id LIMIT %(limit)s
 """
 # System email belongs to no plan.
@@ -72,8 +76,14 @@ def remove_contents(email_ids: Sequence[UUID]) -> None:
 
 def find_named(scope: ErasureScope, *, after: UUID = FIRST) -> list[tuple[UUID, list[str]]]:
     """Return a batch of the caught messages that name one of the addresses, in the order of their ids."""
-    workspace = to_uuid(scope.workspace_id, prefix="ws_")
-    values = {"workspace": workspace, "addresses": list(scope.addresses), "after": after, "limit": BATCH_SIZE}
+    values = {
+        "workspace": to_uuid(scope.workspace_id, prefix="ws_"),
+        "addresses": list(scope.addresses),
+        "before": BEFORE,
+        "after_it": AFTER,
+        "after": after,
+        "limit": BATCH_SIZE,
+    }
     return [(id_, addresses) for id_, addresses in run(FIND_NAMED, values)]
 
 

@@ -21,7 +21,7 @@ from interfaces.inbound.models import MailReport, ProviderReport
 from interfaces.inbound.processing import process_reports
 from suppressions.models import Suppression
 from tests.conftest import Account, Api, mail, make_key
-from tests.console.dashboard.conftest import signed_in
+from tests.console.dashboard.conftest import make_caught, signed_in
 from tests.console.privacy.people import ADA, tables_containing, use_everything
 from tests.emails.builders import OK, deliver, deliver_all, send
 from tests.events.feed import publish_committed
@@ -111,6 +111,28 @@ def test_a_longer_address_and_another_workspace_stay(api: Api, bobs_api: Api):
     deliver_all()
     assert erase_now(api)["deleted"]["emails"] == 1
     assert {*Email.objects.values_list("id", flat=True)} == {*others, foreign}
+
+
+@each("longer", ["xada@example.com", "ada@example.com.au", "ada@example.community", "a+ada@example.com"])
+def test_other_records_about_a_longer_address_stay(api: Api, alice: Account, longer):
+    api.post("/suppressions", {"email": longer})
+    make_caught(alice.workspace, f"To: {longer}\r\n\r\n{longer}, {longer}".encode(), recipient=longer)
+    deleted = erase_now(api)["deleted"]
+    assert (deleted["auditEntries"], deleted["caughtMessages"], deleted["suppressions"]) == (0, 0, 0)
+    assert tables_containing(longer) >= {"workspaces_auditentry", "inbox_caughtmail", "suppressions_suppression"}
+
+
+@each("quote", ["To: Ada <%s>", "To: %s", "Subject: (%s)", "?to=3D%s&", "?to=%%3C%s%%3E", "=20%s=20"])
+def test_a_caught_message_that_names_the_address_is_deleted(api: Api, alice: Account, quote):
+    make_caught(alice.workspace, (quote % "Ada@Example.com").encode(), recipient="bob@example.com")
+    assert erase_now(api)["deleted"]["caughtMessages"] == 1
+
+
+@each("subject", ["From %s.", "From %s, again", "(%s)", "%s - again", "From %s-", "<%s>", "%s"])
+def test_the_address_is_found_in_a_sentence(api: Api, subject):
+    send(api, to="bob@example.com", subject=subject % ADA)
+    deliver_all()
+    assert erase_now(api)["deleted"]["emails"] == 1
 
 
 def test_the_address_is_found_in_any_case(api: Api):
@@ -231,6 +253,30 @@ class TestProcessing:
         erase()
         body = receipt(api, erasure_id)
         assert (body["status"], body["waiting"], body["deleted"]["emails"]) == ("completed", 0, 2)
+
+    def test_emails_to_others_that_name_the_person_are_waited_for_too(self, api: Api):
+        send(api, to=ADA, subject=f"For {ADA}")
+        for _ in range(2):
+            send(api, to="bob@example.com", metadata={"customer": ADA})
+        deliver(OK)
+        erasure_id = request(api)
+        erase()
+        body = receipt(api, erasure_id)
+        assert (body["status"], body["waiting"], body["deleted"]["emails"]) == ("processing", 2, 1)
+        deliver_all()
+        Erasure.objects.update(due_at=timezone.now() - timedelta(days=1))
+        erase()
+        body = receipt(api, erasure_id)
+        assert (body["status"], body["waiting"], body["deleted"]["emails"]) == ("completed", 0, 3)
+        assert not Email.objects.exists()
+
+    def test_each_of_several_people_is_waited_for(self, api: Api):
+        people = [f"p{number}@example.com" for number in range(3)]
+        for one in people:
+            send(api, to=one, subject=f"For {one}")
+        ids = [request(api, one) for one in people]
+        erase()
+        assert [receipt(api, erasure_id)["waiting"] for erasure_id in ids] == [1, 1, 1]
 
     def test_the_suppression_blocks_until_the_last_email_has_gone(self, api: Api):
         send(api, to=ADA)
