@@ -404,6 +404,12 @@ def test_an_amount_is_compared_as_it_is_shown(number, hundredths):
     assert 0 <= number - value.number < 0.011
 
 
+def test_an_alert_ends_below_nine_tenths_of_its_threshold():
+    limit = Decimal(10)
+    assert [Share(part, 1000).is_far_below(limit) for part in (89, 90)] == [True, False]
+    assert [Amount.of(number).is_far_below(limit) for number in (8.99, 9.0)] == [True, False]
+
+
 @given(hundredths=st.integers(1, 10_000))
 def test_the_threshold_is_exact(hundredths):
     alert = Alert(threshold=hundredths / 100)

@@ -21,7 +21,7 @@ from interfaces.inbound.models import MailReport, ProviderReport
 from interfaces.inbound.processing import process_reports
 from suppressions.models import Suppression
 from tests.conftest import Account, Api, mail, make_key
-from tests.console.dashboard.conftest import make_caught, signed_in
+from tests.console.dashboard.conftest import make_caught, make_received, signed_in
 from tests.console.privacy.people import ADA, tables_containing, use_everything
 from tests.emails.builders import OK, deliver, deliver_all, send
 from tests.events.feed import publish_committed
@@ -133,6 +133,25 @@ def test_the_address_is_found_in_a_sentence(api: Api, subject):
     send(api, to="bob@example.com", subject=subject % ADA)
     deliver_all()
     assert erase_now(api)["deleted"]["emails"] == 1
+
+
+@each("fields", [
+    {"from": "Ada <ada@alice.example>"}, {"replyTo": "ada@alice.example"}, {"subject": "For ada@alice.example"},
+    {"headers": {"X-Customer": "ada@alice.example"}}, {"metadata": {"customer": "ada@alice.example"}},
+])  # fmt: skip
+def test_each_field_of_an_email_to_others_is_searched(api: Api, fields):
+    send(api, to="bob@example.com", **fields)
+    deliver_all()
+    assert erase_now(api, "ada@alice.example")["deleted"]["emails"] == 1
+
+
+@each("fields", [
+    {"recipient": ADA}, {"reply_address": ADA}, {"envelope_from": ADA}, {"addresses": {"cc": [{"email": ADA}]}},
+])  # fmt: skip
+def test_each_address_of_a_received_email_is_searched(api: Api, alice: Account, fields):
+    others = {"envelope_from": "eve@example.org", "addresses": {}}
+    make_received(alice.workspace, **{**others, **fields})
+    assert erase_now(api)["deleted"]["receivedEmails"] == 1
 
 
 def test_the_address_is_found_in_any_case(api: Api):

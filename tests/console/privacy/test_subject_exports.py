@@ -26,6 +26,7 @@ from core.workspaces.models import AuditEntry
 from emails.models import Recipient
 from emails.sending.outgoing_messages import rebuild_message
 from emails.upkeep import erasure as email_steps
+from suppressions.models import Suppression
 from tests.conftest import Account, Api, make_key
 from tests.console.dashboard.conftest import make_caught, make_received, signed_in
 from tests.console.privacy.people import ADA, tables_containing, use_all
@@ -188,6 +189,12 @@ class TestContent:
         bobs_api.post("/suppressions", {"email": ADA})
         assert set(export_now(api)) == {"person.json"}
 
+    def test_it_has_the_actions_of_a_member_and_of_nobody_else(self, api: Api, alice: Account, owner):
+        api.post("/suppressions", {"email": "bob@example.com"})
+        owner.post(f"/dashboard/suppressions/{Suppression.objects.get().id}/delete/")
+        found = rows(export_now(api, alice.owner.email), "auditEntries")
+        assert [(one["action"], one["actor"]) for one in found] == [("suppression_removed", alice.owner.email)]
+
     def test_an_email_is_named_once_whatever_names_the_person_in_it(self, api: Api):
         send(api, to=ADA, subject=f"For {ADA}", metadata={"customer": ADA})
         assert len(rows(export_now(api), "emails")) == 1
@@ -273,6 +280,17 @@ class TestMaking:
         assert len(rows(files, "emails")) == 5
         assert body["messagesLeftOut"] == 5 - len(messages) > 0
         assert json.loads(files["person.json"])["messagesLeftOut"] == body["messagesLeftOut"]
+
+    @each("missing", [0, 1])
+    def test_a_message_may_fill_the_limit(self, api: Api, monkeypatch, missing):
+        send(api, to=ADA)
+        deliver_all()
+        # Messages are the first files of an export.
+        size = len(rebuild_message(Recipient.objects.get()))
+        monkeypatch.setattr(parts, "MAX_BYTES", size - missing)
+        export_id = request(api)
+        export()
+        assert state(api, export_id)["messagesLeftOut"] == missing
 
     def test_all_exports_of_a_workspace_have_a_limit(self, api: Api, bobs_api: Api, monkeypatch):
         for who, sender in ((api, "x@alice.example"), (bobs_api, "x@bob.example")):
