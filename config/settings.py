@@ -109,6 +109,8 @@ DELIVERY_TLS = env.choice("DELIVERY_TLS", "opportunistic", options=["opportunist
 RETURN_PATH_DOMAIN = env.text("RETURN_PATH_DOMAIN", "bounce.localhost")
 # MTA-STS and, with a validating resolver, DANE of recipient domains, for direct transports (docs/decisions/0396).
 DELIVERY_TLS_POLICIES = env.choice("DELIVERY_TLS_POLICIES", "on", options=["on", "off"]) == "on"
+# Sends TLS reports (docs/decisions/0399).
+TLSRPT_DOMAIN = env.text("TLSRPT_DOMAIN").lower()
 DNS_SERVERS = env.servers("DNS_SERVERS")
 DNSSEC_RESOLVER = env.servers("DNSSEC_RESOLVER")
 INBOX_PORT = env.integer("INBOX_PORT", 2527, low=1, high=65_535)

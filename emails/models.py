@@ -676,6 +676,9 @@ class MtaStsPolicy(models.Model):
     record_id: of the TXT record, which changes with the policy.
     checked_at: the last lookup of the record.
     error: why this lookup or the fetch after it failed, empty if neither did.
+    failure: the result of a failed fetch in TLS reports (core.delivery.bounces.replies.TlsResult).
+    report_to: the URI to which the domain wants TLS reports (docs/decisions/0399); empty if it asks for none.
+    tlsa: the DANE records of its mail hosts at the last lookup, for the reports.
     """
 
     domain = models.CharField(max_length=253, primary_key=True)
@@ -684,6 +687,9 @@ class MtaStsPolicy(models.Model):
     max_age = models.PositiveIntegerField()
     record_id = models.CharField(max_length=32, blank=True)
     error = models.CharField(max_length=1000, blank=True)
+    failure = models.CharField(max_length=40, blank=True, default="", db_default="")
+    report_to = models.CharField(max_length=500, blank=True, default="", db_default="")
+    tlsa = ArrayField(models.CharField(max_length=500), default=list, db_default=[])
     checked_at = models.DateTimeField()
     fetched_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)

@@ -28,6 +28,8 @@ class Dimension(StrEnum):
     STREAM = "stream"
     # No slice of emails: the counters of histograms (core.counters.latency).
     LATENCY = "latency"
+    # The same: the sessions with a recipient domain in its TLS reports (emails.tls_policies.report_counts).
+    TLS_REPORT = "tls_report"
 
 
 @functools.lru_cache(maxsize=CACHE_SIZE)

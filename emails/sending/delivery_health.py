@@ -19,6 +19,7 @@ from core.lib.sql import run
 from core.lib.worker.lease_queue import FIRST
 from core.lib.worker.stages import Stage
 from emails.sending.queue import QUEUE
+from emails.tls_policies.report_counts import report_changes
 
 # A table scan, once per scrape: 0.1 s for a million rows.
 QUEUE_DEPTH = "SELECT stage, count(*) FROM emails_pending GROUP BY stage"
@@ -63,6 +64,7 @@ def outcome_changes(outcome: DeliveryOutcome, *, now: datetime) -> Iterator[coun
     for one in outcome.attempts:
         yield outcome_change(one.status, one.reason, transport=one.transport)
         yield from _policy_changes(one)
+        yield from report_changes(one, now=now)
     if outcome.status in ACCEPTANCES and outcome.diversion is not Diversion.CAPTURED:
         yield counters.CounterKey(counters.SERVICE, now, f"{TAKEN}.{outcome.transport or DEFAULT}"), 1
 

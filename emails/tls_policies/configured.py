@@ -29,8 +29,13 @@ def tls_policies(resolver: Resolver, guard: Guard) -> TlsPolicies | None:
     """Return the policies of recipient domains; None without them."""
     if not settings.DELIVERY_TLS_POLICIES:
         return None
-    sts = StsPolicies(StsLookup(resolver, UrlRules(guard=guard)), DatabaseStsStore())
+    sts = StsPolicies(sts_lookup(resolver, guard), DatabaseStsStore())
     return TlsPolicies(sts, DaneLookup(resolver) if settings.DNSSEC_RESOLVER else None)
+
+
+def sts_lookup(resolver: Resolver, guard: Guard) -> StsLookup:
+    """Return the lookups of MTA-STS policies, and of domains that ask for TLS reports if reports are sent."""
+    return StsLookup(resolver, UrlRules(guard=guard), finds_reports=bool(settings.TLSRPT_DOMAIN))
 
 
 def _own_addresses() -> frozenset[Address]:

@@ -12,10 +12,9 @@ from core.delivery.transports.tls_policies.sts_lookups import (
     StsLookup,
     StsState,
 )
-from core.lib.network.target_urls import UrlRules
 from core.lib.sql import delete_batches, run
 from emails.pacing.paces import is_direct
-from emails.tls_policies.configured import direct_guard, direct_resolver
+from emails.tls_policies.configured import direct_guard, direct_resolver, sts_lookup
 from emails.tls_policies.store import read_state, save_finding
 
 MAX_AT_ONCE = 20
@@ -30,11 +29,13 @@ SELECT domain FROM emails_sts_policy
    AND fetched_at < now() - make_interval(secs => least({REFRESH_SECONDS}, max_age / 2.0))
  ORDER BY fetched_at LIMIT {MAX_DOMAINS}
 """  # noqa: S608 - constants
-# Policies that ended a day ago, and domains without one that nothing was sent to for a day.
+# Policies that ended a day ago, and domains without one that nothing was sent to for a day. A domain that asks for TLS
+# reports stays until that of its last day has been made.
 DELETE = f"""
 WITH over AS MATERIALIZED (
     SELECT domain FROM emails_sts_policy
-     WHERE coalesce(expires_at, checked_at) < now() - interval '1 day' LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
+     WHERE coalesce(expires_at, checked_at) < now() - interval '1 day'
+       AND (report_to = '' OR checked_at < now() - interval '3 days') LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED
 )
 DELETE FROM emails_sts_policy WHERE domain IN (SELECT domain FROM over)
 """  # noqa: S608 - constants
@@ -44,8 +45,7 @@ def refresh_policies() -> None:
     """Fetch the policies that were fetched a day ago; one that cannot be fetched stays until its end."""
     if not settings.DELIVERY_TLS_POLICIES or not is_direct():
         return
-    lookup = StsLookup(direct_resolver(), UrlRules(guard=direct_guard()))
-    refresh_due(lookup)
+    refresh_due(sts_lookup(direct_resolver(), direct_guard()))
 
 
 def refresh_due(lookup: StsLookup) -> None:

@@ -50,17 +50,38 @@ class TlsPolicyKind(StrEnum):
     DANE = "dane"
 
 
+class TlsResult(StrEnum):
+    """The result of a session in a TLS report (RFC 8460, section 4.3); after the slash, its failure-reason-code."""
+
+    SUCCESS = "success"
+    NO_STARTTLS = "starttls-not-supported"
+    HOST_MISMATCH = "certificate-host-mismatch"
+    EXPIRED = "certificate-expired"
+    NOT_TRUSTED = "certificate-not-trusted"
+    TLSA_MISMATCH = "certificate-not-trusted/tlsa-mismatch"
+    NO_HANDSHAKE = "validation-failure/tls-handshake-failed"
+    MX_MISMATCH = "validation-failure/mx-mismatch"
+    DNSSEC_INVALID = "dnssec-invalid"
+    STS_FETCH_ERROR = "sts-policy-fetch-error"
+    STS_INVALID = "sts-policy-invalid"
+    STS_CERTIFICATE = "sts-webpki-invalid"
+
+
 @dataclass(frozen=True)
 class SessionTls:
     """The TLS of the session of an attempt.
 
     version: such as TLSv1.3; None for plaintext, and if the policy permitted no session.
     verified: the certificate of the host was verified, as its policy or the sender requires.
+    result: for the TLS reports of a domain that asks for them; None for others.
+    domain: this domain; empty for others.
     """
 
     version: str | None
     policy: TlsPolicyKind
     verified: bool
+    result: TlsResult | None = None
+    domain: str = ""
 
 
 @dataclass(frozen=True)

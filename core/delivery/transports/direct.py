@@ -13,7 +13,6 @@ from core.delivery.bounces.replies import (
     DeliveryStatus,
     Reply,
     SessionTls,
-    TlsPolicyKind,
     deferred,
     safe_text,
 )
@@ -137,8 +136,8 @@ class DirectTransport:
         except TargetRefused:
             return deferred(FailureReason.TARGET_REFUSED, f"The mail hosts of {domain} have no permitted address.")
         except TlsPolicyFailed as error:
-            tls_failure = SessionTls(version=None, policy=error.kind, verified=False)
-            return replace(deferred(FailureReason.TLS, str(error)), tls=tls_failure)
+            tls_failure = SessionTls(version=None, policy=error.kind, verified=False, result=error.result)
+            return replace(deferred(FailureReason.TLS, str(error)), tls=error.policy.for_report(tls_failure))
         except DestinationBusy as busy:
             return busy.outcome
 
@@ -167,7 +166,7 @@ class DirectTransport:
                 async with slot:
                     mail_hosts = self._mail_hosts(route, sources, choice.option.addresses)
                     outcome = await attempt.run(destination, mail_hosts)
-                    return replace(outcome, receiver=receiver.key, tls=outcome.tls or route.failed_tls(outcome))
+                    return replace(outcome, receiver=receiver.key, tls=route.policy.for_report(outcome.tls))
             except DayUsedUp as error:
                 used_up.append(error)
                 if not own.overflows and not error.is_taken_over:
@@ -231,6 +230,7 @@ class DirectTransport:
             requirement=tls.requirement,
             dane=tls.dane,
             names=tls.names,
+            failure=tls.failure,
         )
 
 
@@ -248,13 +248,6 @@ class _Route:
     @property
     def key(self) -> tuple[object, ...]:
         return self.tls, self.policy.key, self.hosts.key
-
-    def failed_tls(self, outcome: DeliveryOutcome) -> SessionTls | None:
-        """Return the policy that an attempt failed by, if it did."""
-        kind = self.policy.host_tls(self.hosts.best, self.tls).kind
-        if outcome.reason != FailureReason.TLS or kind is TlsPolicyKind.NONE:
-            return None
-        return SessionTls(version=None, policy=kind, verified=False)
 
 
 def _of_source(addresses: Sequence[Address], source: Source) -> Sequence[Address]:

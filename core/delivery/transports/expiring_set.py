@@ -1,4 +1,4 @@
-"""Expiring set of host names."""
+"""Expiring set of host names, each with a note."""
 
 import time
 from collections import OrderedDict
@@ -10,14 +10,18 @@ class ExpiringSet:
     def __init__(self, *, ttl_seconds: float, max_size: int = 10_000) -> None:
         self._ttl_seconds = ttl_seconds
         self._max_size = max_size
-        self._expires_at: OrderedDict[str, float] = OrderedDict()
+        self._names: OrderedDict[str, tuple[float, str]] = OrderedDict()
 
     def __contains__(self, name: str) -> bool:
-        return self._expires_at.get(name, 0.0) > time.monotonic()
+        return self._names.get(name, (0.0, ""))[0] > time.monotonic()
 
-    def add(self, name: str) -> None:
+    def note(self, name: str) -> str:
+        """Return the note of a name of the set."""
+        return self._names[name][1]
+
+    def add(self, name: str, *, note: str = "") -> None:
         """Add a name, or restart its time."""
-        self._expires_at[name] = time.monotonic() + self._ttl_seconds
-        self._expires_at.move_to_end(name)
-        if len(self._expires_at) > self._max_size:
-            self._expires_at.popitem(last=False)
+        self._names[name] = time.monotonic() + self._ttl_seconds, note
+        self._names.move_to_end(name)
+        if len(self._names) > self._max_size:
+            self._names.popitem(last=False)

@@ -218,7 +218,7 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    newest = ("0048_tls_policy",)
+    newest = ("0050_tls_reports",)
     MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
 
 

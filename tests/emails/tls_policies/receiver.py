@@ -59,6 +59,7 @@ class Receiver:
     host: ScriptedServer
     policy_host: PolicyHost
     is_validating: bool = False
+    finds_reports: bool = False
 
     def transport(self) -> DirectTransport:
         """Return a transport of a new process: nothing is in its memory."""
@@ -77,7 +78,13 @@ class Receiver:
 
     def sts_lookup(self, resolver: Resolver | None = None) -> StsLookup:
         resolver = resolver or Resolver([self.dns.address])
-        return StsLookup(resolver, UrlRules(guard=GUARD), tls=AUTHORITY.trusting, port=self.policy_host.port)
+        return StsLookup(
+            resolver,
+            UrlRules(guard=GUARD),
+            tls=AUTHORITY.trusting,
+            port=self.policy_host.port,
+            finds_reports=self.finds_reports,
+        )
 
     async def deliver(self, **fields: Any) -> DeliveryOutcome:
         """Deliver one message with a new transport."""

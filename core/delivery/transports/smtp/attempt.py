@@ -101,6 +101,9 @@ class SmtpAttempt:
             receipt = await session.send(
                 self._message, composed=self._composed, lease=self._lease, deadline=self._deadline
             )
+        except SmtpError as error:
+            error.tls = session.tls
+            raise
         finally:
             destination.return_session(session)
         destination.record_acceptance(began_at=self._began_at)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from core.delivery.bounces.classification import SmtpStage, classify, names_sender
 from core.delivery.bounces.reasons import FailureReason
-from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, safe_text
+from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, Reply, SessionTls, safe_text
 from core.delivery.bounces.signals import CLOSING, is_end_of_connection
 
 BEFORE_MAIL = frozenset({SmtpStage.CONNECT, SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.STARTTLS, SmtpStage.AUTH})
@@ -21,13 +21,22 @@ class SmtpError(Exception):
     stage: the command under way.
     reply: the host's refusal; its code is 0 for a connection failure.
     reason: the reason of a connection failure; a refusal is classified instead.
+    tls: that of the session, or the policy that prevented it; None if neither is known.
     """
 
-    def __init__(self, stage: SmtpStage, reply: Reply, reason: FailureReason = FailureReason.NETWORK) -> None:
+    def __init__(
+        self,
+        stage: SmtpStage,
+        reply: Reply,
+        reason: FailureReason = FailureReason.NETWORK,
+        *,
+        tls: SessionTls | None = None,
+    ) -> None:
         super().__init__(reply.text)
         self.stage = stage
         self.reply = reply
         self.reason = reason
+        self.tls = tls
 
     @property
     def is_connection_error(self) -> bool:
@@ -63,13 +72,16 @@ class SmtpError(Exception):
                 never_suppresses=classification.reason is FailureReason.SMTPUTF8_REQUIRED,
                 retry_after=LISTING_WAIT if self.reply.code >= 500 and classification.listed_by else timedelta(0),
                 listed_by=classification.listed_by,
+                tls=self.tls,
             )
         # The whole message was sent and no reply came: the host may have accepted it.
         is_unknown = self.stage is SmtpStage.DOT
         reason = FailureReason.OUTCOME_UNKNOWN if is_unknown else self.reason
-        return DeliveryOutcome(DeliveryStatus.DEFERRED, self.reply, reason, may_be_delivered=is_unknown)
+        return DeliveryOutcome(DeliveryStatus.DEFERRED, self.reply, reason, may_be_delivered=is_unknown, tls=self.tls)
 
 
-def connection_error(stage: SmtpStage, text: str, reason: FailureReason = FailureReason.NETWORK) -> SmtpError:
+def connection_error(
+    stage: SmtpStage, text: str, reason: FailureReason = FailureReason.NETWORK, *, tls: SessionTls | None = None
+) -> SmtpError:
     """Return the error of a failed connection, with a text written by Postrider."""
-    return SmtpError(stage, Reply(0, safe_text(text)), reason)
+    return SmtpError(stage, Reply(0, safe_text(text)), reason, tls=tls)

@@ -3,7 +3,7 @@
 import ssl
 from dataclasses import dataclass
 
-from core.delivery.bounces.replies import TlsPolicyKind
+from core.delivery.bounces.replies import TlsPolicyKind, TlsResult
 from core.delivery.transports.smtp.login import Login
 from core.delivery.transports.smtp.tls import TlsMode
 from core.delivery.transports.tls_policies.dane import DaneHost
@@ -46,6 +46,7 @@ class MailHost:
     requirement: a sentence for the text of a failure, which says who requires TLS.
     dane: the records that the certificate must match, in the mode DANE.
     names: those that the certificate may have then.
+    failure: the failure of the policy that does not prevent the session, for TLS reports.
     """
 
     address: str
@@ -61,6 +62,7 @@ class MailHost:
     requirement: str = TLS_REQUIRED
     dane: DaneHost | None = None
     names: tuple[str, ...] = ()
+    failure: TlsResult | None = None
 
     @property
     def tls_name(self) -> str:

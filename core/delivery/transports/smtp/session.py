@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.delivery.bounces.classification import SmtpStage
 from core.delivery.bounces.reasons import FailureReason
-from core.delivery.bounces.replies import Reply, SessionTls, TlsPolicyKind, reply_of
+from core.delivery.bounces.replies import Reply, SessionTls, TlsPolicyKind, TlsResult, reply_of
 from core.delivery.bounces.signals import CLOSING
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.transports.composing import stuff_dots
@@ -31,6 +31,8 @@ REFUSALS = (4, 5)
 NOTHING = 0
 # RFC 8689, section 2.
 REQUIRETLS = "REQUIRETLS"
+# The verify_code of OpenSSL (x509_vfy.h) for a certificate that is not yet valid, or not any more, or of another host.
+CERTIFICATE_RESULTS = {9: TlsResult.EXPIRED, 10: TlsResult.EXPIRED, 62: TlsResult.HOST_MISMATCH}
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Session:
             return None
         found = self._connection.ssl_object if self.is_secure else None
         version = found.version() if found else None
-        return SessionTls(version, self._host.policy, verified=bool(version) and self._host.is_verified)
+        result = self._host.failure or (TlsResult.SUCCESS if version else TlsResult.NO_STARTTLS)
+        return SessionTls(version, self._host.policy, verified=bool(version) and self._host.is_verified, result=result)
 
     async def send(self, message: OutgoingMessage, *, composed: bytes, lease: LeaseCheck, deadline: float) -> Receipt:
         """Send one message and return the reply to its final dot. Raises SmtpError and LeaseLost."""
@@ -151,7 +154,7 @@ class Session:
         is_mandatory = self._host.tls.is_mandatory
         if "STARTTLS" not in self._extensions:
             if is_mandatory:
-                raise self._tls_failure("The host offers no TLS.")
+                raise self._tls_failure("The host offers no TLS.", TlsResult.NO_STARTTLS)
             return
         try:
             await self._expect(SmtpStage.STARTTLS, b"STARTTLS\r\n", seconds=self._timeouts.tls)
@@ -160,7 +163,8 @@ class Session:
             if not error.reply.code or error.reply.code == CLOSING:
                 raise
             if is_mandatory and self._host.policy not in (None, TlsPolicyKind.NONE):
-                raise self._tls_failure(f"The host refused STARTTLS: {error.reply.code} {error.reply.text}.") from error
+                text = f"The host refused STARTTLS: {error.reply.code} {error.reply.text}."
+                raise self._tls_failure(text, TlsResult.NO_STARTTLS) from error
             if is_mandatory:
                 raise
             return
@@ -177,7 +181,8 @@ class Session:
         except (OSError, ConnectionBroken) as error:
             self._connection.close()
             text = f"TLS with the host failed: {error}"
-            raise self._tls_failure(f"{text}." if self._host.tls.is_mandatory else text) from error
+            result = _result_of_handshake(error)
+            raise self._tls_failure(f"{text}." if self._host.tls.is_mandatory else text, result) from error
         self._verify_dane()
         self.is_secure = True
 
@@ -189,12 +194,14 @@ class Session:
         found = self._connection.ssl_object
         if not found or not dane.verifies(peer_chain(found), names=self._host.names):
             self._connection.close()
-            raise self._tls_failure("The certificate of the host is another one.")
+            raise self._tls_failure("The certificate of the host is another one.", TlsResult.TLSA_MISMATCH)
 
-    def _tls_failure(self, text: str) -> SmtpError:
+    def _tls_failure(self, text: str, result: TlsResult) -> SmtpError:
         """Return the error of a host without the TLS that it needs; the text names who requires it."""
         text = f"{text} {self._host.requirement}" if self._host.tls.is_mandatory else text
-        return connection_error(SmtpStage.STARTTLS, text, FailureReason.TLS)
+        policy = self._host.policy
+        tls = None if policy is None else SessionTls(version=None, policy=policy, verified=False, result=result)
+        return connection_error(SmtpStage.STARTTLS, text, FailureReason.TLS, tls=tls)
 
     async def _authenticate(self, login: Login) -> None:
         if not self.is_secure:
@@ -360,3 +367,9 @@ async def _connect(host: MailHost, deadline: float, timeouts: Timeouts) -> SmtpC
         raise connection_error(SmtpStage.CONNECT, f"Could not connect: {error}") from error
     connection.deadline = deadline
     return connection
+
+
+def _result_of_handshake(error: Exception) -> TlsResult:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return CERTIFICATE_RESULTS.get(error.verify_code, TlsResult.NOT_TRUSTED)
+    return TlsResult.NO_HANDSHAKE

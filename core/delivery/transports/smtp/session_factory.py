@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from core.delivery.bounces.reasons import FailureReason
+from core.delivery.bounces.replies import TlsResult
 from core.delivery.transports.expiring_set import ExpiringSet
 from core.delivery.transports.smtp.errors import SmtpError
 from core.delivery.transports.smtp.mail_host import RFC_5321, MailHost, Timeouts
@@ -51,17 +52,30 @@ class SessionFactory:
             except SmtpError as error:
                 if error.reason is not FailureReason.TLS:
                     raise
-            self._unverified_hosts.add(host.name)
-        return await self._open(replace(host, tls=TlsMode.OPPORTUNISTIC, context=None), deadline)
+                self._unverified_hosts.add(host.name, note=_result(error))
+        failure = TlsResult(self._unverified_hosts.note(host.name))
+        return await self._open(replace(host, tls=TlsMode.OPPORTUNISTIC, context=None, failure=failure), deadline)
 
     async def _open(self, host: MailHost, deadline: float) -> Session:
         if host.tls is TlsMode.OPPORTUNISTIC and host.name in self._plaintext_hosts:
-            host = replace(host, tls=TlsMode.NONE)
+            return await self._open_plaintext(host, deadline, TlsResult(self._plaintext_hosts.note(host.name)))
         try:
             return await Session.open(host, deadline=deadline, timeouts=self._timeouts)
         except SmtpError as error:
             if error.reason is not FailureReason.TLS or host.tls is not TlsMode.OPPORTUNISTIC:
                 raise
-        session = await Session.open(replace(host, tls=TlsMode.NONE), deadline=deadline, timeouts=self._timeouts)
-        self._plaintext_hosts.add(host.name)
+            failure = _result(error)
+        session = await self._open_plaintext(host, deadline, failure)
+        self._plaintext_hosts.add(host.name, note=failure)
         return session
+
+    async def _open_plaintext(self, host: MailHost, deadline: float, failure: TlsResult) -> Session:
+        """Open a session with a host that TLS failed with. failure: of TLS; that of a policy comes first."""
+        plaintext = replace(host, tls=TlsMode.NONE, failure=host.failure or failure)
+        return await Session.open(plaintext, deadline=deadline, timeouts=self._timeouts)
+
+
+def _result(error: SmtpError) -> TlsResult:
+    """Return the result of a session that TLS failed for; that of a host of the settings is in no report."""
+    result = error.tls.result if error.tls else None
+    return result or TlsResult.NO_HANDSHAKE

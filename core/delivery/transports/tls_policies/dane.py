@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -36,6 +36,7 @@ DIGESTS = {1: hashlib.sha256, 2: hashlib.sha512}
 MAX_RECORDS = 100
 MAX_DATA_BYTES = 16 * 1024
 MAX_CHAIN = 10
+MAX_TEXT = 500
 CACHE_SECONDS = 300.0
 MAX_CACHED_HOSTS = 10_000
 
@@ -95,6 +96,12 @@ class DaneHost:
 
     base_domain: str
     records: tuple[TlsaRecord, ...]
+
+    def texts(self) -> Iterator[str]:
+        """Yield the usable records in the form of a zone file, each cut to MAX_TEXT, for TLS reports."""
+        for record in self.records:
+            place = f"_25._tcp.{self.base_domain}. IN TLSA"
+            yield f"{place} {record.usage} {record.selector} {record.matching} {record.data.hex()}"[:MAX_TEXT]
 
     @property
     def has_trust_anchor(self) -> bool:

@@ -2,24 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from core.delivery.bounces.replies import TlsPolicyKind
+from core.delivery.bounces.replies import SessionTls, TlsPolicyKind, TlsResult
 from core.delivery.transports.smtp.mail_host import TLS_REQUIRED
 from core.delivery.transports.smtp.mx import MAX_HOSTS, MxHosts
 from core.delivery.transports.smtp.tls import TlsMode
 from core.delivery.transports.tls_policies.dane import DaneHost, DaneLookup
-from core.delivery.transports.tls_policies.sts_lookups import StsPolicies
+from core.delivery.transports.tls_policies.sts_lookups import StsPolicies, StsState
 from core.delivery.transports.tls_policies.sts_policy import StsMode, StsPolicy
 from core.lib.network.resolver import DnsError
 
 
 class TlsPolicyFailed(Exception):
-    """Raised when a policy permits none of the mail hosts; the text names the policy."""
+    """Raised when a policy permits none of the mail hosts; the text names the kind of policy."""
 
-    def __init__(self, kind: TlsPolicyKind, text: str) -> None:
+    def __init__(self, policy: "DomainTlsPolicy", kind: TlsPolicyKind, result: TlsResult, text: str) -> None:
         super().__init__(text)
-        self.kind = kind
+        self.policy, self.kind, self.result = policy, kind, result
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class HostTls:
     requirement: a sentence that names it and what it requires; otherwise that of the sender's requirement.
     dane: the records that the certificate must match.
     names: of the certificate, one of which counts if a trust anchor has signed it.
+    failure: of a policy that does not prevent the sessions, for TLS reports.
     """
 
     mode: TlsMode
@@ -37,6 +38,7 @@ class HostTls:
     requirement: str = TLS_REQUIRED
     dane: DaneHost | None = None
     names: tuple[str, ...] = ()
+    failure: TlsResult | None = None
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,16 @@ class DomainTlsPolicy:
 
     dane: the mail hosts with records.
     unknown: the mail hosts whose records cannot be looked up, with the error.
+    asks_for_reports: the domain asks for TLS reports (RFC 8460).
+    sts_failure: why a published MTA-STS policy is not known.
     """
 
     domain: str
     sts: StsPolicy | None = None
     dane: Mapping[str, DaneHost] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
+    asks_for_reports: bool = False
+    sts_failure: TlsResult | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -66,21 +72,29 @@ class DomainTlsPolicy:
         names = ", ".join(hosts.key)
         if self.unknown:
             host, error = next(iter(self.unknown.items()))
-            raise TlsPolicyFailed(TlsPolicyKind.DANE, f"The DANE records (TLSA) of {host} cannot be looked up: {error}")
+            text = f"The DANE records (TLSA) of {host} cannot be looked up: {error}"
+            raise TlsPolicyFailed(self, TlsPolicyKind.DANE, TlsResult.DNSSEC_INVALID, text)
         text = f"No mail host of {self.domain} is in its MTA-STS policy (enforce): {names}."
-        raise TlsPolicyFailed(TlsPolicyKind.STS, text)
+        raise TlsPolicyFailed(self, TlsPolicyKind.STS, TlsResult.MX_MISMATCH, text)
+
+    def for_report(self, tls: SessionTls | None) -> SessionTls | None:
+        """Return the TLS of a session with the domain whose reports count it, or without a result for reports."""
+        if tls is None:
+            return None
+        return replace(tls, domain=self.domain) if self.asks_for_reports else replace(tls, result=None)
 
     def host_tls(self, host: str, mode: TlsMode) -> HostTls:
         """Return the TLS of a permitted host. mode: that of the message without a policy."""
         if dane := self.dane.get(host):
             return self._dane_tls(dane, mode)
         if self.sts is None or self.sts.mode is StsMode.NONE:
-            return HostTls(mode)
+            return HostTls(mode, failure=self.sts_failure)
         if self.sts.mode is StsMode.ENFORCE:
             text = f"The MTA-STS policy of {self.domain} (enforce) requires TLS with a valid certificate."
             return HostTls(TlsMode.REQUIRED, TlsPolicyKind.STS, text)
-        is_tested = mode is TlsMode.OPPORTUNISTIC and self.sts.permits(host)
-        return HostTls(TlsMode.TESTING if is_tested else mode, TlsPolicyKind.STS)
+        if not self.sts.permits(host):
+            return HostTls(mode, TlsPolicyKind.STS, failure=TlsResult.MX_MISMATCH)
+        return HostTls(TlsMode.TESTING if mode is TlsMode.OPPORTUNISTIC else mode, TlsPolicyKind.STS)
 
     def _dane_tls(self, dane: DaneHost, mode: TlsMode) -> HostTls:
         text = f"The DANE records (TLSA) of {dane.base_domain} require TLS"
@@ -111,7 +125,11 @@ class TlsPolicies:
         """
         dane, unknown = await self._find_dane(hosts)
         is_complete = all(host in dane for host in hosts.key)
-        return DomainTlsPolicy(domain, None if is_complete else await self._sts.find(domain), dane, unknown)
+        if is_complete and not self._sts.finds_reports:
+            return DomainTlsPolicy(domain, None, dane, unknown)
+        state = await self._sts.find(domain, tlsa=[line for host in dane.values() for line in host.texts()])
+        found = StsState(report_to=state.report_to) if is_complete else state
+        return DomainTlsPolicy(domain, found.policy, dane, unknown, bool(found.report_to), found.failure)
 
     async def _find_dane(self, hosts: MxHosts) -> tuple[dict[str, DaneHost], dict[str, str]]:
         if not self._dane or not hosts.is_secure:
