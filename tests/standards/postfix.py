@@ -36,7 +36,7 @@ verify    unix - - n - 1 verify
 flush     unix n - n 1000? 0 flush
 tlsmgr    unix - - n 1000? 1 tlsmgr
 proxymap  unix - - n - - proxymap
-smtp      unix - - n - - smtp
+smtp      unix - - {chroot} - - smtp
 relay     unix - - n - - smtp
 showq     unix n - n - - showq
 error     unix - - n - - error
@@ -52,16 +52,19 @@ class Postfix:
     """One instance. routes: a recipient's domain, or "*", to the port of its next host on loopback.
 
     settings replace lines of main.cf: minimal_backoff_time, bounce_queue_lifetime, delay_warning_time…
+    name_server: the address of the resolver of the SMTP client, at port 53; by default that of the system.
     """
 
-    def __init__(self, *, routes: dict[str, int], settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, *, routes: dict[str, int], settings: dict[str, Any] | None = None, name_server: str = ""
+    ) -> None:
         if os.geteuid() != 0:
             pytest.skip("a separate Postfix needs root")
         self._postfix = program("postfix", package="postfix")
         self._directory = Path(tempfile.mkdtemp(prefix="postrider-postfix-"))
         self._configuration = self._directory / "conf"
         self.port = free_port()
-        self._write(routes, settings or {})
+        self._write(routes, settings or {}, name_server)
 
     def __enter__(self) -> Self:
         try:
@@ -94,11 +97,14 @@ class Postfix:
         listed = self._run("postqueue", "-j").stdout
         return [json.loads(line) for line in listed.splitlines()]
 
+    def delete_queue(self) -> None:
+        self._run("postsuper", "-d", "ALL")
+
     def log(self) -> str:
         path = self._directory / "log"
         return path.read_text() if path.exists() else ""
 
-    def _write(self, routes: dict[str, int], settings: dict[str, Any]) -> None:
+    def _write(self, routes: dict[str, int], settings: dict[str, Any], name_server: str) -> None:
         self._directory.chmod(0o755)
         for name in ("conf", "queue", "data"):
             (self._directory / name).mkdir()
@@ -106,7 +112,13 @@ class Postfix:
         os.chown(self._directory / "data", owner.pw_uid, owner.pw_gid)
         table = "".join(f"{domain} smtp:[127.0.0.1]:{port}\n" for domain, port in routes.items())
         (self._configuration / "transport").write_text(table)
-        (self._configuration / "master.cf").write_text(MASTER.format(port=self.port))
+        # The client reads its name servers in a chroot, whose directory is that of the queue.
+        chroot = "y" if name_server else "n"
+        (self._configuration / "master.cf").write_text(MASTER.format(port=self.port, chroot=chroot))
+        if name_server:
+            (self._directory / "queue" / "etc").mkdir()
+            resolv_conf = f"nameserver {name_server}\noptions edns0 trust-ad\n"
+            (self._directory / "queue" / "etc" / "resolv.conf").write_text(resolv_conf)
         lines = (f"{name} = {value}\n" for name, value in {**self._main(), **settings}.items())
         (self._configuration / "main.cf").write_text("".join(lines))
 

@@ -57,7 +57,7 @@ server:
   chroot: ""
   username: ""
   pidfile: ""
-  interface: 127.0.0.1@{port}
+  interface: {host}@{port}
   do-not-query-localhost: no
   do-ip6: no
   use-syslog: no
@@ -79,15 +79,20 @@ SECONDS = 30
 
 @contextmanager
 def signed_zone(
-    directory: Path, *, signed: tuple[str, Sequence[str]], unsigned: tuple[str, Sequence[str]]
+    directory: Path,
+    *,
+    signed: tuple[str, Sequence[str]],
+    unsigned: tuple[str, Sequence[str]],
+    address: tuple[str, int] | None = None,
 ) -> Iterator[tuple[str, int]]:
     """Serve two zones; yield the address of a resolver that validates the signed one.
 
     signed, unsigned: a name, and records in the form of a zone file.
+    address: of the resolver, by default a free port of 127.0.0.1.
     """
     knotd, keymgr = program("knotd", package="knot"), program("keymgr", package="knot")
     unbound = program("unbound", package="unbound")
-    authority, port = free_port(), free_port()
+    authority, (host, port) = free_port(), address or ("127.0.0.1", free_port())
     names = {"signed": signed[0], "unsigned": unsigned[0]}
     for file, (_, records) in (("signed", signed), ("unsigned", unsigned)):
         (directory / f"{file}.zone").write_text("\n".join([ZONE, *records, ""]))
@@ -100,10 +105,11 @@ def signed_zone(
         found = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
         anchor = next(line for line in found.stdout.splitlines() if " DS " in line)
         settings = directory / "unbound.conf"
-        settings.write_text(UNBOUND.format(directory=directory, port=port, anchor=anchor, authority=authority, **names))
+        values = {"host": host, "port": port, "anchor": anchor, "authority": authority, **names}
+        settings.write_text(UNBOUND.format(directory=directory, **values))
         with _running([unbound, "-d", "-c", str(settings)]):
-            _wait_for_zone(port, signed[0])
-            yield "127.0.0.1", port
+            _wait_for_zone(port, signed[0], host=host)
+            yield host, port
 
 
 @contextmanager
@@ -116,13 +122,13 @@ def _running(command: Sequence[str]) -> Iterator[None]:
         process.wait(SECONDS)
 
 
-def _wait_for_zone(port: int, name: str) -> None:
+def _wait_for_zone(port: int, name: str, *, host: str = "127.0.0.1") -> None:
     """Wait until a server answers with signatures."""
     query = dns.message.make_query(name, "SOA", want_dnssec=True)
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         try:
-            answer = dns.query.udp(query, "127.0.0.1", port=port, timeout=1)
+            answer = dns.query.udp(query, host, port=port, timeout=1)
         except (OSError, dns.exception.DNSException):
             time.sleep(0.05)
             continue
