@@ -45,6 +45,7 @@ SCHEDULE = {
     "refresh-tls-policies": ("emails.tasks.refresh_policies", 600),
     # Only of an installation that uses it.
     **({"canary": ("system_mail.tasks.check_canaries", 15)} if env.is_set("CANARY_MINUTES") else {}),
+    **({"tls-reports": ("system_mail.tasks.send_tls_reports", 600)} if env.is_set("TLSRPT_DOMAIN") else {}),
 }
 
 broker_url, broker_options = broker_settings(env.text("REDIS_URL"))

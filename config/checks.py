@@ -97,6 +97,7 @@ def setting_errors() -> Iterator[str]:
     yield from _inbound()
     yield from _system_email()
     yield from _canary()
+    yield from _tls_reports()
     yield from _delivery()
     yield from _identity_provider()
     yield from _failpoints()
@@ -176,6 +177,14 @@ def _canary() -> Iterator[str]:
     url = urlsplit(settings.CANARY_PING_URL)
     if settings.CANARY_PING_URL and (url.scheme not in {"http", "https"} or not url.hostname):
         yield "CANARY_PING_URL must be a URL such as https://hc-ping.com/your-check."
+
+
+def _tls_reports() -> Iterator[str]:
+    if env.is_set("TLSRPT_DOMAIN"):
+        try:
+            to_a_label(settings.TLSRPT_DOMAIN)
+        except InvalidDomainName as error:
+            yield f"TLSRPT_DOMAIN must be a sending domain such as example.com: {error}"
 
 
 def _addresses() -> Iterator[str]:

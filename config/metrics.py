@@ -23,7 +23,7 @@ from config.internal_access import has_internal_access
 from console.dashboard.auth.oidc.metrics import read_sign_in_counts
 from console.privacy.backlog import read_oldest_seconds
 from console.system_mail.canary.status import is_missing, is_paused, last_durations
-from console.system_mail.models import CanaryRun
+from console.system_mail.models import CanaryRun, TlsReport
 from core.api.latency import observed
 from core.counters import counters, latency, smtp_usage
 from core.delivery.transports.router import TransportState
@@ -91,6 +91,17 @@ def tls_policies() -> Metric:
     for labels, count in delivery_health.read_policy_counts():
         family.add_metric(labels, count)
     return family
+
+
+def tls_reports() -> list[Metric]:
+    """Return the TLS reports of the last week; nothing without reports."""
+    if not settings.TLSRPT_DOMAIN:
+        return []
+    description = "TLS reports of the last seven days by state."
+    family = GaugeMetricFamily("postrider_tls_reports", description, labels=["state"])
+    for state, count in TlsReport.objects.count_by_state().items():
+        family.add_metric([state], count)
+    return [family]
 
 
 def latencies() -> Metric:
@@ -264,6 +275,7 @@ METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     paused_streams,
     outcomes,
     tls_policies,
+    tls_reports,
     latencies,
     transports,
     source_listings,

@@ -38,6 +38,7 @@ CHECKS = (
     DoctorCheck("source_names", transports.check_source_names, needs="migrations"),
     DoctorCheck("receivers", transports.check_receivers, needs="migrations"),
     DoctorCheck("tls_policies", transports.check_tls_policies, needs="settings"),
+    DoctorCheck("tls_reports", transports.check_tls_reports, needs="migrations"),
     DoctorCheck("new_addresses", transports.check_new_addresses, needs="migrations"),
     DoctorCheck("queue", installation.check_queue, needs="migrations"),
     DoctorCheck("public_url", web.check_public_url),

@@ -8,10 +8,13 @@ from django.db.models.functions import Now
 
 from config.doctor.diagnosis import Diagnosis, DoctorOptions, failed, ok, skip, warning
 from config.start.routes import alignment_warnings, route_errors
+from console.system_mail.models import TlsReport, TlsReportState
+from console.system_mail.tls_reports.message import find_report_key, is_report_key_record, report_key_record
+from core.delivery.message.dkim import SigningKey
 from core.delivery.sources.answers import ReverseStatus
 from core.delivery.transports.router import TransportState
 from core.delivery.transports.transports_file import Overflow, TransportSpec
-from core.lib.network.resolver import DnsError
+from core.lib.network.resolver import DnsError, Resolver
 from emails.models import SourceListing, WatchedSource
 from emails.pacing.paces import is_direct
 from emails.receivers.pair_status import PairStatus, find_pairs, read_pair_statuses
@@ -123,6 +126,38 @@ def check_tls_policies(_: DoctorOptions) -> Diagnosis:
     if not answer.is_secure:
         return warning("DANE is off: DNSSEC_RESOLVER does not validate the root zone.", remedy=remedy)
     return ok("MTA-STS and DANE are on.")
+
+
+def check_tls_reports(_: DoctorOptions) -> Diagnosis:
+    """Diagnose whether TLS reports are signed and leave: receivers ignore one whose key has another service type."""
+    domain = settings.TLSRPT_DOMAIN
+    if not domain:
+        return skip("TLSRPT_DOMAIN is not set.")
+    if not is_direct() or not settings.DELIVERY_TLS_POLICIES:
+        remedy = "Remove TLSRPT_DOMAIN, or use a direct transport with DELIVERY_TLS_POLICIES=on."
+        return warning("No TLS reports are made: no direct transport follows TLS policies.", remedy=remedy)
+    key = find_report_key()
+    if key is None:
+        return failed(
+            f"TLS reports are not sent by email, because no workspace has verified {domain}, which is TLSRPT_DOMAIN.",
+            remedy=f"Add {domain} as a sending domain of a workspace, publish its DNS records, and verify it.",
+        )
+    name = f"{key.selector}._domainkey.{domain}"
+    if error := _find_key_error(name, key):
+        return failed(error, remedy=f"Publish the TXT record {report_key_record(key)} at {name}.")
+    if count := TlsReport.objects.count_by_state()[TlsReportState.FAILED]:
+        remedy = "The page Receivers of the staff admin has the reasons; most often the address is wrong."
+        return warning(f"{count} TLS reports of the last seven days could not be sent.", remedy=remedy)
+    return ok("TLS reports are sent and signed.")
+
+
+def _find_key_error(name: str, key: SigningKey) -> str:
+    try:
+        answer = asyncio.run(Resolver(settings.DNS_SERVERS).look_up(name, "TXT"))
+    except DnsError as error:
+        return f"The key of TLS reports cannot be looked up: {error}"
+    is_published = any(is_report_key_record(text, key) for text in answer.records)
+    return "" if is_published else f"{name} does not have the key that signs TLS reports, so receivers ignore them."
 
 
 def check_new_addresses(_: DoctorOptions) -> Diagnosis:

@@ -75,6 +75,7 @@ KINDS = (
             "core.lib.network.resolver",
             "domains.check_queue.processor",
             "console.system_mail.canary.ping",
+            "console.system_mail.tls_reports.posting",
             "emails.sending.transports",
             "emails.tls_policies.configured",
             "receiving.reading.dns_lookups",
@@ -106,6 +107,16 @@ KINDS = (
         "DELIVERY_TLS_POLICIES",
         ("core.delivery.transports.tls_policies.sts_lookups",),
         destinations.find_policy_hosts,
+    ),
+    ConnectionKind(
+        "tls_reports",
+        gettext_lazy("Addresses for TLS reports"),
+        gettext_lazy(
+            "Numbers of sessions with a recipient domain, at the URL of its DNS record. No content of emails."
+        ),
+        "TLSRPT_DOMAIN",
+        ("console.system_mail.tls_reports.posting",),
+        destinations.find_report_hosts,
     ),
     ConnectionKind(
         "relays",

@@ -60,6 +60,11 @@ def find_policy_hosts() -> Iterator[str]:
         yield _("mta-sts. before the domains of recipients, port %(port)s") % {"port": PORTS["https"]}
 
 
+def find_report_hosts() -> Iterator[str]:
+    if settings.TLSRPT_DOMAIN:
+        yield _("the https URLs for TLS reports in the DNS records of recipient domains")
+
+
 def find_relays() -> Iterator[str]:
     for spec in _transports("smtp"):
         relay = spec.relay

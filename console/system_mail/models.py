@@ -25,6 +25,7 @@ class SystemMailKind(models.TextChoices):
     NOTICE = "notice", "security notice"
     CANARY = "canary"
     APPROVAL = "approval", "request for approval"
+    TLS_REPORT = "tls_report", "TLS report"
 
 
 class SystemMailState(models.TextChoices):
@@ -174,3 +175,89 @@ class CanaryRun(models.Model):
         before = CanaryRun.objects.filter(transport=self.transport, started_at__lt=self.started_at)
         last = before.order_by("-started_at").values_list("late_at", flat=True).first()
         return last is not None
+
+
+class TlsReportState(models.TextChoices):
+    """The state of a TLS report; one in a system email has the state of this email."""
+
+    WAITING = "waiting", _("waiting")
+    SENT = "sent", _("sent")
+    FAILED = "failed", _("failed")
+
+
+STATE_OF_REPORT = models.Case(
+    models.When(mail__state=SystemMailState.SENT, then=models.Value(TlsReportState.SENT)),
+    models.When(mail__state=SystemMailState.FAILED, then=models.Value(TlsReportState.FAILED)),
+    models.When(posted_at__isnull=False, then=models.Value(TlsReportState.SENT)),
+    models.When(mail=None, due_at=None, then=models.Value(TlsReportState.FAILED)),
+    default=models.Value(TlsReportState.WAITING),
+    output_field=models.CharField(),
+)
+
+
+class TlsReportQuerySet(models.QuerySet["TlsReport"]):
+    def with_state(self) -> Self:
+        """Return the reports with `state`."""
+        return self.annotate(found_state=STATE_OF_REPORT)
+
+    def count_by_state(self) -> dict[str, int]:
+        """Return the number of reports in each state."""
+        found = self.order_by().annotate(found_state=STATE_OF_REPORT)
+        counted = found.values_list("found_state").annotate(count=models.Count("pk"))
+        return {**dict.fromkeys(TlsReportState.values, 0), **dict(counted)}
+
+
+class TlsReport(models.Model):
+    """A report to a recipient domain about the TLS of a day's sessions (RFC 8460; docs/decisions/0399).
+
+    report_to: a mailto: or https: URI.
+    content: the report, as JSON.
+    successes, failures: its sessions.
+    due_at: of the next attempt; None when there is none any more.
+    ends_at: the time after which there is no attempt.
+    posted_at: when an https: URI took it.
+    mail: the system email with it, for a mailto: URI.
+    """
+
+    domain = models.CharField(max_length=253)
+    day = models.DateField()
+    report_to = models.CharField(max_length=500)
+    content = models.JSONField()
+    successes = models.BigIntegerField()
+    failures = models.BigIntegerField()
+    due_at = models.DateTimeField(null=True)
+    ends_at = models.DateTimeField()
+    posted_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=300, blank=True)
+    mail = models.OneToOneField(SystemMail, null=True, on_delete=models.CASCADE, related_name="tls_report")
+
+    objects = TlsReportQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "TLS report"
+        constraints = [models.UniqueConstraint(fields=["day", "domain"], name="one_tls_report_a_day")]
+        indexes = [models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="tls_report_due")]
+
+    def __str__(self) -> str:
+        return f"{self.domain} {self.day}"
+
+    @property
+    def state(self) -> str:
+        """The state of a report of with_state."""
+        return str(getattr(self, "found_state", ""))
+
+    @property
+    def label(self) -> str:
+        """The state of a report of with_state, for people."""
+        return str(TlsReportState(self.state).label)
+
+    @property
+    def explanation(self) -> str:
+        """The error of the last attempt, or the reply to the system email."""
+        return self.mail.reply if self.mail else self.error
+
+    @property
+    def results(self) -> str:
+        """The results of its failures, such as `starttls-not-supported: 3`."""
+        details = [one for policy in self.content["policies"] for one in policy.get("failure-details", ())]
+        return ", ".join(f"{one['result-type']}: {one['failed-session-count']}" for one in details)

@@ -9,14 +9,16 @@ from datetime import timedelta
 
 from django.db.models.functions import Now
 
-from console.system_mail.models import SystemMail, SystemMailState
+from console.system_mail.models import SystemMail, SystemMailKind, SystemMailState
 from core.lib.ids import from_uuid, to_uuid
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.lib.worker.leases import LEASE_SECONDS
+from emails.sending.retries import max_age
 
 QUEUE = LeaseQueue(table="system_mail_systemmail", condition="state = 'waiting'")
 renew = QUEUE.renew
 RETENTION = timedelta(days=30)
+REPORT_AGE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,12 @@ class SystemMailClaim(Claim):
 
     age: when it was claimed.
     handed_to: the transport that may have taken it before.
+    max_age: the age at which it is not tried again.
     """
 
     age: timedelta
     handed_to: str | None = None
+    max_age: timedelta = RETENTION
 
 
 def claim(limit: int) -> list[Claim]:
@@ -44,7 +48,9 @@ def load(claims: Sequence[Claim]) -> list[SystemMail]:
 def claim_of(mail: SystemMail) -> SystemMailClaim:
     """Return the claim of a system email that was just claimed; its due_at is the end of the lease."""
     age = mail.due_at - timedelta(seconds=LEASE_SECONDS) - mail.created_at
-    return SystemMailClaim(to_uuid(mail.id, prefix="sysm_"), mail.fence, mail.attempts, age, mail.handed_to)
+    # RFC 8460, section 5.5: a day for a report.
+    limit = min(max_age(), REPORT_AGE) if mail.kind == SystemMailKind.TLS_REPORT else max_age()
+    return SystemMailClaim(to_uuid(mail.id, prefix="sysm_"), mail.fence, mail.attempts, age, mail.handed_to, limit)
 
 
 def finish(claim: SystemMailClaim, *, state: SystemMailState, reply: str) -> None:

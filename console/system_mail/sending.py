@@ -10,8 +10,9 @@ from django.conf import settings
 
 from console.system_mail import queue
 from console.system_mail.html import render_html
-from console.system_mail.models import SystemMail, SystemMailState
+from console.system_mail.models import SystemMail, SystemMailKind, SystemMailState
 from console.system_mail.queue import SystemMailClaim
+from console.system_mail.tls_reports.message import ReportNotSigned, find_domain_key, report_message
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus
 from core.delivery.message.compose import OutgoingMessage
 from core.delivery.message.dkim import SigningKey
@@ -24,11 +25,9 @@ from core.lib.worker.leases import Lease
 from core.lib.worker.once import once
 from core.lib.worker.processor import ClaimResult, QueueProcessor
 from core.lib.worker.unused_claims import UnusedClaims
-from domains.models import SENDING_STATUSES, Domain
-from domains.signing_identities import load_identities
 from emails.sending.assignments import Assignments
 from emails.sending.emails_work import INTERNAL_ERROR, LEASE_LOST, emails_transport, internal_error_outcome
-from emails.sending.retries import delay_after, max_age
+from emails.sending.retries import delay_after
 from emails.sending.transports import find_router
 
 log = logging.getLogger("postrider.system_mail")
@@ -124,11 +123,11 @@ class SystemMailQueueWork:
 def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
     reply = f"{outcome.reply.code or ''} {outcome.reply.text}".strip()
     handed_to = pinned_transport(claim.handed_to, outcome)
-    if outcome.status is DeliveryStatus.PARKED and claim.age < max_age():
+    if outcome.status is DeliveryStatus.PARKED and claim.age < claim.max_age:
         queue.defer(claim, wait=PARK_DELAY, reply=reply, attempts=claim.attempt - 1, handed_to=handed_to)
-    elif outcome.reason == INTERNAL_ERROR and claim.age < max_age():
+    elif outcome.reason == INTERNAL_ERROR and claim.age < claim.max_age:
         queue.defer_after_crash(claim, wait=delay_after(claim.attempt), reply=reply)
-    elif outcome.status is DeliveryStatus.DEFERRED and claim.age < max_age():
+    elif outcome.status is DeliveryStatus.DEFERRED and claim.age < claim.max_age:
         wait = max(delay_after(claim.attempt), outcome.retry_after)
         queue.defer(claim, wait=wait, reply=reply, attempts=claim.attempt, handed_to=handed_to)
     else:
@@ -136,9 +135,12 @@ def _record(claim: SystemMailClaim, outcome: DeliveryOutcome) -> None:
 
 
 def _build_job_or_fail(mail: SystemMail, key: SigningKey | None) -> SystemMailJob | None:
-    """Return a job, or None after failing a system email that cannot be decrypted; the others continue."""
+    """Return a job, or None after failing a system email that cannot be decrypted or signed; the others continue."""
     try:
         return _build_job(mail, key)
+    except ReportNotSigned:
+        queue.finish(queue.claim_of(mail), state=SystemMailState.FAILED, reply="TLSRPT_DOMAIN has no DKIM key.")
+        return None
     except (InvalidTag, UnknownKey) as error:
         details = {"mail": mail.id, "error": type(error).__name__}
         log.error("a system email cannot be decrypted", extra={"data": details})  # noqa: TRY400  # a trace adds nothing
@@ -149,6 +151,8 @@ def _build_job_or_fail(mail: SystemMail, key: SigningKey | None) -> SystemMailJo
 
 
 def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
+    if mail.kind == SystemMailKind.TLS_REPORT:
+        return SystemMailJob(queue.claim_of(mail), report_message(mail))
     sender, text = parse_address(settings.SYSTEM_FROM), mail.text
     message = OutgoingMessage(
         # Bounces go to the operator's mailbox.
@@ -171,16 +175,8 @@ def _build_job(mail: SystemMail, key: SigningKey | None) -> SystemMailJob:
 
 
 def find_signing_key() -> SigningKey | None:
-    """Return the DKIM key of SYSTEM_FROM's domain if a workspace has verified that domain, else None.
-
-    A domain that is only registered may belong to somebody else, and its key is not in DNS.
-    """
-    name = parse_address(settings.SYSTEM_FROM).domain
-    verified = Domain.objects.filter(name=name, status__in=SENDING_STATUSES).order_by("verified_at").first()
-    if verified is None:
-        return None
-    pair = (verified.workspace_id, name)
-    return load_identities({pair})[pair].key
+    """Return the DKIM key of SYSTEM_FROM's domain; None unless a workspace has verified it."""
+    return find_domain_key(parse_address(settings.SYSTEM_FROM).domain)
 
 
 @once

@@ -1,4 +1,4 @@
-"""System email tasks: send, delete old rows, check reputations, alerts, approvals, canaries. Any may run twice."""
+"""System email tasks: send, delete old rows, check reputations, alerts and more, send reports. Any may run twice."""
 
 from celery import shared_task
 
@@ -10,6 +10,7 @@ from console.system_mail.canary.runs import check_canaries
 from console.system_mail.queue import delete_expired
 from console.system_mail.reputation_warnings import send_pause, send_suspension, send_warning
 from console.system_mail.sending import system_mail_processor
+from console.system_mail.tls_reports.runs import send_tls_reports
 from core.workspaces.retention import run_alone
 from emails.approvals import cancel_lapsed
 
@@ -49,3 +50,9 @@ def check_approvals() -> None:
 def check_canary_runs() -> None:
     """Send the canary that is due, and find out whether earlier ones came back."""
     check_canaries()
+
+
+@shared_task(name="system_mail.tasks.send_tls_reports", ignore_result=True)
+def send_reports() -> None:
+    """Make the TLS reports of yesterday, and send those that are due."""
+    send_tls_reports()

@@ -109,6 +109,7 @@ def exposed(api, settings):
     latency.begin_at_zero()
     make_limited("google", accepted=1)
     end_canary(settings)
+    settings.TLSRPT_DOMAIN = "example.com"
     assert api.get("/me").status_code == 200
     families = list(text_string_to_metric_families(Client().get("/metrics").content.decode()))
     # A counter without samples is declared, but has no rate.

@@ -199,6 +199,7 @@ INVALID = [
     ({"SYSTEM_LOGO_URL": "http://example.com/logo.png"}, "SYSTEM_LOGO_URL must be a URL such as https://"),
     ({"SYSTEM_LOGO_URL": 'https://example.com/"><b>'}, "SYSTEM_LOGO_URL must be a URL such as https://"),
     ({"SYSTEM_COLOR": "red"}, "SYSTEM_COLOR must be a color such as #4f46e5, not 'red'"),
+    ({"TLSRPT_DOMAIN": "https://example.com"}, "TLSRPT_DOMAIN must be a sending domain such as example.com"),
     ({"CANARY_MINUTES": "15"}, "CANARY_ADDRESS must be the address that CANARY_MINUTES sends to"),
     ({"CANARY_MINUTES": "1441"}, "CANARY_MINUTES must be a whole number from 0 to 1440"),
     (

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from console.dashboard.staff.queue import refuse_without
 from console.dashboard.ui.confirm import Confirmation
+from console.system_mail.models import TlsReport
 from emails.models import MtaStsPolicy, ReceiverPace
 from emails.receivers.changes import LEAST_RATE, MOST_RATE, pin_rate, release_pair, suspend_pair, unpin_rate
 from emails.receivers.pair_status import find_pairs, read_pair_statuses
@@ -22,7 +23,7 @@ from emails.receivers.states import PairState
 
 # Rows of the table; filters and the API reach others.
 MAX_ROWS = 100
-MAX_POLICIES = 50
+MAX_POLICIES = MAX_REPORTS = 50
 STATES: dict[PairState, str | Promise] = {
     PairState.STOPPED: gettext_lazy("suspended by the staff"),
     PairState.SUSPENDED: gettext_lazy("suspended by the receiver"),
@@ -66,9 +67,16 @@ def receivers_page(request: HttpRequest, context: dict[str, Any]) -> TemplateRes
         "receiver": receiver,
         "shown": MAX_ROWS if len(rows) > MAX_ROWS else 0,
         "policies": MtaStsPolicy.objects.in_force().filter(domain__contains=receiver[:253].lower())[:MAX_POLICIES],
+        "reports": _find_reports(receiver[:253].lower()),
         "may_change": request.user.has_perm(CHANGE),
     }
     return TemplateResponse(request, "dashboard/staff/receivers.html", page)
+
+
+def _find_reports(domain: str) -> list[TlsReport]:
+    """Return the newest TLS reports with their state, those with failed sessions first."""
+    reports = TlsReport.objects.with_state().filter(domain__contains=domain).select_related("mail")
+    return list(reports.order_by("-day", "-failures", "domain")[:MAX_REPORTS])
 
 
 def suspend_page(request: HttpRequest, context: dict[str, Any], number: int) -> HttpResponse:

@@ -39,7 +39,7 @@ from core.delivery.transports.transports_file import TransportRoute, Transports,
 from core.lib.ids import new_id
 from core.workspaces.models import Workspace
 from core.workspaces.recipients.rules import read_rules
-from domains.models import Domain, ReceivingDomain, TrackingHost
+from domains.models import DkimKey, Domain, ReceivingDomain, TrackingHost
 from emails.models import QueueEntry
 from emails.receivers.changes import suspend_pair
 from emails.sending.transport_status import drain_transport, send_reports
@@ -167,8 +167,8 @@ def test_a_sound_installation_has_no_fault(installation, collected):
     (installation.directory / "backup.dump").write_bytes(b"PGDMP")
     diagnoses = diagnose(backups=installation.directory)
     others = {name: one.verdict for name, one in diagnoses.items() if one.verdict is not Verdict.OK}
-    # Without a relay, without a standby, without source addresses, and without canaries.
-    skipped = ("standby", "standby_lag", "block_lists", "source_names", "relay", "canary", "canary_runs")
+    # Without a relay, a standby, source addresses, canaries and TLS reports.
+    skipped = ("standby", "standby_lag", "block_lists", "source_names", "relay", "canary", "canary_runs", "tls_reports")
     assert others == dict.fromkeys(skipped, Verdict.SKIPPED)
     assert list(diagnoses) == [check.name for check in CHECKS]
 
@@ -414,12 +414,38 @@ CANARY = {"CANARY_MINUTES": 15, "CANARY_ADDRESS": "canary@inbound.example.com"}
 def verify_sender(installation):
     """Let canaries be signed, and go to a domain that is received here."""
     setting(**CANARY)(installation)
-    workspace = Workspace.objects.first()
-    Domain.objects.filter(id=make_domain(workspace, "example.com").id).update(status="verified")
+    make_verified_domain("example.com")
+
+
+def sign_reports_with_another_key(installation):
+    """Publish the key of TLS reports for another service."""
+    setting(TLSRPT_DOMAIN="example.com")(installation)
+    make_verified_domain("example.com")
+    key = DkimKey.objects.get(domain__name="example.com").public_key
+    record = f"v=DKIM1; s=email; k=rsa; p={key}"
+    chunks = " ".join(f'"{record[at : at + 200]}"' for at in range(0, len(record), 200))
+    installation.dns.put("tlsrpt._domainkey.example.com", {"TXT": [chunks]})
+
+
+def make_verified_domain(name):
+    domain = make_domain(Workspace.objects.first(), name)
+    Domain.objects.filter(id=domain.id).update(status="verified")
 
 
 # Fault, check, and texts of its message and its remedy.
 FAULTS = [
+    (
+        setting(TLSRPT_DOMAIN="example.com"),
+        "tls_reports",
+        "no workspace has verified example.com",
+        "Add example.com as a sending domain",
+    ),
+    (
+        sign_reports_with_another_key,
+        "tls_reports",
+        "tlsrpt._domainkey.example.com does not have the key",
+        "Publish the TXT record v=DKIM1; s=tlsrpt; k=rsa; p=",
+    ),
     (forget_route_of_stream, "transports", "no route 'bulk'", "Correct TRANSPORTS_FILE"),
     (provider("/keys", 503, {}), "identity_provider", "cannot be reached", "Correct OIDC_ISSUER"),
     (name_another_issuer, "identity_provider", "another issuer", "as its discovery document writes it"),
