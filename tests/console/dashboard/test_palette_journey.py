@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from core.workspaces.models import User
-from tests.conftest import make_account
+from tests.conftest import make_account, make_domain
 from tests.console.dashboard.axe import violations
 from tests.console.dashboard.browser import sign_in, use_session
 from tests.console.dashboard.conftest import make_email
@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_an_owner_finds_everything_with_the_keyboard(visit):
     account = make_account("alice", plan="pro")
     email = make_email(account.workspace, subject="Your receipt")
+    make_domain(account.workspace, "alice.example")
     sign_in(visit, account.owner.email)
     page = visit.go("/dashboard/domains/")
     palette = page.locator("#palette")
@@ -25,9 +26,10 @@ def test_an_owner_finds_everything_with_the_keyboard(visit):
     assert not violations(page)
     visit.keep_screenshot("palette")
     page.keyboard.type("webh")
-    expect(palette.get_by_role("option").nth(1)).to_have_text("webhookWebhooks")
+    expect(palette.get_by_role("option").nth(0)).to_have_text("webhookWebhooks")
     page.keyboard.press("ArrowDown")
     expect(palette.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{visit.base_url}/dashboard/webhooks/")
     # Scripts have run.
@@ -53,6 +55,13 @@ def test_an_owner_finds_everything_with_the_keyboard(visit):
     assert not violations(page)
     page.keyboard.press("Escape")
     expect(palette).to_be_hidden()
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("send test")
+    expect(palette.get_by_role("option").first).to_have_text("sendSend a test email")
+    assert not violations(page)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(f"A test email to {account.owner.email} was accepted.")).to_be_visible()
     assert not visit.complaints
 
 

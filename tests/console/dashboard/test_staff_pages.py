@@ -23,6 +23,8 @@ from core.workspaces.models import ApiKey, AuditEntry, User, Workspace
 from domains.models import Domain
 from emails.models import Email, QueueEntry, SendingPause
 from emails.queue_stats import AXIS_HOURS, read_queue_overview
+from emails.sending.sending_checks import pause_sending
+from emails.sending.transport_status import drain_transport
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
 from streams.services import create_stream
@@ -220,9 +222,22 @@ class TestPalette:
         assert len(self.found(staff, bob.workspace.id)["Found by id"]) == 1
         assert len(self.found(staff, email.id)["Found by id"]) == 1
         assert self.found(staff, "que")["Pages"][0] == ("Queue", "")
-        assert self.found(staff, "zzqqzz").keys() == {"Emails"}
+        assert self.found(staff, "zzqqzz").keys() == {"Search"}
         assert "Documentation" in self.found(staff, "webhooks")
-        assert self.found(staff, "\0").keys() == {"Pages"}
+        assert list(self.found(staff, "\0")) == ["Pages", "Actions"]
+
+    def test_it_finds_actions(self, staff):
+        assert self.found(staff, "pause")["Actions"] == [("Pause sending", "")]
+        assert self.found(staff, "drain")["Actions"] == [("Drain transport default", "")]
+        assert self.found(staff, "create work")["Actions"] == [("New workspace", "")]
+        drain_transport("default")
+        pause_sending()
+        assert self.found(staff, "resume")["Actions"] == [("Resume transport default", "")]
+        assert self.found(staff, "continue")["Actions"] == [("Continue sending", "")]
+
+    def test_it_has_no_actions_for_a_member_who_may_change_nothing(self, client, helper):
+        client.force_login(helper)
+        assert self.found(client, "")["Actions"] == [("Sign out", "")]
 
     def test_it_finds_only_what_the_member_may_view(self, client, helper, alice, owner):
         client.force_login(helper)

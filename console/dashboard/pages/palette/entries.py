@@ -1,4 +1,4 @@
-"""The command palette (Ctrl-K): emails by id, recipients by a part of their address, objects by name, pages, docs.
+"""The command palette (Ctrl-K): emails by id, recipients by address, objects by name, pages, actions, docs.
 
 See docs/decisions/0264.
 """
@@ -14,13 +14,14 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.dashboard.auth.current_workspace import current_workspace
+from console.dashboard.auth.current_workspace import current_workspace, is_owner, uses_receiving, workspaces_of
 from console.dashboard.pages.emails.recipient_history import find_recipients, parse_recipient_address, recipient_url
 from console.dashboard.pages.emails.search import list_query
 from console.dashboard.pages.palette.results import (
     MAX_OBJECTS,
     MAX_TEXT_LENGTH,
     MIN_NAME_LENGTH,
+    NEW,
     PaletteEntry,
     PaletteGroup,
     find_documentation,
@@ -35,18 +36,24 @@ from emails.models import Email
 
 # The newest emails with a part of an address.
 READ_EMAILS = 20
-# URL name → icon and title.
-ACTIONS: dict[str, tuple[str, str | Promise]] = {
-    "templates_app_template_add": ("add", gettext_lazy("New template")),
-    "templates_app_template_compare": ("compare_arrows", gettext_lazy("Compare templates and tags")),
-    "domains_domain_add": ("add", gettext_lazy("Add a domain")),
-    "webhooks_webhook_add": ("add", gettext_lazy("Add a webhook")),
-    "workspaces_apikey_add": ("add", gettext_lazy("Create an API key")),
-    "suppressions_suppression_add": ("block", gettext_lazy("Suppress addresses")),
-    "suppressions_suppression_import": ("upload", gettext_lazy("Import suppressions")),
-    "streams_stream_add": ("add", gettext_lazy("Create a stream")),
-    "alerts_alert_add": ("add", gettext_lazy("Create alert")),
-    "workspaces_membership_add": ("person_add", gettext_lazy("Invite a member")),
+# URL name → icon, title, and further words by which the action is found.
+ACTIONS: dict[str, tuple[str, str | Promise, str | Promise]] = {
+    "workspaces_apikey_add": ("add", gettext_lazy("Create an API key"), NEW),
+    "domains_domain_add": ("add", gettext_lazy("Add a domain"), NEW),
+    "templates_app_template_add": ("add", gettext_lazy("New template"), NEW),
+    "webhooks_webhook_add": ("add", gettext_lazy("Add a webhook"), NEW),
+    "streams_stream_add": ("add", gettext_lazy("Create a stream"), NEW),
+    "alerts_alert_add": ("add", gettext_lazy("Create alert"), NEW),
+    "suppressions_suppression_add": ("block", gettext_lazy("Suppress addresses"), gettext_lazy("block")),
+    "suppressions_suppression_import": ("upload", gettext_lazy("Import suppressions"), ""),
+    "templates_app_template_compare": ("compare_arrows", gettext_lazy("Compare templates and tags"), ""),
+    "workspaces_apikey_workspace_rules": ("rule", gettext_lazy("Set recipient rules"), gettext_lazy("allow caps")),
+}
+# Only for owners, and only for workspaces that receive email.
+INVITE = ("workspaces_membership_add", "person_add", gettext_lazy("Invite a member"))
+RECEIVE = {
+    "receiving_inboundroute_add": ("add", gettext_lazy("Create a route"), NEW),
+    "receiving_senderblock_add": ("block", gettext_lazy("Block a sender"), ""),
 }
 
 
@@ -56,20 +63,23 @@ def find_entries(request: HttpRequest, sections: Collection[ScopedAdmin]) -> dic
     sections: those of the dashboard, in which objects are found by their names.
     """
     text = request.GET.get("q", "")[:MAX_TEXT_LENGTH].strip()
+    actions = PaletteGroup(_("Actions"), matching(text, _actions(request)))
+    pages = PaletteGroup(_("Pages"), matching(text, _pages(request)))
+    if not text:
+        return palette_context([actions, pages])
     groups = [
         PaletteGroup(_("Emails"), list(_emails(request, text))),
         PaletteGroup(_("Found by name"), list(_objects(request, text, sections))),
-        PaletteGroup(_("Pages"), matching(text, _pages(request))),
-        PaletteGroup(_("Actions"), matching(text, _actions())),
-        PaletteGroup(_("Documentation"), find_documentation(text) if text else []),
+        pages,
+        actions,
+        PaletteGroup(_("Search"), [_search(text)]),
+        PaletteGroup(_("Documentation"), find_documentation(text)),
     ]
-    return palette_context(text, groups)
+    return palette_context(groups)
 
 
 def _emails(request: HttpRequest, text: str) -> Iterator[PaletteEntry]:
-    """Yield the email with an id, the recipient with an address, and the search for any text."""
-    if not text:
-        return
+    """Yield the email with an id, or the recipients with an address or a part of one."""
     emails = Email.objects.filter(workspace=current_workspace(request))
     for email in filter_by_id(emails, text).only("subject"):
         url = reverse("dashboard:emails_email_change", args=[email.id])
@@ -83,8 +93,11 @@ def _emails(request: HttpRequest, text: str) -> Iterator[PaletteEntry]:
         )
         for hit in find_recipients(text, read_page(query, start=0, limit=READ_EMAILS).emails):
             yield PaletteEntry(hit.address, hit.url, "person")
+
+
+def _search(text: str) -> PaletteEntry:
     url = f"{reverse('dashboard:emails_email_changelist')}?{urlencode({'search': text})}"
-    yield PaletteEntry(_("Search emails for “%(text)s”") % {"text": text}, url, "search")
+    return PaletteEntry(_("Search emails for “%(text)s”") % {"text": text}, url, "search")
 
 
 def _objects(request: HttpRequest, text: str, sections: Collection[ScopedAdmin]) -> Iterator[PaletteEntry]:
@@ -109,6 +122,17 @@ def _pages(request: HttpRequest) -> Iterator[PaletteEntry]:
             yield PaletteEntry(str(item["title"]), str(item["link"]), "account_circle")
 
 
-def _actions() -> Iterator[PaletteEntry]:
-    for name, (icon, title) in ACTIONS.items():
-        yield PaletteEntry(str(title), reverse(f"dashboard:{name}"), icon)
+def _actions(request: HttpRequest) -> Iterator[PaletteEntry]:
+    for name, (icon, title, words) in (ACTIONS | (RECEIVE if uses_receiving(request) else {})).items():
+        yield PaletteEntry(str(title), reverse(f"dashboard:{name}"), icon, words=str(words))
+    if is_owner(request):
+        name, icon, invite = INVITE
+        yield PaletteEntry(str(invite), reverse(f"dashboard:{name}"), icon, words=str(NEW))
+    # Not the first: it would be chosen when the palette opens.
+    yield PaletteEntry(_("Send a test email"), reverse("dashboard:send_test_email"), "send", is_post=True)
+    for workspace in workspaces_of(request):
+        if workspace != current_workspace(request):
+            title = _("Switch to %(workspace)s") % {"workspace": workspace.name}
+            url = reverse("dashboard:switch_workspace")
+            yield PaletteEntry(title, url, "swap_horiz", is_post=True, value=workspace.id)
+    yield PaletteEntry(_("Sign out"), reverse("dashboard:logout"), "logout", is_post=True)

@@ -1,6 +1,7 @@
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.workspaces.models import Membership
 from core.workspaces.services import issue_api_key
 from streams.models import Stream
 from templates_app.models import Template
@@ -102,12 +103,49 @@ class TestPages:
 
         assert {"Overview", "Audit log", "New template"} <= entries.keys()
         assert not [url for url in entries.values() if url.startswith("/docs")]
-        assert [url for url in entries.values() if owner.get(url).status_code != 200] == []
+        posted = {entries[title] for title in ("Send a test email", "Sign out")}
+        assert [url for url in {*entries.values()} - posted if owner.get(url).status_code != 200] == []
 
     def test_of_owners_are_not_shown_to_members(self, alice):
         member = signed_in(add_member(alice.workspace).user)
 
-        assert "Audit log" not in found(member)
+        assert not {"Audit log", "Invite a member"} & found(member).keys()
+
+
+class TestActions:
+    def test_are_found_by_the_words_that_people_use(self, owner):
+        for text, title in (
+            ("create key", "Create an API key"),
+            ("new domain", "Add a domain"),
+            ("add template", "New template"),
+            ("block addr", "Suppress addresses"),
+            ("create member", "Invite a member"),
+            ("test email", "Send a test email"),
+            ("recipient rules", "Set recipient rules"),
+            ("block sender", "Block a sender"),
+        ):
+            assert next(iter(found(owner, text))) == title, text
+
+    def test_come_first_without_a_text_and_before_the_search_with_one(self, owner):
+        def titles(text: str) -> list[str]:
+            groups = owner.get("/dashboard/palette/", {"q": text}).context["groups"]
+            return [group.title for group in groups]
+
+        assert titles("") == ["Actions", "Pages"]
+        # The first is chosen when the palette opens: nothing that happens at once.
+        assert next(iter(found(owner))) == "Create an API key"
+        assert titles("create") == ["Actions", "Search", "Documentation"]
+
+    def test_switch_to_another_workspace_and_sign_out(self, owner, alice, bob):
+        Membership.objects.create(workspace=bob.workspace, user=alice.owner, role="member")
+        page = owner.get("/dashboard/palette/", {"q": "switch"})
+        assert f'name="workspace" value="{bob.workspace.id}"' in page.text
+        (entry,) = page.context["groups"][0].entries
+        assert (entry.title, entry.is_post) == ("Switch to bob", True)
+        owner.post(entry.url, {"workspace": entry.value})
+        assert next(iter(found(owner, "switch"))) == "Switch to alice"
+        owner.post(found(owner, "sign out")["Sign out"])
+        assert owner.get("/dashboard/palette/").status_code == 302
 
 
 def test_any_text_is_escaped_and_a_visitor_gets_no_entries(owner, client):
