@@ -36,10 +36,10 @@ admin.site.unregister(Group)
 # State of a row of any model → tone of its badge.
 STATE_TONES = {
     **dict.fromkeys(("delivered", "opened", "clicked", "verified", "active", "succeeded", "processed"), "success"),
-    **dict.fromkeys(("pending", "unreadable", "deferred"), "warning"),
+    **dict.fromkeys(("unreadable", "deferred"), "warning"),
     **dict.fromkeys(("bounced", "failed", "exhausted", "blocked", "temporary_failure", "complained"), "danger"),
     **dict.fromkeys(("suspended", "expired"), "danger"),
-    **dict.fromkeys(("scheduled", "stored", "sent"), "info"),
+    **dict.fromkeys(("pending", "scheduled", "stored", "sent"), "info"),
 }
 
 

@@ -35,6 +35,9 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     }
     alerts = _item(_("Alerts"), "notifications", "alerts_alert_changelist", key="l")
     inbox = _item(_("Inbox"), "inbox", "inbox_caughtmail_changelist", key="i")
+    emails = _item(_("Emails"), "mail", "emails_email_changelist", key="e")
+    if _shows_held(request):
+        emails["active"] = False
     return [
         {
             "items": [
@@ -42,8 +45,8 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     **_item(_("Overview"), "space_dashboard", "index", key="o"),
                     "active": request.path == reverse("dashboard:index"),
                 },
-                _item(_("Emails"), "mail", "emails_email_changelist", key="e"),
-                *([_held_item()] if has_held_emails(request) else []),
+                emails,
+                *([_held_item(request)] if has_held_emails(request) else []),
                 _item(_("Bounces"), "report", "bounces", key="b"),
                 *([received] if uses_receiving(request) else []),
                 *([inbox] if uses_inbox(request) else []),
@@ -191,10 +194,16 @@ def workspace_menu(request: HttpRequest) -> list[dict[str, Any]] | None:
     ]
 
 
-def _held_item() -> dict[str, Any]:
+def _held_item(request: HttpRequest) -> dict[str, Any]:
     """Return the link to the emails that wait for approval."""
     item = _item(_("Waiting for approval"), "approval", "emails_email_changelist", key="p")
-    return {**item, "link": f"{item['link']}?held=approval", "active": False}
+    return {**item, "link": f"{item['link']}?held=approval", "active": _shows_held(request)}
+
+
+def _shows_held(request: HttpRequest) -> bool:
+    """Return whether the page is the list of emails that wait for approval."""
+    is_list = request.path == reverse("dashboard:emails_email_changelist")
+    return is_list and request.GET.get("held") == "approval"
 
 
 def _item(title: str, icon: str, name: str, *, key: str) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class EmailSection(ScopedAdmin):
         return self.page(
             request,
             "dashboard/emails/list.html",
-            title=self.title,
+            title=_("Waiting for approval") if filters.get("held") else self.title,
             listing=listing,
             count=count_label(listing, query, statuses=statuses, filters=filters),
             statuses=statuses,

@@ -54,6 +54,9 @@ class TestPages:
         page = owner.get("/dashboard/emails/?held=approval").text
         assert ("A waiting one" in page, "Another one" in page) == (True, False)
         assert "Waits for approval" in page
+        assert "Waiting for approval" in page.partition("<title>")[2].partition("</title>")[0]
+        # The status of those that wait says nothing more.
+        assert ">Queued<" not in page
         assert 'value="approve"' in page
         assert "/dashboard/emails/?held=approval" in owner.get("/dashboard/").text
 

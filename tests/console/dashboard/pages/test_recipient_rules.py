@@ -39,7 +39,11 @@ def test_caps_are_saved_and_shown(owner, alice):
         {"count": 1, "seconds": 86400, "per": "recipient_and_template", "exceeding": "drop"},
     ]
     assert "5/3600\n1/86400 template drop" in owner.get("/dashboard/keys/rules/").text
-    assert "At most 5 emails to a recipient in 3600 seconds" in owner.get("/dashboard/keys/").text
+    shown = owner.get("/dashboard/keys/").text
+    assert "At most 5 an hour to one recipient<br>" in shown
+    assert "At most 1 in 24 hours to one recipient, for each template, further ones are cancelled" in shown
+    owner.post("/dashboard/keys/rules/", {**FORM, "otherwise": "", "allow": "", "caps": "2/600"})
+    assert "At most 2 in 600 seconds to one recipient" in owner.get("/dashboard/keys/").text
     assert "such as 5/3600." in owner.post("/dashboard/keys/rules/", {**FORM, "caps": "five a day"}).text
 
 
