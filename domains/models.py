@@ -215,3 +215,173 @@ class ReceivingDomain(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class DomainReport(models.Model):
+    """An aggregate report about a domain that another organization sent: of DMARC, or of TLS (docs/decisions/0397).
+
+    Stored as it arrived and read later: due_at, attempts and read_at are those of a queue (domains.reports.queue).
+    Only reports in the state `read` are counted.
+
+    domain: that of the token in the address; anyone may write to it.
+    source: the bytes that arrived, for 30 days; empty afterwards, and for a repeated report.
+    size: the length of source on arrival, in bytes.
+    sender, network: the envelope sender, and the /24 or /48 of the host that delivered it.
+    reporter, reporter_domain: the organization's name, and the domain of its contact address, in lower case.
+    organization: the key of the mail organization that the reporter is (domains.reports.organizations).
+    begin_at, end_at: the time range of the report.
+    policy: the policy as the reporter saw it, with the names of the report's format.
+    digest: of the rows and the range, which tells a repeated report from one that contradicts it.
+    error: why it is not counted.
+    """
+
+    class ReportKind(models.TextChoices):
+        DMARC = "dmarc"
+        TLS = "tls"
+
+    class ReadingState(models.TextChoices):
+        """The result of reading: foreign reports are about other domains, refused ones exceed a limit."""
+
+        WAITING = "waiting"
+        READ = "read"
+        REPEATED = "repeated"
+        CONFLICT = "conflict"
+        FOREIGN = "foreign"
+        UNREADABLE = "unreadable"
+        REFUSED = "refused"
+
+    id = IdField("rpt_", primary_key=True)
+    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="reports", db_index=False)
+    kind = models.CharField(max_length=8, choices=ReportKind.choices)
+    state = models.CharField(max_length=16, choices=ReadingState.choices, db_default=ReadingState.WAITING.value)
+    received_at = models.DateTimeField(db_default=Now(), editable=False)
+    due_at = models.DateTimeField(db_default=Now(), editable=False)
+    attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
+    read_at = models.DateTimeField(null=True, editable=False)
+    source = models.BinaryField()
+    size = models.PositiveIntegerField(help_text="bytes")
+    sender = models.CharField(max_length=320, blank=True)
+    network = models.CharField(max_length=43, blank=True)
+    reporter = models.CharField(max_length=255, blank=True, default="")
+    reporter_domain = models.CharField(max_length=253, blank=True, default="")
+    organization = models.CharField(max_length=253, blank=True, default="", db_default="")
+    report_id = models.CharField(max_length=1024, blank=True, default="")
+    begin_at = models.DateTimeField(null=True)
+    end_at = models.DateTimeField(null=True)
+    policy = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    digest = models.BinaryField(max_length=32, default=b"")
+    error = models.CharField(max_length=255, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["domain", "kind", "reporter", "report_id"],
+                condition=models.Q(state="read"),
+                name="one_counted_report_an_id",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=models.Q(read_at=None), name="domain_report_due"),
+            models.Index(fields=["domain", "received_at"], name="domain_report_arrival"),
+            models.Index(fields=["domain", "kind", "begin_at"], name="domain_report_range"),
+            models.Index(fields=["received_at"], name="domain_report_received"),
+        ]
+        ordering = ["-received_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.reporter} {self.report_id}"
+
+
+class DmarcRow(models.Model):
+    """Messages with the same results from one address, of a counted report.
+
+    domain, day: of the report; the UTC day on which its range begins.
+    source_ip: None if the report has an invalid one.
+    disposition, dkim, spf: policy_evaluated, which applies alignment.
+    dkim_results: `{"domain": …, "selector": …, "result": …}`, as the reporter checked the signatures.
+    spf_results: `{"domain": …, "scope": …, "result": …}`.
+    reasons: `{"type": …, "comment": …}` of a disposition that differs from the policy.
+    whose: whose mail it is (domains.reports.classification); empty before that is known.
+    """
+
+    report = models.ForeignKey(DomainReport, on_delete=models.CASCADE, related_name="dmarc_rows")
+    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    source_ip = models.GenericIPAddressField(null=True)
+    count = models.PositiveBigIntegerField()
+    disposition = models.CharField(max_length=16, blank=True)
+    dkim = models.CharField(max_length=16, blank=True)
+    spf = models.CharField(max_length=16, blank=True)
+    header_from = models.CharField(max_length=1024, blank=True)
+    envelope_from = models.CharField(max_length=1024, blank=True)
+    envelope_to = models.CharField(max_length=1024, blank=True)
+    dkim_results = models.JSONField(default=list)
+    spf_results = models.JSONField(default=list)
+    reasons = models.JSONField(default=list)
+    whose = models.CharField(max_length=16, blank=True, default="", db_default="")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["domain", "day"], name="dmarc_row_day"),
+            models.Index(fields=["id"], condition=models.Q(whose=""), name="dmarc_row_unclassified"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_ip}: {self.count}"
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether the messages passed DMARC."""
+        return "pass" in {self.dkim, self.spf}
+
+
+class DmarcDay(models.Model):
+    """The sums of a UTC day, which stay when the rows of its reports are deleted.
+
+    messages, aligned: all messages of the organization's reports, and those that passed DMARC.
+    """
+
+    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="dmarc_days", db_index=False)
+    day = models.DateField()
+    organization = models.CharField(max_length=253)
+    whose = models.CharField(max_length=16, blank=True)
+    messages = models.PositiveBigIntegerField()
+    aligned = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["domain", "day", "organization", "whose"], name="one_sum_a_dmarc_day")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.messages}"
+
+
+class TlsRow(models.Model):
+    """Sessions with one result under one policy, of a counted TLS report (RFC 8460).
+
+    The row without a result_type has the totals of the policy. Each other row has the failed sessions with its result,
+    which the totals include.
+
+    policy_type: `sts`, `tlsa` or `no-policy-found`.
+    """
+
+    report = models.ForeignKey(DomainReport, on_delete=models.CASCADE, related_name="tls_rows")
+    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    policy_type = models.CharField(max_length=32)
+    policy_domain = models.CharField(max_length=1024)
+    mx_hosts = models.JSONField(default=list)
+    result_type = models.CharField(max_length=64, blank=True)
+    successful = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+    sending_ip = models.GenericIPAddressField(null=True)
+    receiving_ip = models.GenericIPAddressField(null=True)
+    receiving_host = models.CharField(max_length=1024, blank=True)
+    reason_code = models.CharField(max_length=1024, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["domain", "day"], name="tls_row_day")]
+
+    def __str__(self) -> str:
+        return f"{self.policy_type} {self.result_type or self.successful}"

@@ -1,0 +1,1 @@
+"""Reports about domains that other organizations send: of DMARC, and of TLS."""

@@ -1,0 +1,1 @@
+"""Reading of aggregate reports: pure, from bytes that anyone may have sent."""
