@@ -1,10 +1,11 @@
 """A report as it was read, and the errors of one that cannot be counted."""
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+
+MAX_ROWS = 50_000
+MAX_TEXT_BYTES = 1024
 
 
 class UnreadableReport(ValueError):
@@ -70,11 +71,11 @@ class ReadTlsRow:
 
 @dataclass(frozen=True)
 class ReadReport:
-    """A report of one format. Texts have at most 1 KiB.
+    """A report of one format. Texts have at most MAX_TEXT_BYTES.
 
     kind: `dmarc` or `tls`, which the rows are of.
     contact: the address in email or contact-info.
-    domains: those that the report is about, in lower case.
+    domains: those that the report is about, as it names them.
     policy: policy_published of DMARC, by the names of its elements; empty for TLS.
     """
 
@@ -90,12 +91,22 @@ class ReadReport:
 
     @property
     def reporter_domain(self) -> str:
-        """The domain of the contact; empty without an address."""
+        """The domain of the contact in lower case; empty without an address."""
         return self.contact.rpartition("@")[2].strip(" >").lower() if "@" in self.contact else ""
 
     @property
     def digest(self) -> bytes:
         """A hash of the range and the rows in any order: the same for a report that was sent twice."""
-        rows = sorted(json.dumps(asdict(row)) for row in self.rows)
-        content: list[Any] = [self.kind, self.begin_at.isoformat(), self.end_at.isoformat(), rows]
-        return hashlib.sha256(json.dumps(content).encode()).digest()
+        rows = "\n".join(sorted(map(repr, self.rows)))
+        return hashlib.sha256(f"{self.kind} {self.begin_at} {self.end_at}\n{rows}".encode()).digest()
+
+
+def limit_text(text: str | None) -> str:
+    """Return a text on one line without control characters, cut to MAX_TEXT_BYTES of UTF-8."""
+    if not text or not (text := text.strip()):
+        return ""
+    if not text.isprintable():
+        text = " ".join("".join(c if c.isprintable() else " " for c in text[:MAX_TEXT_BYTES]).split())
+    if len(text) * 4 <= MAX_TEXT_BYTES:
+        return text
+    return text[:MAX_TEXT_BYTES].encode("utf-8", "replace")[:MAX_TEXT_BYTES].decode("utf-8", "ignore")
