@@ -38,6 +38,7 @@ SCHEDULE = {
     "erase-people": ("privacy.tasks.erase", 15),
     "export-people": ("privacy.tasks.export", 15),
     "erase-workspaces": ("provisioning.tasks.erase", 3600),
+    "read-reports": ("domains.tasks.read_reports", 15),
     "expire-tracking-hosts": ("domains.tasks.expire", 3600),
     "old reports": ("inbound.tasks.purge", 3600),
     # Looks up the addresses whose last lookup is an hour ago, also after a restart of beat.

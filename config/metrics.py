@@ -27,6 +27,7 @@ from console.system_mail.models import CanaryRun, TlsReport
 from core.api.latency import observed
 from core.counters import counters, latency, smtp_usage
 from core.delivery.transports.router import TransportState
+from domains.reports.queue import oldest_unread_seconds
 from domains.tracking_hosts import count_tracking_hosts
 from emails.models import SourceListing
 from emails.receivers.pair_status import read_totals
@@ -225,6 +226,11 @@ def inbound_stored_bytes() -> Metric:
     return GaugeMetricFamily("postrider_inbound_stored_bytes", description, value=total_stored_bytes())
 
 
+def oldest_domain_report() -> Metric:
+    description = "Seconds since the oldest DMARC or TLS report that was not read yet was stored."
+    return GaugeMetricFamily("postrider_domain_reports_oldest_seconds", description, value=oldest_unread_seconds())
+
+
 def tracking_hosts() -> Metric:
     family = GaugeMetricFamily("postrider_tracking_hosts", "Tracking hosts of sending domains.", labels=["status"])
     for status, count in count_tracking_hosts().items():
@@ -290,6 +296,7 @@ METRIC_READERS: tuple[Callable[[], Metric | list[Metric]], ...] = (
     inbound_messages,
     inbound_oldest,
     inbound_stored_bytes,
+    oldest_domain_report,
     tracking_hosts,
     unfolded_deltas,
     oldest_privacy_request,

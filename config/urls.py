@@ -11,6 +11,7 @@ from console.dashboard.auth.oidc.backchannel import backchannel_logout
 from console.dashboard.site import dashboard_site
 from console.dashboard.texts.staff_labels import translate_labels
 from core.api.exception_handler import bad_request, forbidden, not_found, server_error
+from domains.reports.views import receive_tls_report
 from emails.api.attachments import download_attachment
 from interfaces.tracking import host_views
 
@@ -37,6 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("interfaces.tracking.urls")),
     path("", include("receiving.urls")),
     path("attachments/<str:token>", download_attachment, name="sent-attachment"),
+    path("reports/tls/<str:token>", receive_tls_report),
     path("anymail/", include("interfaces.inbound.urls")),
     path("v1/", include("analytics.urls")),
     path("", include("console.documentation.urls")),

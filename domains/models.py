@@ -187,6 +187,7 @@ class ReceivingDomain(models.Model):
     proven_at: the time since which it is active; the name belongs to the workspace meanwhile.
     missing_since and absences: consecutive checks that refuted it.
     findings and finding_codes: the last check, as those of Domain.
+    tls_reporting: the texts at `_smtp._tls`, which ask for TLS reports; None before a check read them.
     """
 
     class ReceivingStatus(models.TextChoices):
@@ -205,6 +206,7 @@ class ReceivingDomain(models.Model):
     absences = models.PositiveSmallIntegerField(db_default=0, editable=False)
     findings = models.JSONField(db_default=models.Value({}, models.JSONField()), editable=False)
     finding_codes = models.JSONField(null=True, editable=False)
+    tls_reporting = models.TextField(null=True, editable=False)  # noqa: DJ001
 
     class Meta:
         constraints = [
@@ -223,8 +225,9 @@ class DomainReport(models.Model):
     Stored as it arrived and read later: due_at, attempts and read_at are those of a queue (domains.reports.queue).
     Only reports in the state `read` are counted.
 
-    domain: that of the token in the address; anyone may write to it.
-    source: the bytes that arrived, for 30 days; empty afterwards, and for a repeated report.
+    domain: that of the token in the address; anyone may write to it. A domain with many reports is deleted at once, and
+    they are afterwards (domains.reports.deletion).
+    source: the bytes that arrived, for 30 days; None afterwards, and empty for a repeated report.
     size: the length of source on arrival, in bytes.
     sender, network: the envelope sender, and the /24 or /48 of the host that delivered it.
     reporter, reporter_domain: the organization's name, and the domain of its contact address, in lower case.
@@ -251,14 +254,16 @@ class DomainReport(models.Model):
         REFUSED = "refused"
 
     id = IdField("rpt_", primary_key=True)
-    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="reports", db_index=False)
+    domain = models.ForeignKey(
+        Domain, on_delete=models.DO_NOTHING, related_name="reports", db_index=False, db_constraint=False
+    )
     kind = models.CharField(max_length=8, choices=ReportKind.choices)
     state = models.CharField(max_length=16, choices=ReadingState.choices, db_default=ReadingState.WAITING.value)
     received_at = models.DateTimeField(db_default=Now(), editable=False)
     due_at = models.DateTimeField(db_default=Now(), editable=False)
     attempts = models.PositiveSmallIntegerField(db_default=0, editable=False)
     read_at = models.DateTimeField(null=True, editable=False)
-    source = models.BinaryField()
+    source = models.BinaryField(null=True)
     size = models.PositiveIntegerField(help_text="bytes")
     sender = models.CharField(max_length=320, blank=True)
     network = models.CharField(max_length=43, blank=True)
@@ -285,6 +290,7 @@ class DomainReport(models.Model):
             models.Index(fields=["domain", "received_at"], name="domain_report_arrival"),
             models.Index(fields=["domain", "kind", "begin_at"], name="domain_report_range"),
             models.Index(fields=["received_at"], name="domain_report_received"),
+            models.Index(fields=["received_at"], condition=models.Q(source__isnull=False), name="domain_report_source"),
         ]
         ordering = ["-received_at", "-id"]
 
@@ -305,7 +311,9 @@ class DmarcRow(models.Model):
     """
 
     report = models.ForeignKey(DomainReport, on_delete=models.CASCADE, related_name="dmarc_rows")
-    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="+", db_index=False)
+    domain = models.ForeignKey(
+        Domain, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
     day = models.DateField()
     source_ip = models.GenericIPAddressField(null=True)
     count = models.PositiveBigIntegerField()
@@ -367,7 +375,9 @@ class TlsRow(models.Model):
     """
 
     report = models.ForeignKey(DomainReport, on_delete=models.CASCADE, related_name="tls_rows")
-    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="+", db_index=False)
+    domain = models.ForeignKey(
+        Domain, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
     day = models.DateField()
     policy_type = models.CharField(max_length=32)
     policy_domain = models.CharField(max_length=1024)

@@ -7,10 +7,11 @@ from django.conf import settings
 
 from core.lib.coded_texts import CodedText, join_sentences
 from domains.lifecycle import OLD_KEY_RETENTION
-from domains.models import DkimKey, Domain, ReceivingDomain, TrackingHost
+from domains.models import DkimKey, Domain, DomainReport, ReceivingDomain, TrackingHost
 from domains.receiving.services import mail_hosts
 from domains.record_checks.dkim import build_dkim_record
 from domains.record_checks.dmarc import build_dmarc_record
+from domains.record_checks.receiving import TLS_REPORTING, TLS_VERSION
 from domains.record_checks.results import (
     HostCheck,
     ReceivingCheck,
@@ -20,6 +21,7 @@ from domains.record_checks.results import (
     from_json,
 )
 from domains.record_checks.spf_syntax import build_spf_record, parse_mechanisms
+from domains.reports.addresses import has_report_addresses, report_address, tls_report_url
 from domains.signing_identities import return_path_name
 
 TTL_SECONDS = 3600
@@ -155,12 +157,14 @@ def _spf(domain: Domain) -> DnsRecord:
 
 
 def _dmarc(domain: Domain) -> DnsRecord:
+    """Return the policy, which asks for reports. Receivers send to two addresses at least (RFC 9990, section 3.5)."""
+    own = [report_address(domain, DomainReport.ReportKind.DMARC)] if has_report_addresses() else []
     return DnsRecord(
         record="DMARC",
         type="TXT",
         name="_dmarc",
         fqdn=f"_dmarc.{domain.name}",
-        value=build_dmarc_record(settings.DMARC_RUA),
+        value=build_dmarc_record([*own, *settings.DMARC_RUA]),
         required=False,
     )
 
@@ -199,7 +203,7 @@ def _receiving_check(receiving: ReceivingDomain) -> ReceivingCheck | None:
 
 
 def _receiving_records(domain: Domain) -> list[DnsRecord]:
-    """Return an MX record for each mail host of this service, if the domain receives."""
+    """Return an MX record for each mail host of this service, and that of TLS reports, if the domain receives."""
     if domain.receiving is None:
         return []
     check = _receiving_check(domain.receiving)
@@ -207,7 +211,26 @@ def _receiving_records(domain: Domain) -> list[DnsRecord]:
         DnsRecord("Receiving", "MX", "@", domain.name, host, priority=MX_PREFERENCE, required=False)
         for host in mail_hosts()
     ]
-    return [_with_check(record, check.mx if check else None, domain) for record in records]
+    checked = [_with_check(record, check.mx if check else None, domain) for record in records]
+    return [*checked, _tls_reports(domain, domain.receiving)] if has_report_addresses() else checked
+
+
+def _tls_reports(domain: Domain, receiving: ReceivingDomain) -> DnsRecord:
+    """Return the record that asks for TLS reports. A policy without our address stays, and is extended."""
+    address, found = report_address(domain, DomainReport.ReportKind.TLS), receiving.tls_reporting
+    targets = f"mailto:{address},{tls_report_url(domain)}"
+    is_published = bool(found) and (address in str(found).lower() or tls_report_url(domain) in str(found))
+    is_extended = bool(found) and not is_published
+    return DnsRecord(
+        record="TLSReports",
+        type="TXT",
+        name=TLS_REPORTING,
+        fqdn=f"{TLS_REPORTING}.{domain.name}",
+        value=f"{str(found).rstrip('; ')},mailto:{address}" if is_extended else f"{TLS_VERSION}; rua={targets}",
+        required=False,
+        status=(Domain.DomainStatus.VERIFIED if is_published else Domain.DomainStatus.PENDING).value,
+        found=found or None,
+    )
 
 
 def _relative_name(fqdn: str, domain: Domain) -> str:

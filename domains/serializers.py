@@ -92,7 +92,7 @@ class RecordSerializer(serializers.Serializer[DnsRecord]):
     """One DNS record to publish."""
 
     record = serializers.ChoiceField(
-        ["DKIM", "SPF", "DMARC", "ReturnPath", "Tracking", "TrackingCAA", "Receiving"],
+        ["DKIM", "SPF", "DMARC", "ReturnPath", "Tracking", "TrackingCAA", "Receiving", "TLSReports"],
         help_text="Purpose of the record.",
     )
     type = serializers.CharField(help_text="DNS record type.")

@@ -55,6 +55,7 @@ CHECKS = (
     DoctorCheck("spf", mail.check_spf, needs="settings"),
     DoctorCheck("return_path", mail.check_return_path),
     DoctorCheck("inbound", mail.check_inbound, needs="return_path"),
+    DoctorCheck("report_domain", mail.check_report_domain, needs="return_path"),
     DoctorCheck("receiving", receiving.check_mail_hosts, needs="migrations"),
     DoctorCheck("receiving_domain", receiving.check_shared_domain),
     DoctorCheck("receiving_domains", receiving.check_domains, needs="migrations"),

@@ -19,11 +19,13 @@ from core.lib.ids import new_uuid
 from core.lib.network.address_guard import Address, Guard, TargetRefused
 from core.lib.network.public_suffixes import organizational_domain
 from core.lib.network.resolver import DnsAnswer, DnsError, Resolver
+from domains.record_checks.dmarc import is_dmarc
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordCheck, RecordStatus
 from domains.record_checks.spf import check_spf as check_spf_record
 from domains.record_checks.spf_syntax import parse_mechanisms
+from domains.reports.addresses import has_report_addresses
 from emails.sending.return_path import return_path
 
 CONNECT_SECONDS = 10.0
@@ -139,6 +141,21 @@ def check_inbound(_: DoctorOptions) -> Diagnosis:
                     "the port in the firewall.",
                 )
     return ok(f"Inbound accepts reports to {settings.RETURN_PATH_DOMAIN}.")
+
+
+def check_report_domain(_: DoctorOptions) -> Diagnosis:
+    """Check that reports about other domains may be sent to RETURN_PATH_DOMAIN (RFC 9990, section 4)."""
+    domain = settings.RETURN_PATH_DOMAIN
+    if not has_report_addresses():
+        return skip("Only needed with RETURN_PATH_DOMAIN.")
+    # A domain that has no record of its own.
+    answer = _look_up(f"{new_uuid().hex[:12]}.example._report._dmarc.{domain}", "TXT")
+    if any(map(is_dmarc, answer.records)):
+        return ok(f"Receivers may send DMARC reports about all domains to {domain}.")
+    return warning(
+        f"Receivers send no DMARC reports to {domain}: it does not accept those about other domains.",
+        remedy=f'Publish a TXT record at *._report._dmarc.{domain} with the value "v=DMARC1".',
+    )
 
 
 def check_relay(_: DoctorOptions) -> Diagnosis:

@@ -18,6 +18,7 @@ from core.lib.sql import delete_batches
 from core.workspaces.deletion import ended_workspaces
 from core.workspaces.models import ApiKey, Invitation, Membership
 from domains.models import Domain, TrackingHost
+from domains.reports.deletion import delete_workspace_reports
 from emails.models import ApprovalNotice, Email
 from emails.upkeep.retention import delete_all_emails
 from events.tasks import delete_expired as delete_expired_events
@@ -69,6 +70,7 @@ def erase_workspace(workspace_id: str, _age: timedelta) -> Iterator[None]:
     yield from delete_received_emails(workspace_id, -LATER)
     yield from delete_expired_mail(workspace_id, -LATER)
     yield from delete_expired_events(workspace_id, -LATER)
+    yield from delete_workspace_reports(workspace_id)
     for table in TABLES:
         yield from _delete_rows(table, workspace_id)
     yield from _delete_templates(workspace_id)

@@ -13,6 +13,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="receivingdomain",
+            name="tls_reporting",
+            field=models.TextField(editable=False, null=True),
+        ),
         migrations.CreateModel(
             name="DomainReport",
             fields=[
@@ -41,7 +46,7 @@ class Migration(migrations.Migration):
                 ("due_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ("attempts", models.PositiveSmallIntegerField(db_default=0, editable=False)),
                 ("read_at", models.DateTimeField(editable=False, null=True)),
-                ("source", models.BinaryField()),
+                ("source", models.BinaryField(null=True)),
                 ("size", models.PositiveIntegerField(help_text="bytes")),
                 ("sender", models.CharField(blank=True, max_length=320)),
                 ("network", models.CharField(blank=True, max_length=43)),
@@ -57,8 +62,9 @@ class Migration(migrations.Migration):
                 (
                     "domain",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="reports",
                         to="domains.domain",
                     ),
@@ -88,8 +94,9 @@ class Migration(migrations.Migration):
                 (
                     "domain",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="+",
                         to="domains.domain",
                     ),
@@ -122,8 +129,9 @@ class Migration(migrations.Migration):
                 (
                     "domain",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="+",
                         to="domains.domain",
                     ),
@@ -178,6 +186,12 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="domainreport",
             index=models.Index(fields=["received_at"], name="domain_report_received"),
+        ),
+        migrations.AddIndex(
+            model_name="domainreport",
+            index=models.Index(
+                condition=models.Q(("source__isnull", False)), fields=["received_at"], name="domain_report_source"
+            ),
         ),
         migrations.AddConstraint(
             model_name="domainreport",

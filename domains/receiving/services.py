@@ -163,9 +163,11 @@ def _taken(domain: Domain) -> RecordCheck:
 def _save_check(receiving: ReceivingDomain, check: ReceivingCheck, now: datetime) -> None:
     status, absences = next_status(receiving, check, now)
     proven_at = receiving.proven_at or now if status is ReceivingStatus.ACTIVE else None
+    reporting = {} if check.tls_reporting is None else {"tls_reporting": check.tls_reporting}
     ReceivingDomain.objects.filter(id=receiving.id).update(
         status=status,
         proven_at=proven_at,
+        **reporting,
         **findings_of(check),
         **absences,
     )

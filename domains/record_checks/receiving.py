@@ -1,12 +1,19 @@
-"""The check of a receiving domain: the MX records with the lowest preference must name this service."""
+"""The check of a receiving domain: the MX records with the lowest preference must name this service.
+
+And the record that asks for reports about TLS (RFC 8460), which decides nothing.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.lib.coded_texts import CodedText
+from core.lib.coded_texts import CodedText, escape_controls
 from core.lib.network.resolver import DnsError, Resolver, ServerFailure
 from domains.record_checks.dns_cache import DnsCache
 from domains.record_checks.results import ReceivingCheck, RecordCheck, RecordStatus, join_texts
+
+# RFC 8460, section 3.
+TLS_REPORTING = "_smtp._tls"
+TLS_VERSION = "v=TLSRPTv1"
 
 
 @dataclass(frozen=True)
@@ -24,13 +31,25 @@ async def check_receiving(expected: ExpectedMx, resolver: Resolver) -> Receiving
     dns = DnsCache(resolver)
     try:
         records = (await dns.look_up(expected.name, "MX")).records
+        tls_reporting = await _find_tls_reporting(expected.name, dns)
     except ServerFailure as error:
         return ReceivingCheck(expected.id, _unknown(CodedText("domains.server_failure", error=error)))
     except DnsError as error:
         return ReceivingCheck(expected.id, _unknown(CodedText("domains.lookup_failed", error=error)))
     finally:
         await dns.close()
-    return ReceivingCheck(expected.id, _check_mx(expected, records), advice=_advise(expected, records))
+    return ReceivingCheck(
+        expected.id, _check_mx(expected, records), advice=_advise(expected, records), tls_reporting=tls_reporting
+    )
+
+
+async def _find_tls_reporting(name: str, dns: DnsCache) -> str | None:
+    """Return the policies for TLS reports; None without an answer."""
+    try:
+        texts = await dns.look_up_texts(f"{TLS_REPORTING}.{name}")
+    except DnsError:
+        return None
+    return escape_controls(join_texts(text for text in texts if text.startswith(TLS_VERSION)) or "")
 
 
 def _check_mx(expected: ExpectedMx, records: Collection[tuple[int, str]]) -> RecordCheck:

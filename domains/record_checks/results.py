@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from core.lib.coded_texts import CodedText, escape_controls, restore_text
 
 FOUND_LIMIT = 2000
+# Fields of a result that have a column: the version before knows none of them.
+COLUMNS = frozenset({"tls_reporting"})
 
 
 class RecordStatus(StrEnum):
@@ -92,12 +94,14 @@ class ReceivingCheck:
     mx: whether email for the name comes to this service.
     owner: whether the workspace may receive it.
     advice: a warning about the name.
+    tls_reporting: the texts that ask for TLS reports, stored in a separate column; None without an answer.
     """
 
     receiving_id: str
     mx: RecordCheck
     owner: RecordCheck = RecordCheck(RecordStatus.VALID)
     advice: RecordCheck = RecordCheck(RecordStatus.VALID)
+    tls_reporting: str | None = None
 
     @property
     def decisive(self) -> RecordCheck:
@@ -127,7 +131,7 @@ def findings_of(check: SubjectCheck) -> dict[str, Any]:
 
 def to_json(check: SubjectCheck) -> dict[str, Any]:
     """Return the stored form of a result in English, with the status of each check under "verdict"."""
-    return {name: _to_json(value) for name, value in vars(check).items()}
+    return {name: _to_json(value) for name, value in vars(check).items() if name not in COLUMNS}
 
 
 def from_json(

@@ -11,6 +11,7 @@ from core.lib.ids import to_uuid
 from core.lib.sql import run
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.lib.worker.unused_claims import UnusedClaims
+from domains.reports.deletion import erase_senders
 from interfaces.inbound.models import InboundReport, MailReport, ProviderReport
 
 T = TypeVar("T", bound=InboundReport)
@@ -144,7 +145,7 @@ def find_provider_reports(scope: ErasureScope, *, after: int) -> list[ProviderRe
 
 
 def erase_reports(scope: ErasureScope, _place: Any) -> StepResult:
-    """Delete the processed reports about recipients of the workspace with the addresses.
+    """Delete the processed reports about recipients of the workspace with the addresses, or that these sent.
 
     Unprocessed ones are due within a minute. Runs before the recipients are deleted.
     """
@@ -153,6 +154,8 @@ def erase_reports(scope: ErasureScope, _place: Any) -> StepResult:
     for statement in (ERASE_MAIL_REPORTS, ERASE_PROVIDER_REPORTS):
         for (address,) in run(statement, values):
             result.add([address], reports=1)
+    for address in erase_senders(scope):
+        result.add([address], reports=1)
     return result
 
 

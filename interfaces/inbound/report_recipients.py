@@ -1,4 +1,7 @@
-"""Recipients of reports: return paths, the role accounts postmaster and abuse, and the addresses of canaries."""
+"""Recipients of reports: return paths, the role accounts postmaster and abuse, and the addresses of canaries.
+
+And those of reports about domains, which are stored apart (domains.reports).
+"""
 
 from django.conf import settings
 
@@ -6,12 +9,16 @@ from core.delivery.bounces.replies import safe_text
 from core.lib.tokens import InvalidToken
 from core.lib.worker.failpoints import failpoint
 from domains.models import Domain
+from domains.reports.addresses import ReportAddress, read_report_address
+from domains.reports.reading.documents import MAX_BYTES as DOMAIN_REPORT_BYTES
+from domains.reports.storing import Admission, admit_report
+from domains.reports.storing import store_report as store_domain_report
 from emails.models import Recipient
 from emails.sending.return_path import read_return_path
 from interfaces.inbound.canary import is_canary_address, keep_canary
 from interfaces.inbound.models import MailReport
 from interfaces.inbound.role_accounts import ROLE_ACCOUNTS, WITH_PROOF, is_acceptable, is_within
-from interfaces.inbound.sessions import InboundEnvelope
+from interfaces.inbound.sessions import REPORT_BYTES, InboundEnvelope
 
 BOUNCE_PREFIX = "bounce."
 ACCEPTED = "250 2.1.5 OK"
@@ -20,10 +27,22 @@ NO_SUCH_ADDRESS = "550 5.1.1 No such address"
 DAILY_LIMIT_REACHED = "452 4.3.1 Daily message limit reached"
 
 
-def report_reply(address: str) -> str:
-    """Return the reply to RCPT of a return path or of canaries, or NO_SUCH_ADDRESS for any other address."""
+ADMISSIONS = {
+    Admission.ACCEPTED: ACCEPTED,
+    Admission.UNKNOWN: NO_SUCH_ADDRESS,
+    Admission.LIMITED: DAILY_LIMIT_REACHED,
+}
+
+
+def report_reply(address: str, *, peer: str) -> str:
+    """Return the reply to RCPT of a return path, of canaries, or for reports about a domain.
+
+    NO_SUCH_ADDRESS for any other address. peer: the IP address of the client.
+    """
     if is_canary_address(address):
         return ACCEPTED
+    if about := read_report_address(address):
+        return ADMISSIONS[admit_report(about, peer=peer)]
     local, _, domain = address.lower().partition("@")
     if not address.isascii():
         return NO_SUCH_ADDRESS
@@ -42,8 +61,15 @@ def role_account_reply(address: str, *, peer: str) -> str:
     return _role_account_reply(domain, peer)
 
 
+def max_report_bytes(address: str) -> int:
+    """Return the size of the largest message to an address of reports."""
+    return DOMAIN_REPORT_BYTES if read_report_address(address) else REPORT_BYTES
+
+
 def store_report(envelope: InboundEnvelope, source: bytes, *, peer: str) -> str:
     """Store a message; return the SMTP reply to its final dot."""
+    if about := read_report_address(envelope.rcpt_tos[0]):
+        return _store_domain_report(about, source, peer=peer, sender=envelope.mail_from or "")
     if is_canary_address(envelope.rcpt_tos[0]):
         return keep_canary(source)
     local = envelope.rcpt_tos[0].lower().partition("@")[0]
@@ -59,6 +85,11 @@ def store_report(envelope: InboundEnvelope, source: bytes, *, peer: str) -> str:
     report.save(force_insert=True)
     failpoint("inbound.after_store")
     return STORED
+
+
+def _store_domain_report(about: ReportAddress, source: bytes, *, peer: str, sender: str) -> str:
+    admission = store_domain_report(about, source, peer=peer, sender=sender.strip("<>"))
+    return STORED if admission is Admission.ACCEPTED else ADMISSIONS[admission]
 
 
 def _role_account_reply(domain: str, peer: str) -> str:

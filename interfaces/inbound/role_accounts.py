@@ -6,17 +6,15 @@ return path, has a separate share, so that a flood does not shut out feedback lo
 
 from dataclasses import dataclass
 from datetime import timedelta
-from ipaddress import ip_address, ip_network
 
 from django.db.models.functions import Now
 
-from core.lib.network.address_guard import unwrap
+from domains.reports.storing import network_of
 from interfaces.inbound.matching import read_mail_report
 from interfaces.inbound.models import MailReport
 
 # RFC 5321, 4.5.1 and RFC 2142 require these addresses, and feedback loops are registered with one.
 ROLE_ACCOUNTS = frozenset({"postmaster", "abuse"})
-PREFIXES = {4: 24, 6: 48}
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,3 @@ def is_acceptable(report: MailReport) -> bool:
     if is_within(ANY_MESSAGE, peer=report.peer):
         return True
     return is_within(WITH_PROOF, peer=report.peer) and bool(read_mail_report(report)[0])
-
-
-def network_of(peer: str) -> str:
-    """Return the /24 of an IPv4 address or the /48 of an IPv6 address; any other text unchanged."""
-    try:
-        address = ip_address(peer)
-    except ValueError:
-        return peer
-    return str(ip_network(f"{unwrap(address)}/{PREFIXES[unwrap(address).version]}", strict=False))

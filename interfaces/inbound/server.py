@@ -29,7 +29,15 @@ from core.lib.network.tls_certificate import Certificate
 from core.lib.worker.database_outage import database_outage
 from core.lib.worker.groups import Groups
 from interfaces.inbound.processing import process_reports
-from interfaces.inbound.report_recipients import ACCEPTED, STORED, report_reply, role_account_reply, store_report
+from interfaces.inbound.report_recipients import (
+    ACCEPTED,
+    NO_SUCH_ADDRESS,
+    STORED,
+    max_report_bytes,
+    report_reply,
+    role_account_reply,
+    store_report,
+)
 from interfaces.inbound.reports.mime import MAX_BYTES
 from interfaces.inbound.routed import (
     MAX_RECIPIENTS,
@@ -120,7 +128,8 @@ class InboundHandler:
     def _add_report(self, envelope: InboundEnvelope, address: str) -> str:
         if envelope.recipients:
             return count_reply(replies.OTHER_KIND)
-        if envelope.announced > REPORT_BYTES:
+        envelope.report_bytes = max_report_bytes(address)
+        if envelope.announced > envelope.report_bytes:
             return TOO_LARGE
         envelope.rcpt_tos.append(address)
         return ACCEPTED
@@ -148,8 +157,13 @@ class InboundHandler:
         if envelope.recipients:
             return await self._store_message(server, envelope)
         # Copied, like the arrival of a message: the session may end before the thread begins.
-        source = bytes(envelope.source[:MAX_BYTES])
+        is_domain_report = envelope.report_bytes > REPORT_BYTES
+        source = bytes(envelope.source if is_domain_report else envelope.source[:MAX_BYTES])
         step = partial(store_report, envelope, source, peer=_peer(session))
+        if is_domain_report:
+            # Read by the workers: reading takes up to some seconds.
+            async with self._large_messages:
+                return await self._run_query(step) or STORAGE_FAILED
         status = await self._run_query(step) or STORAGE_FAILED
         if status == STORED:
             self._request_processing()
@@ -258,14 +272,17 @@ def _peer(session: Session) -> str:
 
 def decide(asked: Sequence[AskedRecipient]) -> list[Decision]:
     """Return the replies to RCPT; a decision has a recipient if a workspace has the address."""
-    reports = [report_reply(one.address) for one in asked]
-    others = iter(decide_recipients([one for one, reply in zip(asked, reports, strict=True) if reply != ACCEPTED]))
-    found = [Decision(reply) if reply == ACCEPTED else next(others) for reply in reports]
+    reports = [report_reply(one.address, peer=one.remote_ip or "") for one in asked]
+    unknown = [reply == NO_SUCH_ADDRESS for reply in reports]
+    others = iter(decide_recipients([one for one, is_unknown in zip(asked, unknown, strict=True) if is_unknown]))
+    found = [
+        next(others) if is_unknown else Decision(reply) for reply, is_unknown in zip(reports, unknown, strict=True)
+    ]
     return [
-        decision
-        if decision.recipient or decision.is_accepted
-        else Decision(role_account_reply(one.address, peer=one.remote_ip or ""))
-        for one, decision in zip(asked, found, strict=True)
+        Decision(role_account_reply(one.address, peer=one.remote_ip or ""))
+        if is_unknown and not (decision.recipient or decision.is_accepted)
+        else decision
+        for one, decision, is_unknown in zip(asked, found, unknown, strict=True)
     ]
 
 

@@ -38,11 +38,17 @@ MANY_LINES = 10**9
 
 
 class InboundEnvelope(Envelope):
-    """An envelope. announced: the bytes in SIZE. source: of the message, without the framing of SMTP."""
+    """An envelope.
+
+    announced: the bytes in SIZE.
+    report_bytes: the limit of a report.
+    source: the bytes of the message, without the framing of SMTP.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.announced = 0
+        self.report_bytes = REPORT_BYTES
         self.recipients: list[RoutedRecipient] = []
         self.source = bytearray()
 
@@ -52,7 +58,7 @@ class InboundEnvelope(Envelope):
 
     @property
     def max_bytes(self) -> int:
-        return min((recipient.max_bytes for recipient in self.recipients), default=REPORT_BYTES)
+        return min((recipient.max_bytes for recipient in self.recipients), default=self.report_bytes)
 
     @property
     def owner(self) -> str:

@@ -24,6 +24,7 @@ RECORD_NAMES = {
     "Tracking": "links",
     "TrackingCAA": "links_caa",
     "Receiving": "inbound_mx",
+    "TLSReports": "tls_reports",
 }
 # https://www.twilio.com/docs/sendgrid/api-reference/api-key-permissions
 SENDING_SCOPES = frozenset(

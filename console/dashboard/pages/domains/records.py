@@ -26,6 +26,7 @@ PURPOSES = {
     "Tracking": gettext_lazy("Gives the links in your emails your own name"),
     "TrackingCAA": gettext_lazy("Permits the certificate for the links"),
     "Receiving": gettext_lazy("Brings email to addresses of the domain here"),
+    "TLSReports": gettext_lazy("Asks senders for reports about encrypted delivery"),
 }
 # Code of a DnsProvider → what is peculiar to its form.
 PROVIDER_NOTES: dict[str, str | Promise] = {

@@ -1,0 +1,86 @@
+"""Storing of reports as they arrive: within limits, and before the reply to the host that sent them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from ipaddress import ip_address, ip_network
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Now
+
+from core.delivery.bounces.replies import safe_text
+from core.lib.network.address_guard import unwrap
+from core.lib.worker.failpoints import failpoint
+from domains.models import Domain, DomainReport
+from domains.reports.addresses import ReportAddress
+from domains.reports.reading.documents import MAX_BYTES
+
+PREFIXES = {4: 24, 6: 48}
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class ReportLimit:
+    """Reports about one domain within a day, and their bytes."""
+
+    reports: int
+    size_bytes: int
+
+
+OF_DOMAIN = ReportLimit(500, 100 * 1024 * 1024)
+OF_NETWORK = ReportLimit(50, 25 * 1024 * 1024)
+
+
+class Admission(StrEnum):
+    """Whether a report is stored."""
+
+    ACCEPTED = "accepted"
+    UNKNOWN = "unknown"
+    LIMITED = "limited"
+
+
+def admit_report(address: ReportAddress, *, peer: str, size_bytes: int = 1) -> Admission:
+    """Return whether a report from a host would be stored. peer: its IP address."""
+    domain = Domain.objects.filter(id=address.domain_id).select_related("workspace").first()
+    if domain is None or domain.workspace.is_deleted:
+        return Admission.UNKNOWN
+    today = DomainReport.objects.filter(domain=domain.id, received_at__gt=Now() - DAY)
+    of_network = Q(network=network_of(peer))
+    use = today.aggregate(
+        reports=Count("id"), size=Sum("size"),
+        reports_of_network=Count("id", filter=of_network), size_of_network=Sum("size", filter=of_network),
+    )  # fmt: skip
+    rooms = (
+        (OF_DOMAIN, use["reports"], use["size"]),
+        (OF_NETWORK, use["reports_of_network"], use["size_of_network"]),
+    )
+    has_room = all(
+        reports < limit.reports and (size or 0) + size_bytes <= limit.size_bytes for limit, reports, size in rooms
+    )
+    return Admission.ACCEPTED if has_room else Admission.LIMITED
+
+
+def store_report(address: ReportAddress, source: bytes, *, peer: str, sender: str = "") -> Admission:
+    """Store a report of at most MAX_BYTES, unless a limit is reached. sender: the envelope sender."""
+    admission = admit_report(address, peer=peer, size_bytes=len(source))
+    if admission is Admission.ACCEPTED:
+        failpoint("reports.before_store")
+        DomainReport.objects.create(
+            domain_id=address.domain_id,
+            kind=address.kind,
+            source=source[:MAX_BYTES],
+            size=len(source),
+            sender=safe_text(sender)[:320],
+            network=network_of(peer)[:43],
+        )
+        failpoint("reports.after_store")
+    return admission
+
+
+def network_of(peer: str) -> str:
+    """Return the /24 of an IPv4 address or the /48 of an IPv6 address; any other text unchanged."""
+    try:
+        address = unwrap(ip_address(peer))
+    except ValueError:
+        return peer
+    return str(ip_network(f"{address}/{PREFIXES[address.version]}", strict=False))
