@@ -10,7 +10,7 @@ from domains.lifecycle import OLD_KEY_RETENTION
 from domains.models import DkimKey, Domain, DomainReport, ReceivingDomain, TrackingHost
 from domains.receiving.services import mail_hosts
 from domains.record_checks.dkim import build_dkim_record
-from domains.record_checks.dmarc import build_dmarc_record
+from domains.record_checks.dmarc import add_report_address, build_dmarc_record
 from domains.record_checks.receiving import TLS_REPORTING, TLS_VERSION
 from domains.record_checks.results import (
     HostCheck,
@@ -88,7 +88,8 @@ def _domain_records(domain: Domain) -> list[DnsRecord]:
     if result is None:
         return records
     checks = [result.keys.get(key.selector) for key in keys] + [result.spf, result.dmarc, result.return_path]
-    return [_with_check(record, check, domain) for record, check in zip(records, checks, strict=True)]
+    checked = [_with_check(record, check, domain) for record, check in zip(records, checks, strict=True)]
+    return [_with_reports(record, domain) if record.record == "DMARC" else record for record in checked]
 
 
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
@@ -158,15 +159,27 @@ def _spf(domain: Domain) -> DnsRecord:
 
 def _dmarc(domain: Domain) -> DnsRecord:
     """Return the policy, which asks for reports. Receivers send to two addresses at least (RFC 9990, section 3.5)."""
-    own = [report_address(domain, DomainReport.ReportKind.DMARC)] if has_report_addresses() else []
     return DnsRecord(
         record="DMARC",
         type="TXT",
         name="_dmarc",
         fqdn=f"_dmarc.{domain.name}",
-        value=build_dmarc_record([*own, *settings.DMARC_RUA]),
+        value=build_dmarc_record(_report_addresses(domain)),
         required=False,
     )
+
+
+def _report_addresses(domain: Domain) -> list[str]:
+    own = [report_address(domain, DomainReport.ReportKind.DMARC)] if has_report_addresses() else []
+    return [*own, *settings.DMARC_RUA]
+
+
+def _with_reports(record: DnsRecord, domain: Domain) -> DnsRecord:
+    """Return the record of a policy, also of one that is published already, with the address for reports."""
+    if not has_report_addresses():
+        return record
+    address = report_address(domain, DomainReport.ReportKind.DMARC)
+    return replace(record, value=add_report_address(record.value, address))
 
 
 def _return_path(domain: Domain) -> DnsRecord:

@@ -33,6 +33,8 @@ TIMEOUTS = Timeouts(connect=CONNECT_SECONDS, banner=30, ehlo=30, tls=30, login=3
 EMBEDDED = "Not needed in embedded mode."
 NOT_DIRECT = "Only needed with a direct transport."
 ACCEPTED = 250
+# It has no record of its own at RETURN_PATH_DOMAIN.
+NO_SENDING_DOMAIN = "reports.example"
 DEFAULT_RETURN_PATH_DOMAIN = "bounce.localhost"
 
 
@@ -148,8 +150,7 @@ def check_report_domain(_: DoctorOptions) -> Diagnosis:
     domain = settings.RETURN_PATH_DOMAIN
     if not has_report_addresses():
         return skip("Only needed with RETURN_PATH_DOMAIN.")
-    # A domain that has no record of its own.
-    answer = _look_up(f"{new_uuid().hex[:12]}.example._report._dmarc.{domain}", "TXT")
+    answer = _look_up(f"{NO_SENDING_DOMAIN}._report._dmarc.{domain}", "TXT")
     if any(map(is_dmarc, answer.records)):
         return ok(f"Receivers may send DMARC reports about all domains to {domain}.")
     return warning(

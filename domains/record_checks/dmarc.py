@@ -20,6 +20,7 @@ POLICY = re.compile("none|quarantine|reject", re.IGNORECASE)
 ALIGNMENT = re.compile("[rs]", re.IGNORECASE)
 URI = r"mailto:[^\s,!@]+@[A-Za-z0-9.-]+(![0-9]+[kmgt]?)?"
 URIS = re.compile(rf"{URI}(\s*,\s*{URI})*", re.IGNORECASE)
+RUA = re.compile(r"(;\s*rua\s*=\s*)", re.IGNORECASE)
 REPORT_HOST = re.compile(r"mailto:[^\s,!@:]{1,64}@([A-Za-z0-9.-]+)", re.IGNORECASE)
 # Receivers must send to two addresses (RFC 7489, section 6.2); the bound limits the lookups of a hostile record.
 MAX_REPORT_HOSTS = 5
@@ -52,6 +53,14 @@ def build_dmarc_record(report_addresses: Sequence[str]) -> str:
     """Return the value for a domain without a policy: p=none, with aggregate reports to the given addresses."""
     reports = ",".join(f"mailto:{address.removeprefix('mailto:')}" for address in report_addresses)
     return f"{VERSION}; p=none;" + (f" rua={reports};" if reports else "")
+
+
+def add_report_address(policy: str, address: str) -> str:
+    """Return a policy with one more address for aggregate reports, the first one; unchanged if it has the address."""
+    if address.lower() in policy.lower():
+        return policy
+    extended, count = RUA.subn(rf"\1mailto:{address},", policy, count=1)
+    return extended if count else f"{policy.rstrip('; ')}; rua=mailto:{address};"
 
 
 def is_dmarc(text: str) -> bool:

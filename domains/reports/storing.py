@@ -5,7 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Now
 
 from core.delivery.bounces.replies import safe_text
@@ -45,17 +45,12 @@ def admit_report(address: ReportAddress, *, peer: str, size_bytes: int = 1) -> A
     if domain is None or domain.workspace.is_deleted:
         return Admission.UNKNOWN
     today = DomainReport.objects.filter(domain=domain.id, received_at__gt=Now() - DAY)
-    of_network = Q(network=network_of(peer))
-    use = today.aggregate(
-        reports=Count("id"), size=Sum("size"),
-        reports_of_network=Count("id", filter=of_network), size_of_network=Sum("size", filter=of_network),
-    )  # fmt: skip
-    rooms = (
-        (OF_DOMAIN, use["reports"], use["size"]),
-        (OF_NETWORK, use["reports_of_network"], use["size_of_network"]),
-    )
+    of_network = today.filter(network=network_of(peer)[:43])
+    rooms = ((OF_DOMAIN, today), (OF_NETWORK, of_network))
+    uses = [(limit, rows.aggregate(reports=Count("id"), total_bytes=Sum("size"))) for limit, rows in rooms]
     has_room = all(
-        reports < limit.reports and (size or 0) + size_bytes <= limit.size_bytes for limit, reports, size in rooms
+        use["reports"] < limit.reports and (use["total_bytes"] or 0) + size_bytes <= limit.size_bytes
+        for limit, use in uses
     )
     return Admission.ACCEPTED if has_room else Admission.LIMITED
 
