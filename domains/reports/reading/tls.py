@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Any
@@ -55,21 +56,21 @@ def read_tls(text: str) -> ReadReport:
 
 def _read_policy(item: Any) -> Iterator[ReadTlsRow]:
     policy, summary = _member(item, "policy", dict), _member(item, "summary", dict)
-    hosts = policy.get("mx-host", [])
-    named = {
-        "policy_type": _text(policy, "policy-type")[:MAX_KIND].lower(),
-        "policy_domain": _text(policy, "policy-domain").lower(),
-        "mx_hosts": tuple(limit_text(str(host)) for host in ([hosts] if isinstance(hosts, str) else hosts)[:MAX_HOSTS]),
-    }
-    yield ReadTlsRow(
-        **named,
+    hosts = policy.get("mx-host")
+    listed = hosts if isinstance(hosts, list) else [hosts or ""]
+    totals = ReadTlsRow(
+        policy_type=_text(policy, "policy-type")[:MAX_KIND].lower(),
+        policy_domain=_text(policy, "policy-domain").lower(),
+        mx_hosts=tuple(limit_text(host) for host in listed[:MAX_HOSTS] if isinstance(host, str) and host),
         successful=_count(summary.get("total-successful-session-count", 0)),
         failed=_count(summary.get("total-failure-session-count", 0)),
     )
-    for failure in item.get("failure-details") or []:
-        yield ReadTlsRow(
-            **named,
+    yield totals
+    for failure in _member({"failure-details": [], **item}, "failure-details", list):
+        yield replace(
+            totals,
             result_type=_text(failure, "result-type")[:MAX_RESULT].lower() or "unspecified",
+            successful=0,
             failed=_count(failure.get("failed-session-count", 0)),
             sending_ip=_address(_text(failure, "sending-mta-ip")),
             receiving_ip=_address(_text(failure, "receiving-ip")),

@@ -165,6 +165,7 @@ def test_a_bomb_is_refused(document, reason):
 @each(("body",), [
     (b'{"policies": ' + b"[" * 100_000,), (b'{"policies": [' + b"{}," * 900_000 + b"{}]}",),
     (b'{"policies": 1' + b"0" * 10_000 + b"}",), (tls_report(policies=[]),), (tls_report(policies=[None]),),
+    (tls_report(policies=[{"policy": {"mx-host": {}}, "summary": {}, "failure-details": 1}]),),
     (tls_report(**{"date-range": {}}),), (b"{}",), (b"{",),
 ])  # fmt: skip
 def test_json_that_is_no_tls_report_is_not_counted(body):

@@ -213,7 +213,7 @@ def test_a_deleted_workspace_gets_no_reports(domain):
 @pytest.mark.django_db(transaction=True)
 def test_the_inbound_server_stores_reports_of_ten_mebibytes(domain):
     address = report_address(domain, Kind.DMARC)
-    large = message(bytes(6_000_000))
+    large = message(bytes(6_000_000)).replace(b"\n", b"\r\n")
     with run_inbound() as port, smtplib.SMTP("127.0.0.1", port.number) as client:
         client.ehlo("mx.google.com")
         client.mail("noreply@google.com")
