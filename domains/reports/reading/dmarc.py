@@ -23,7 +23,7 @@ from domains.reports.reading.results import (
 )
 
 MAX_DEPTH = 10
-# Of one record, or of another child of the root.
+# The most elements in one record, or in another child of the root.
 MAX_ELEMENTS = 2_000
 # The elements of policy_published that are kept.
 POLICY = (

@@ -12,7 +12,7 @@ from domains.reports.reading.tls import read_tls
 MAX_BYTES = 10 * 1024 * 1024
 MESSAGE = MimePolicy(max_bytes=MAX_BYTES, max_depth=5, max_parts=40)
 XML_STARTS = (b"<", b"\xef\xbb\xbf<", b"\xff\xfe<", b"\xfe\xff\x00<")
-# Of a document, after which a report has begun.
+# A report begins within this part of a document.
 START_BYTES = 4096
 NO_REPORT = "The message has no report in XML or JSON, nor in a gzip or zip archive."
 
