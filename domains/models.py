@@ -238,7 +238,7 @@ class DomainReport(models.Model):
     error: why it is not counted.
     """
 
-    class ReportKind(models.TextChoices):
+    class AggregateKind(models.TextChoices):
         DMARC = "dmarc"
         TLS = "tls"
 
@@ -257,7 +257,7 @@ class DomainReport(models.Model):
     domain = models.ForeignKey(
         Domain, on_delete=models.DO_NOTHING, related_name="reports", db_index=False, db_constraint=False
     )
-    kind = models.CharField(max_length=8, choices=ReportKind.choices)
+    kind = models.CharField(max_length=8, choices=AggregateKind.choices)
     state = models.CharField(max_length=16, choices=ReadingState.choices, db_default=ReadingState.WAITING.value)
     received_at = models.DateTimeField(db_default=Now(), editable=False)
     due_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -170,7 +170,7 @@ def _dmarc(domain: Domain) -> DnsRecord:
 
 
 def _report_addresses(domain: Domain) -> list[str]:
-    own = [report_address(domain, DomainReport.ReportKind.DMARC)] if has_report_addresses() else []
+    own = [report_address(domain, DomainReport.AggregateKind.DMARC)] if has_report_addresses() else []
     return [*own, *settings.DMARC_RUA]
 
 
@@ -178,7 +178,7 @@ def _with_reports(record: DnsRecord, domain: Domain) -> DnsRecord:
     """Return the record of a policy, also of one that is published already, with the address for reports."""
     if not has_report_addresses():
         return record
-    address = report_address(domain, DomainReport.ReportKind.DMARC)
+    address = report_address(domain, DomainReport.AggregateKind.DMARC)
     return replace(record, value=add_report_address(record.value, address))
 
 
@@ -230,7 +230,7 @@ def _receiving_records(domain: Domain) -> list[DnsRecord]:
 
 def _tls_reports(domain: Domain, receiving: ReceivingDomain) -> DnsRecord:
     """Return the record that asks for TLS reports. A policy without our address stays, and is extended."""
-    address, found = report_address(domain, DomainReport.ReportKind.TLS), receiving.tls_reporting
+    address, found = report_address(domain, DomainReport.AggregateKind.TLS), receiving.tls_reporting
     targets = f"mailto:{address},{tls_report_url(domain)}"
     is_published = bool(found) and (address in str(found).lower() or tls_report_url(domain) in str(found))
     is_extended = bool(found) and not is_published

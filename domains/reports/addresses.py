@@ -14,7 +14,7 @@ from django.conf import settings
 from core.lib.ids import from_uuid, to_uuid
 from domains.models import Domain, DomainReport
 
-Kind = DomainReport.ReportKind
+Kind = DomainReport.AggregateKind
 
 PREFIXES = {Kind.DMARC: "d-", Kind.TLS: "t-"}
 TOKEN_LENGTH = 26

@@ -16,10 +16,12 @@ ROW_DAYS = 400
 BATCH_SIZE = 20
 COUNTED = "r.state = 'read'"
 EMPTY = f"""
-UPDATE domains_domainreport SET source = NULL
- WHERE id IN (SELECT r.id FROM domains_domainreport r
-               WHERE r.source IS NOT NULL AND r.received_at < now() - make_interval(days => {SOURCE_DAYS}) AND {COUNTED}
-               LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+WITH old AS (
+    SELECT r.id FROM domains_domainreport r
+     WHERE r.source IS NOT NULL AND r.received_at < now() - make_interval(days => {SOURCE_DAYS}) AND {COUNTED}
+     LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+UPDATE domains_domainreport SET source = NULL WHERE id IN (SELECT id FROM old)
 """
 # {old} selects reports; %(limit)s is their number.
 DELETE = """

@@ -100,7 +100,7 @@ def save_report(report: DomainReport, read: ReadReport) -> None:
     locked = DomainReport.objects.select_for_update().filter(id=report.id, attempts=report.attempts, read_at=None)
     if not locked.exists():
         return
-    report.kind = DomainReport.ReportKind(read.kind)
+    report.kind = DomainReport.AggregateKind(read.kind)
     report.reporter = read.reporter[:255]
     report.reporter_domain = read.reporter_domain[:253]
     report.report_id = read.report_id

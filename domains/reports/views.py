@@ -38,4 +38,4 @@ def _store(request: HttpRequest, token: str) -> int:
     body = request.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
         return 413
-    return STATUSES[store_report(ReportAddress(domain_id, DomainReport.ReportKind.TLS), body, peer=str(peer or ""))]
+    return STATUSES[store_report(ReportAddress(domain_id, DomainReport.AggregateKind.TLS), body, peer=str(peer or ""))]

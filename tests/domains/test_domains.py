@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from domains.models import DkimKey, Domain
+from domains.reports.addresses import Kind, report_address
 from domains.services import register_domain, sending_domain_cache
 from tests.conftest import Api, mail, make_account, make_key
 from tests.rows import each
@@ -28,6 +29,7 @@ def test_all_records_to_publish_are_listed(api: Api, settings):
     settings.DMARC_RUA = ["reports@service.example", "mailto:more@service.example"]
     settings.RETURN_PATH_DOMAIN = "bounce.service.example"
     body = api.post("/domains", {"name": "mail.example.com"}).json()
+    own = report_address(Domain.objects.get(id=body["id"]), Kind.DMARC)
     dkim, *others = body["records"]
     assert (dkim["required"], dkim["ttl"], dkim["priority"]) == (True, 3600, None)
     assert [
@@ -39,7 +41,7 @@ def test_all_records_to_publish_are_listed(api: Api, settings):
             "TXT",
             "_dmarc",
             "_dmarc.mail.example.com",
-            "v=DMARC1; p=none; rua=mailto:reports@service.example,mailto:more@service.example;",
+            f"v=DMARC1; p=none; rua=mailto:{own},mailto:reports@service.example,mailto:more@service.example;",
             False,
         ),
         ("ReturnPath", "CNAME", "bounce", "bounce.mail.example.com", "bounce.service.example", False),

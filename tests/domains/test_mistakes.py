@@ -8,8 +8,10 @@ import pytest
 
 from domains.models import Domain
 from domains.record_checks.dkim import check_dkim
+from domains.record_checks.dmarc import add_report_address
 from domains.record_checks.record_lookup import RecordLookup
 from domains.record_checks.results import RecordStatus
+from domains.reports.addresses import Kind, report_address
 from tests.core.lib.nameserver import SERVFAIL, NameServer
 from tests.domains.conftest import NAME, Owner
 from tests.rows import each
@@ -316,7 +318,8 @@ def test_a_published_dmarc_record(owner: Owner, text, message):
     assert record["found"] == text
     assert record["status"] == ("failed" if message else "verified")
     assert (message or "") in (record["error"] or "")
-    assert record["value"] == ("v=DMARC1; p=none;" if message else text)
+    address = report_address(Domain.objects.get(name=NAME), Kind.DMARC)
+    assert record["value"] == add_report_address("v=DMARC1; p=none;" if message else text, address)
 
 
 FOREIGN = f"{NAME}._report._dmarc"

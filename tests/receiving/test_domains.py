@@ -170,4 +170,5 @@ def test_names_of_the_service_and_a_service_without_a_name_cannot_receive(client
     assert enable(client, domain).json()["code"] == "receiving_unavailable"
     settings.EHLO_NAME = "mail.service.example"
     records = enable(client, domain).json()["records"]
-    assert records[-1]["value"] == "mail.service.example"
+    (receiving,) = [record for record in records if record["record"] == "Receiving"]
+    assert receiving["value"] == "mail.service.example"

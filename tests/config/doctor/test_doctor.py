@@ -62,6 +62,7 @@ ZONES = {
     "1.0.0.127.in-addr.arpa": {"PTR": [f"{HOST}."]},
     "example.com": {"TXT": ['"v=spf1 ip4:127.0.0.1 -all"']},
     "bounce.example.com": {"MX": [f"10 {HOST}."]},
+    "reports.example._report._dmarc.bounce.example.com": {"TXT": ['"v=DMARC1"']},
     "gmail.com": {"MX": [f"5 {HOST}."]},
     "inbound.example.com": {"MX": [f"10 {HOST}."]},
 }
@@ -558,6 +559,12 @@ WARNINGS = [
     (add_address_of_next_year, "new_addresses", "9.9.9.9 sends nothing before 2", "Correct since"),
     (verify_sender, "canary", "do not leave this installation", "forwards to canary@bounce.example.com"),
     (verify_sender, "canary_runs", "No canary has been sent for 22 minutes", "Look at the canaries"),
+    (
+        answer("reports.example._report._dmarc.bounce.example.com"),
+        "report_domain",
+        "Receivers send no DMARC reports to bounce.example.com",
+        "Publish a TXT record at *._report._dmarc.bounce.example.com",
+    ),
     (misalign_domain, "alignment", "domain_not_aligned: the SPF records of shop.example lack ip4:192.0.2.1", ""),
 ]
 ROWS = [(*row, Verdict.FAILED) for row in FAULTS] + [(*row, Verdict.WARNING) for row in WARNINGS]

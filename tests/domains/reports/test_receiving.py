@@ -246,11 +246,22 @@ def test_a_tls_report_can_be_posted(client, domain, body, content_type, status):
 
 
 def test_posted_reports_are_limited_by_network(client, domain):
-    path = f"/reports/tls/{report_token(domain)}"
-    assert client.post("/reports/tls/unknown", b"{}", content_type=TLS_JSON).status_code == 404
-    assert client.post(f"/reports/tls/{'a' * 26}", b"{}", content_type=TLS_JSON).status_code == 404
-    statuses = [client.post(path, b"{}", content_type="text/plain").status_code for _ in range(59)]
-    assert (statuses.count(415), statuses[-1]) == (58, 429)
+    def post(token: str, *, peer: str = "203.0.113.77") -> int:
+        path = f"/reports/tls/{token}"
+        return client.post(path, b"{}", content_type="text/plain", REMOTE_ADDR=peer).status_code
+
+    token = report_token(domain)
+    assert [post("unknown"), post("1" * 26)] == [404, 404]
+    statuses = [post(token) for _ in range(60)]
+    assert (statuses[:58], statuses[-1]) == ([415] * 58, 429)
+    assert post(token, peer="203.0.113.78") == 415
+
+
+def test_a_domain_that_does_not_exist_gets_no_posted_report(client, domain):
+    token = report_token(domain)
+    delete_domain(domain)
+    response = client.post(f"/reports/tls/{token}", b"{}", content_type=TLS_JSON, REMOTE_ADDR="203.0.113.79")
+    assert (response.status_code, DomainReport.objects.count()) == (404, 0)
 
 
 def records_of(domain: Domain) -> dict[str, dict]:
