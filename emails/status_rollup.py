@@ -27,8 +27,8 @@ PRECEDENCE = f"'{{{','.join(TRANSITIONS)}}}'::text[]"
 EARLIEST = "coalesce(min(nullif({time}, 'epoch')), min({time})) AS {time}"
 
 LOCK = f"""
-SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.is_diverted, e.stream, {slices_sql("e")},
-       {COUNTED_TIMES}
+SELECT e.id, e.workspace_id, e.created_at, e.status, e.is_test, e.is_diverted, e.stream, e.from_domain,
+       {slices_sql("e")}, {COUNTED_TIMES}
   FROM emails_email e WHERE e.id = ANY(%s) ORDER BY e.id FOR NO KEY UPDATE
 """  # noqa: S608 - constants
 # error_message: the one of a recipient not yet sent to, or of a bounced or failed one.
@@ -54,6 +54,7 @@ class _EmailBefore:
     is_test: bool
     is_diverted: bool
     stream: str
+    from_domain: str
     slices: tuple[UUID, ...]
     times: tuple[Any, ...]
 
@@ -70,11 +71,15 @@ class _EmailBefore:
 
 @dataclass(frozen=True)
 class RollUp:
-    """The counter changes of updated emails, and the slices and streams of those that count, by id."""
+    """The counter changes of updated emails, and the slices and streams of those that count, by id.
+
+    domains: the sending domains of all but test emails, by id.
+    """
 
     changes: list[CounterChange]
     slices: dict[str, tuple[UUID, ...]]
     streams: dict[str, str]
+    domains: dict[str, str]
 
 
 def roll_up_and_count(email_ids: Collection[str]) -> None:
@@ -86,7 +91,7 @@ def roll_up(email_ids: Collection[str]) -> RollUp:
     """Update emails from their recipients. Return the counter changes, which the caller adds."""
     ids = [to_uuid(email_id) for email_id in email_ids]
     if not ids:
-        return RollUp([], {}, {})
+        return RollUp([], {}, {}, {})
     # Two statements: the second sees commits made while the first waited for its locks.
     locked = run_replanned(LOCK, [ids])
     changed = run_replanned(ROLL_UP, [ids])
@@ -98,15 +103,18 @@ def roll_up(email_ids: Collection[str]) -> RollUp:
             is_test,
             is_diverted,
             stream,
+            from_domain,
             tuple(slices),
             tuple(times),
         )
-        for id_, workspace, created_at, status, is_test, is_diverted, stream, slices, *times in locked
+        for id_, workspace, created_at, status, is_test, is_diverted, stream, from_domain, slices, *times in locked
     }
     changes = [change for id_, status, *times in changed for change in _changes(before[id_], status, times)]
     counted = {from_uuid(id_): email for id_, email in before.items() if email.is_counted}
     slices = {id_: email.slices for id_, email in counted.items()}
-    return RollUp(changes, slices, {id_: email.stream for id_, email in counted.items()})
+    streams = {id_: email.stream for id_, email in counted.items()}
+    domains = {from_uuid(id_): email.from_domain for id_, email in before.items() if not email.is_test}
+    return RollUp(changes, slices, streams, domains)
 
 
 def _changes(before: _EmailBefore, status: str, times: list[Any]) -> Iterator[CounterChange]:

@@ -26,10 +26,11 @@ class Dimension(StrEnum):
     TEMPLATE = "template"
     DOMAIN = "domain"
     STREAM = "stream"
-    # No slice of emails: the counters of histograms (core.counters.latency).
+    # No slices of emails: the counters of histograms (core.counters.latency), of sessions with a recipient domain
+    # (emails.tls_policies.report_counts) and of accepted messages (core.counters.acceptances).
     LATENCY = "latency"
-    # The same: the sessions with a recipient domain in its TLS reports (emails.tls_policies.report_counts).
     TLS_REPORT = "tls_report"
+    ACCEPTED = "accepted"
 
 
 @functools.lru_cache(maxsize=CACHE_SIZE)

@@ -11,6 +11,7 @@ from core.lib.network.public_suffixes import organizational_domain
 
 # hotmail.fr, yahoo.co.uk
 COUNTRY = re.compile(r"([a-z-]+)\.(?:com|[a-z]{2}|(?:co|com)\.[a-z]{2}|net)")
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 DEFAULT = "default"
 
 
@@ -23,6 +24,7 @@ class Receiver:
     mx: names of its mail hosts; each stands for itself and all names below it.
     domains: domains of its mailboxes; one without a dot stands for its domains in all countries, such as hotmail.fr.
     replies: words in lower case by which a reply names it.
+    reports: in lower case, the organization that its DMARC reports name, or the domain of the address in them.
     connections: at a time.
     messages_per_connection: after which a connection is closed.
     per_minute: messages; None for no limit.
@@ -37,6 +39,7 @@ class Receiver:
     mx: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     replies: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
     connections: int = 10
     messages_per_connection: int = 100
     per_minute: int | None = None
@@ -58,6 +61,7 @@ class ReceiverTable:
         self._by_key = {one.key: one for one in self.receivers}
         self._by_mx = {name: one for one in self.receivers for name in one.mx}
         self._by_domain = {domain: one for one in self.receivers for domain in one.domains}
+        self._by_reporter = {name: one for one in self.receivers for name in one.reports}
 
     def find(self, key: str) -> Receiver | None:
         """Return the receiver with a key, or None if it is not in the table."""
@@ -91,3 +95,18 @@ class ReceiverTable:
         """Return the receiver that a reply names, or None. A name for people: any host can write these words."""
         lower = text.lower()
         return next((one for one in self.receivers if any(word in lower for word in one.replies)), None)
+
+    def receiver_of_report(self, organization: str, *, domain: str) -> Receiver:
+        """Return the receiver that sent a DMARC report; one that is not in the table has the registrable domain.
+
+        organization: as it names itself, such as google.com or Enterprise Outlook; domain: that of its address. Names
+        for people: anybody can write them.
+        """
+        names = [name for name in (organization.strip().rstrip(".").lower(), domain.rstrip(".").lower()) if name]
+        known = (self._by_reporter.get(name) or self.receiver_of_mailbox_domain(name) for name in names)
+        if found := next(filter(None, known), None):
+            return found
+        hosts = [name for name in names if HOST_NAME.fullmatch(name)]
+        found_hosts = [self.receiver_of_host(name) for name in hosts]
+        listed = (one for one in found_hosts if one.key in self._by_key)
+        return next(listed, None) or next(iter(found_hosts), None) or self.receiver_of_key(organization.strip().lower())

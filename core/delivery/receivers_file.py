@@ -18,6 +18,7 @@ TABLE = Path(__file__).with_name("receivers.yaml")
 KEY = re.compile(r"[a-z0-9-]{1,30}")
 HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 MAILBOX_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*")
+REPORTER = re.compile(r"[^A-Z\n]{2,100}")
 WORDS = re.compile(r"[^A-Z\n]{4,100}")
 MAX_FILE_BYTES = 256 * 1024
 MAX_RECEIVERS = 1_000
@@ -32,6 +33,7 @@ LISTS = {
     "mx": (HOST, "must be the name of a host, or one below which hosts are, such as mx.example.com"),
     "domains": (MAILBOX_DOMAIN, "must be a domain, or a name without a dot for the domains in all countries"),
     "replies": (WORDS, "must have 4 to 100 characters, none of them in upper case"),
+    "reports": (REPORTER, "must have 2 to 100 characters, none of them in upper case"),
 }
 TEXTS = {"name": 60, "source": 300, "reason": 300}
 TLS = ("opportunistic", "required")

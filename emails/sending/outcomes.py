@@ -6,6 +6,7 @@ different fence on its entries and changes nothing.
 
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,12 +19,14 @@ from django.db import transaction
 
 from analytics.reputation import counting
 from core.counters import counters
+from core.counters.acceptances import AcceptedGroup, acceptance_changes
 from core.counters.deferrals import deferral_changes
 from core.counters.latency import Latency, latency_changes
 from core.delivery.bounces.reasons import FailureReason
 from core.delivery.bounces.replies import DeliveryOutcome, DeliveryStatus, SuppressOn
-from core.delivery.transports.router import pinned_transport
+from core.delivery.transports.router import ACCEPTANCES, pinned_transport
 from core.delivery.transports.simulator import is_simulated
+from core.lib.network.public_suffixes import organizational_domain
 from core.lib.sql import run_replanned
 from core.lib.worker.stages import Stage
 from emails import queue_stats
@@ -136,7 +139,8 @@ def record_results(results: Sequence[SendResult]) -> list[SendResult]:
     latencies = _latency_changes(attempted, recipients, rolled_up.streams, now=now, clock=clock)
     queue_changes = _queue_changes(attempted, recipients, now=now)
     deferrals = _deferral_changes(attempted, recipients, rolled_up.streams, now=now)
-    counters.add([*rolled_up.changes, *queue_changes, *reputation_changes, *latencies, *deferrals])
+    acceptances = acceptance_changes(_count_accepted(attempted, recipients, rolled_up.domains), at=now)
+    counters.add([*rolled_up.changes, *queue_changes, *reputation_changes, *latencies, *deferrals, *acceptances])
     _suppress(attempted, recipients)
     return current
 
@@ -327,6 +331,25 @@ def _deferral_changes(
         stream = streams.get(recipient.email_id)
         if stream is not None and not is_simulated(recipient.address, domain=settings.SIMULATOR_DOMAIN):
             yield from deferral_changes(result.claim.workspace_id, stream="" if stream == MAIN else stream, at=now)
+
+
+def _count_accepted(
+    results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient], domains: Mapping[str, str]
+) -> Counter[AcceptedGroup]:
+    """Count the messages that a host accepted by sending domain and organization; the simulator is none.
+
+    A diverted message counts if its mail host is known.
+    domains: of all but test emails, by id.
+    """
+    counts: Counter[AcceptedGroup] = Counter()
+    for result in results:
+        recipient = recipients[result.claim.recipient_id]
+        outcome, domain = result.outcome, domains.get(recipient.email_id)
+        is_sent = outcome.status in ACCEPTANCES and (outcome.receiver or not outcome.diversion)
+        if domain and is_sent and not is_simulated(recipient.address, domain=settings.SIMULATOR_DOMAIN):
+            organization = recipient.receiver or organizational_domain(recipient.address.rpartition("@")[2].lower())
+            counts[AcceptedGroup(result.claim.workspace_id, domain, organization)] += 1
+    return counts
 
 
 def _suppress(results: Sequence[SendResult], recipients: Mapping[str, MovedRecipient]) -> None:

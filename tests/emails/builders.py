@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.counters import counters
+from core.counters import acceptances, counters
 from core.counters.latency import PREFIX
 from core.counters.models import CounterDelta, HourlyCounter
 from core.delivery.bounces.reasons import FailureReason
@@ -33,6 +33,8 @@ UNKNOWN_USER = DeliveryOutcome(
 )
 PARKED = parked(FailureReason.DESTINATION_FULL, "All connections are in use.")
 FAILED = DeliveryOutcome(DeliveryStatus.FAILED, Reply(0, "It took too long."), "expired")
+# Counters that do not belong to a workspace.
+COUNTED_APART = rf"^({PREFIX}|{acceptances.PREFIX[:-1]})\."
 LONG_AGO = "2020-01-01T00:00:00Z"
 WRITTEN_BY_ACCEPTING = (Email, Recipient, QueueEntry, Acceptance, Content, Attachment, CounterDelta)
 
@@ -117,7 +119,7 @@ def fold() -> None:
 def counter_values() -> dict[str, int]:
     """Fold all changes and return the counters of workspaces that are not zero."""
     fold()
-    counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE).exclude(key__startswith=f"{PREFIX}.")
+    counted = HourlyCounter.objects.exclude(workspace_id=counters.SERVICE).exclude(key__regex=COUNTED_APART)
     return {key: count for key, count in counted.values_list("key", "count") if count}
 
 

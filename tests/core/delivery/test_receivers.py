@@ -208,3 +208,17 @@ def page_row(one: Receiver) -> str:
     basis = "; ".join(filter(None, (one.source and f"<{one.source}>", one.reason)))
     name = "all others" if one.key == "default" else one.name
     return f"| `{one.key}` | {name} | {mx} | {numbers} | {basis} |".replace("  ", " ")
+
+
+@each(("organization", "domain", "key"), [
+    ("google.com", "google.com", "google"), ("Outlook.com", "microsoft.com", "outlook"),
+    ("Enterprise Outlook", "microsoft.com", "microsoft-365"), ("Yahoo", "yahooinc.com", "yahoo"),
+    ("Mail.Ru", "corp.mail.ru", "mail-ru"), ("GMX", "gmx.net", "gmx"), ("WEB.DE", "", "gmx"),
+    ("seznam.cz a.s.", "seznam.cz", "seznam"), ("comcast.net", "alerts.comcast.net", "comcast"),
+    ("FastMail Pty Ltd", "fastmaildmarc.com", "fastmail"), ("acme.example", "mail.acme.example", "acme.example"),
+    ("mx.acme.co.uk.", "", "acme.co.uk"), ("", "reports.acme.example", "acme.example"),
+    # Only a name for people, and nothing at all.
+    ("Acme Mail", "", "acme mail"), ("Acme Mail", "mx1.google.com", "google"), ("", "", ""),
+])  # fmt: skip
+def test_a_report_names_its_receiver(organization, domain, key):
+    assert TABLE.receiver_of_report(organization, domain=domain).key == key
