@@ -395,3 +395,48 @@ class TlsRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.policy_type} {self.result_type or self.successful}"
+
+
+class KnownSource(models.Model):
+    """Another sender of a domain that its owner has named: an address, or a domain that signs or sends for it.
+
+    Rows of reports that match one are those of a known source (domains.reports.classification).
+
+    ip, name: one of them; a name stands for the names below it, too.
+    """
+
+    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="known_sources", db_index=False)
+    ip = models.GenericIPAddressField(null=True)
+    name = models.CharField(max_length=253, blank=True, default="")
+    label = models.CharField(max_length=100)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["domain", "ip"], condition=models.Q(ip__isnull=False), name="one_label_an_address"
+            ),
+            models.UniqueConstraint(fields=["domain", "name"], condition=models.Q(ip=None), name="one_label_a_sender"),
+            models.CheckConstraint(condition=models.Q(ip=None) ^ models.Q(name=""), name="address_or_sender"),
+        ]
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.ip or self.name}: {self.label}"
+
+
+class DomainNotice(models.Model):
+    """The last notice about the reports of a domain, of one kind: at most one a week is sent (docs/decisions/0398).
+
+    kind: of events.kinds, such as domain.spoofed.
+    """
+
+    domain = models.ForeignKey(Domain, on_delete=models.CASCADE, related_name="notices", db_index=False)
+    kind = models.CharField(max_length=32)
+    sent_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["domain", "kind"], name="one_notice_a_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.sent_at}"

@@ -20,6 +20,8 @@ from core.lib.worker.shutdown import is_stopping
 from core.lib.worker.unused_claims import UnusedClaims
 from domains.models import DmarcRow, Domain, DomainReport, TlsRow
 from domains.names import InvalidDomainName, to_a_label
+from domains.reports.classification import classify_rows
+from domains.reports.organizations import organization_of
 from domains.reports.reading.documents import read_report
 from domains.reports.reading.results import ReadDmarcRow, ReadReport, ReadTlsRow, ReportRefused, UnreadableReport
 
@@ -106,6 +108,7 @@ def save_report(report: DomainReport, read: ReadReport) -> None:
     report.report_id = read.report_id
     report.begin_at, report.end_at = read.begin_at, read.end_at
     report.policy = read.policy
+    report.organization = organization_of(read)
     report.digest = read.digest
     state, error = judge_report(report, read)
     changes = {"source": b""} if state is State.REPEATED else {}
@@ -116,6 +119,7 @@ def save_report(report: DomainReport, read: ReadReport) -> None:
     )  # fmt: skip
     if state is State.READ:
         _save_rows(report, read)
+        classify_rows(report)
 
 
 def judge_report(report: DomainReport, read: ReadReport) -> tuple[DomainReport.ReadingState, str]:

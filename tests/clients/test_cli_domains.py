@@ -110,3 +110,15 @@ def test_a_refused_export_keeps_the_file(cli, tmp_path):
     (tmp_path / "out.csv").write_text("earlier")
     assert cli.run("suppressions", "export", "--output", "out.csv", POSTRIDER_API_KEY="pr_wrong").code == 3
     assert (tmp_path / "out.csv").read_text() == "earlier"
+
+
+def test_reports_and_sources_are_shown_and_a_source_is_named(cli, client, domain):
+    shown = cli.run("domains", "dmarc", domain.name).json
+    assert (shown["totals"]["reported"], shown["organizations"]) == (0, [])
+    assert "No DMARC policy" in cli.screen("domains", "dmarc", domain.name).text
+    assert cli.run("domains", "sources", domain.name, "--since", "2026-11-01").json == []
+    for source in ("192.0.2.7", "mail.example.net"):
+        assert cli.run("domains", "name-source", domain.name, source, "Newsletter tool").code == 0
+    assert cli.run("domains", "name-source", domain.name, "192.0.2.7", "").code == 0
+    assert cli.run("domains", "name-source", domain.name, "com", "x").code > 1
+    assert client.domains.dmarc_reports(domain.id).total == 0

@@ -18,6 +18,7 @@ from receiving.models import ForwardTarget, Message, ReceivedEmail
 from receiving.states import NOT_READ
 from suppressions.services import suppress_address
 from tests.conftest import Account, Api, mail
+from tests.domains.report_builders import add_report
 from tests.emails.builders import send
 from tests.key_kinds import DECIDING, KEY_KINDS, allowed_scopes, api_of_kind, scope_of
 from tests.rows import each
@@ -31,6 +32,12 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("DELETE", "/domains/{}"): ("domain", None),
     ("POST", "/domains/{}/verify"): ("domain", None),
     ("POST", "/domains/{}/rotate-dkim"): ("domain", None),
+    ("GET", "/domains/{}/dmarc"): ("domain", None),
+    ("GET", "/domains/{}/dmarc/sources"): ("domain", None),
+    ("PATCH", "/domains/{}/dmarc/sources"): ("domain", {"ip": "192.0.2.7", "label": "Taken over"}),
+    ("GET", "/domains/{}/dmarc/reports"): ("domain", None),
+    ("GET", "/domains/{}/dmarc/reports/{}"): ("report", None),
+    ("GET", "/domains/{}/tls-reports"): ("domain", None),
     ("GET", "/streams/{}"): ("stream", None),
     ("PATCH", "/streams/{}"): ("stream", {"name": "Taken over"}),
     ("POST", "/streams/{}/archive"): ("stream", {}),
@@ -84,6 +91,7 @@ PREFIXES = {
     "template": "tpl_",
     "suppression": "sup_",
     "domain": "dom_",
+    "report": "rpt_",
     "alert": "alr_",
     "erasure": "era_",
     "export": "sxp_",
@@ -178,6 +186,7 @@ def owned(api: Api, alice, settings) -> dict[str, str]:
         "template": api.post("/templates", TEMPLATE).json()["id"],
         "suppression": suppression.id,
         "domain": alice.workspace.domains.get().id,
+        "report": add_report(alice.workspace.domains.get(), day=datetime.now(UTC).date()).id,
         "erasure": api.post("/erasures", {"email": "ada@example.com"}).json()["id"],
         "export": exported(api),
         "alert": api.post("/alerts", {"metric": "bounce_rate", "threshold": 4}).json()["id"],
@@ -236,7 +245,7 @@ def alices_test_email(api: Api, alice: Account) -> str:
 
 def fill_path(path: str, object_id: str, owned: dict[str, str]) -> str:
     """Insert an id as the last argument of a path; the parents are the owner's."""
-    names = {"inbound": "received", "emails": "email"}
+    names = {"inbound": "received", "emails": "email", "domains": "domain"}
     parent = owned[names.get(path.split("/")[1], "webhook")]
     parents = [parent] * (path.count("{}") - 1)
     return path.format(*parents, object_id)

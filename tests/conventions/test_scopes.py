@@ -27,6 +27,7 @@ FULL = {
     ("DELETE", "/domains/{}"),
     ("POST", "/domains/{}/verify"),
     ("POST", "/domains/{}/rotate-dkim"),
+    ("PATCH", "/domains/{}/dmarc/sources"),
     ("POST", "/streams"),
     ("PATCH", "/streams/{}"),
     ("POST", "/streams/{}/archive"),

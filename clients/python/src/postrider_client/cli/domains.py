@@ -1,6 +1,7 @@
 """`postrider domains`."""
 
 import sys
+from ipaddress import ip_address
 from operator import attrgetter
 from typing import Any, Optional
 
@@ -33,10 +34,20 @@ DOMAIN_COLUMNS = (
     Column("Records to publish", lambda domain: len(missing_records(domain)) or ""),
 )
 
+DMARC_TOTALS = ("sent", "reported", "aligned", "forwarded", "known", "unknown")
+SOURCE_COLUMNS = (
+    Column("Source", lambda one: one.ip or "invalid address"),
+    Column("Class", attrgetter("whose")),
+    Column("Label", attrgetter("label")),
+    Column("Messages", attrgetter("messages")),
+    Column("Passed DMARC", attrgetter("aligned")),
+    Column("Domains", lambda one: ", ".join(one.domains)),
+)
+
 
 @click.group(cls=PostriderGroup)
 def domains() -> None:
-    """Show sending domains and verify their DNS records."""
+    """Show sending domains, verify their DNS records, and read their DMARC reports."""
 
 
 @domains.command("list")
@@ -92,6 +103,63 @@ def set_receiving(invocation: Invocation, domain: str, off: bool) -> None:  # no
     with invocation.client() as client:
         changed = client.domains.update(find_domain(client, domain).id, receiving=not off)
     _show_records(invocation, changed)
+
+
+@domains.command("dmarc")
+@click.argument("domain", metavar="DOMAIN")
+@click.option("--since", "from_", metavar="DATE", help="Since this day; 30 days ago by default.")
+@click.option("--until", "to", metavar="DATE", help="Until this day.")
+@pass_invocation
+def show_dmarc(invocation: Invocation, domain: str, **query: Any) -> None:
+    """Compare DMARC reports with the email that was sent, and show advice on the policy."""
+    with invocation.client() as client:
+        found = client.domains.dmarc(find_domain(client, domain).id, **query)
+    output = invocation.output
+    totals, advice = found.totals, found.advice
+    fields = {name.replace("_", " ").capitalize(): getattr(totals, name) for name in DMARC_TOTALS}
+    output.show_fields({**fields, "Policy": advice.policy, "Advice": advice.summary}, raw=found.raw)
+    if output.is_table:
+        for one in advice.requirements:
+            output.console.print(Text(f"  {'met' if one.met else 'not met':8}{plain_text(one.text)}"), soft_wrap=True)
+        for summary in found.organizations:
+            output.console.print(Text(plain_text(summary.summary)), soft_wrap=True)
+        if advice.record:
+            value = f"{advice.record.fqdn}  {advice.record.type}  {advice.record.value}"
+            output.console.print(Text(plain_text(value)), soft_wrap=True)
+
+
+@domains.command("sources")
+@click.argument("domain", metavar="DOMAIN")
+@click.option("--since", "from_", metavar="DATE", help="Since this day; 30 days ago by default.")
+@click.option("--until", "to", metavar="DATE", help="Until this day.")
+@pass_invocation
+def list_sources(invocation: Invocation, domain: str, **query: Any) -> None:
+    """List the addresses that send mail of a domain, by its DMARC reports."""
+    with invocation.client() as client:
+        found = client.domains.sources(find_domain(client, domain).id, **query)
+    invocation.output.show_rows(found.data, SOURCE_COLUMNS)
+
+
+@domains.command("name-source")
+@click.argument("domain", metavar="DOMAIN")
+@click.argument("source", metavar="SOURCE")
+@click.argument("label", metavar="LABEL")
+@pass_invocation
+def name_source(invocation: Invocation, domain: str, source: str, label: str) -> None:
+    """Name another sender of a domain by an IP address or a domain; an empty LABEL forgets it."""
+    with invocation.client() as client:
+        named = {"ip" if is_address(source) else "domain": source}
+        found = client.domains.name_source(find_domain(client, domain).id, label=label, **named)
+    invocation.output.show_rows(found.data, SOURCE_COLUMNS)
+
+
+def is_address(text: str) -> bool:
+    """Return whether a source is an IP address; otherwise it is a domain."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def find_domain(client: Postrider, name_or_id: str) -> Domain:

@@ -1,0 +1,1 @@
+"""`/v1/domains/:id/dmarc` and `/v1/domains/:id/tls-reports`."""

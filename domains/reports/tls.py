@@ -1,0 +1,75 @@
+"""TLS reports about a domain, summed (RFC 8460)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from core.lib.ids import to_uuid
+from core.lib.sql import run
+from domains.models import Domain
+from domains.reports.organizations import organization_name
+
+# The row without a result has the sessions of its policy; the others have those of them that failed with a result.
+TLS_SUMS = """
+SELECT p.organization, r.policy_type, r.result_type, sum(r.successful)::bigint, sum(r.failed)::bigint
+  FROM domains_tlsrow r JOIN domains_domainreport p ON p.id = r.report_id
+ WHERE r.domain_id = %(domain)s AND r.day >= %(first)s AND r.day < %(end)s
+ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+MAX_GROUPS = 500
+
+
+@dataclass(frozen=True)
+class TlsResult:
+    """Sessions that failed with a result, such as certificate-expired."""
+
+    type: str
+    sessions: int
+
+
+@dataclass(frozen=True)
+class TlsGroup:
+    """Sessions of an organization to the domain's mail hosts under one type of policy. results: of the failed ones."""
+
+    organization: str
+    policy_type: str
+    successful: int
+    failed: int
+    results: Sequence[TlsResult]
+
+    @property
+    def name(self) -> str:
+        return organization_name(self.organization)
+
+
+@dataclass(frozen=True)
+class TlsSummary:
+    """The TLS reports of first ≤ day < end, the groups with most failed sessions first; at most MAX_GROUPS."""
+
+    first: date
+    end: date
+    groups: Sequence[TlsGroup]
+
+    @property
+    def successful(self) -> int:
+        return sum(group.successful for group in self.groups)
+
+    @property
+    def failed(self) -> int:
+        return sum(group.failed for group in self.groups)
+
+
+def read_tls_summary(domain: Domain, *, first: date, end: date) -> TlsSummary:
+    """Return the sums of TLS reports about a domain, for first ≤ day < end."""
+    sums = run(TLS_SUMS, {"domain": to_uuid(domain.id, prefix="dom_"), "first": first, "end": end})
+    totals = {(organization, policy): (0, 0) for organization, policy, *_ in sums}
+    totals |= {(one, policy): (successful, failed) for one, policy, result, successful, failed in sums if not result}
+    groups = [
+        TlsGroup(
+            *key,
+            *counts,
+            [TlsResult(result, failed) for *group, result, _, failed in sums if result and (*group,) == key],
+        )
+        for key, counts in totals.items()
+    ]
+    return TlsSummary(first, end, sorted(groups, key=lambda one: (-one.failed, -one.successful))[:MAX_GROUPS])
