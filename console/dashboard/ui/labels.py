@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from core.workspaces.models import ApiKey, AuditEntry, Membership
-from domains.models import Domain, ReceivingDomain, TrackingHost
+from domains.models import Domain, DomainReport, ReceivingDomain, TrackingHost
 from emails.models import Entrance, Recipient
 from emails.states import EmailStatus
 from receiving.states import ReceivedStatus
@@ -30,6 +30,16 @@ DOMAIN_TONES = {
     "pending": "info",
     "failed": "danger",
     "temporary_failure": "warning",
+}
+# State of a DMARC report → variant; those that are not counted stand out.
+REPORT_TONES = {
+    "waiting": "info",
+    "read": "success",
+    "repeated": "neutral",
+    "conflict": "warning",
+    "foreign": "warning",
+    "unreadable": "warning",
+    "refused": "warning",
 }
 # Status of a received email → variant.
 RECEIVED_TONES = {"stored": "info", "processed": "success", "blocked": "danger", "unreadable": "warning"}
@@ -62,6 +72,7 @@ TRANSLATED_VALUES = (
     Domain.TlsPolicy,
     TrackingHost.HostStatus,
     ReceivingDomain.ReceivingStatus,
+    DomainReport.ReadingState,
     ReceivedStatus,
     WebhookDeliveryStatus,
     Suppression.Reason,

@@ -14,10 +14,11 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from console.dashboard.auth.current_workspace import current_workspace
+from console.dashboard.pages.domains.dmarc import SourceForm, dmarc_context
 from console.dashboard.pages.domains.records import is_published, records_context, records_refresh, zone_line
 from console.dashboard.pages.tracking_settings import tracking_form
 from console.dashboard.ui.confirm import Confirmation, problem_message, try_action
-from console.dashboard.ui.labels import DOMAIN_TONES
+from console.dashboard.ui.labels import DOMAIN_TONES, REPORT_TONES
 from console.dashboard.ui.scoping import ScopedAdmin
 from core.lib.translation import translate
 from core.workspaces.errors import PlanLimitReached
@@ -34,7 +35,7 @@ from domains.shared_records import LINK_LIFETIME, share_records, shared_records_
 STOPPED = gettext_lazy("Email to addresses of this domain is refused now.")
 REGIONS = ("checked", "state", "summary", "records", "provider", "links", "receiving")
 # Pages and actions of a domain.
-PAGES = ("verify", "zone", "share", "tls", "tracking", "receiving", "rotate", "delete")
+PAGES = ("dmarc", "verify", "zone", "share", "tls", "tracking", "receiving", "rotate", "delete")
 
 
 class DomainForm(forms.Form):
@@ -81,6 +82,7 @@ class DomainSection(ScopedAdmin):
         return [
             self.route("add/", "add", self.add_view),
             self.route("<str:object_id>/", "change", self.detail_view),
+            self.route("<str:object_id>/dmarc/", "dmarc", self.dmarc_view),
             self.route("<str:object_id>/zone/", "zone", self.zone_view),
             self.route("<str:object_id>/share/", "share", self.share_view),
             self.post_route("<str:object_id>/verify/", "verify", self.verify_view),
@@ -152,6 +154,17 @@ class DomainSection(ScopedAdmin):
             days=LINK_LIFETIME.days,
             back_url=self.url("change", domain.id),
         )
+
+    def dmarc_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the reports about a domain, and name one of its sources."""
+        domain = self.find(request, object_id)
+        form = SourceForm(request.POST or None)
+        if form.is_valid() and try_action(request, lambda: form.save(domain)):
+            self.log_change(request, domain, "Named a source.")
+            messages.success(request, _("The source was saved. Stored reports follow it."))
+            return redirect(self.url("dmarc", domain.id))
+        context = {**dmarc_context(domain), "tones": REPORT_TONES, "back_url": self.url("change", domain.id)}
+        return super().page(request, "dashboard/domains/dmarc.html", title=_("DMARC reports"), form=form, **context)
 
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         domain = self.find(request, object_id)
