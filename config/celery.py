@@ -32,6 +32,7 @@ SCHEDULE = {
     "expire-system-mail": ("system_mail.tasks.expire", 3600),
     "reputation": ("reputation.tasks.judge", 60),
     "alerts": ("alerts.tasks.check", 60),
+    "domain-reports": ("reports.tasks.check", 3600),
     "approvals": ("approvals.tasks.check", 60),
     "expire-requests": ("request_log.tasks.expire", 600),
     "expire-accounts": ("workspaces.tasks.expire", 3600),

@@ -32,6 +32,9 @@ class EventKind(models.TextChoices):
     SUPPRESSED = "suppressed"
     DOMAIN_VERIFIED = "domain.verified"
     DOMAIN_FAILED = "domain.failed"
+    DOMAIN_AUTH_FAILING = "domain.auth_failing"
+    DOMAIN_SPOOFED = "domain.spoofed"
+    DOMAIN_REPLAY = "domain.replay"
     SUPPRESSION_ADDED = "suppression.added"
     SUPPRESSION_REMOVED = "suppression.removed"
     RECEIVED = "received"
@@ -78,6 +81,9 @@ KINDS: dict[EventKind, KindTraits] = {
     EventKind.SUPPRESSED: OF_WORKSPACE,
     EventKind.DOMAIN_VERIFIED: OF_WORKSPACE,
     EventKind.DOMAIN_FAILED: OF_WORKSPACE,
+    EventKind.DOMAIN_AUTH_FAILING: OF_WORKSPACE,
+    EventKind.DOMAIN_SPOOFED: OF_WORKSPACE,
+    EventKind.DOMAIN_REPLAY: OF_WORKSPACE,
     EventKind.SUPPRESSION_ADDED: OF_WORKSPACE,
     EventKind.SUPPRESSION_REMOVED: OF_WORKSPACE,
     EventKind.RECEIVED: OF_WORKSPACE,

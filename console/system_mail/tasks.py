@@ -1,4 +1,7 @@
-"""System email tasks: send, delete old rows, check reputations, alerts and more, send reports. Any may run twice."""
+"""System email tasks: send, delete old rows, check reputations, alerts, approvals, canaries, reports of domains.
+
+Any may run twice.
+"""
 
 from celery import shared_task
 
@@ -7,11 +10,13 @@ from analytics.reputation.services import check_reputations
 from console.system_mail.alert_emails import notify_of_alert
 from console.system_mail.approval_requests import request_approvals
 from console.system_mail.canary.runs import check_canaries
+from console.system_mail.domain_notices import notify_of_domain
 from console.system_mail.queue import delete_expired
 from console.system_mail.reputation_warnings import send_pause, send_suspension, send_warning
 from console.system_mail.sending import system_mail_processor
 from console.system_mail.tls_reports.runs import send_tls_reports
 from core.workspaces.retention import run_alone
+from domains.reports.notices import check_reported_domains
 from emails.approvals import cancel_lapsed
 
 
@@ -37,6 +42,12 @@ def check_workspaces() -> None:
 def check_watched_values() -> None:
     """Notify owners and webhooks of alerts that begin or end."""
     check_alerts(notify=notify_of_alert)
+
+
+@shared_task(name="reports.tasks.check", ignore_result=True)
+def check_reports() -> None:
+    """Notify owners and webhooks of what DMARC reports say about domains."""
+    check_reported_domains(notify=notify_of_domain)
 
 
 @shared_task(name="approvals.tasks.check", ignore_result=True)

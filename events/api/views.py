@@ -58,10 +58,11 @@ class EventsView(WorkspaceView):
         "listEvents",
         "List events",
         "Returns the events of the workspace in the order in which they were committed: those of emails, `suppressed` "
-        "recipients, domains (`domain.verified`, `domain.failed`), suppressions (`suppression.added`, "
-        "`suppression.removed`) and alerts (`alert.triggered`, `alert.resolved`). Store `cursor` after each page and "
-        "pass it as `after`: every event is returned once, and the events of one recipient are in their order. Without "
-        "`after`, the events begin with the oldest one of the plan's retention.",
+        "recipients, domains (`domain.verified`, `domain.failed`, `domain.auth_failing`, `domain.spoofed`, "
+        "`domain.replay`), suppressions (`suppression.added`, `suppression.removed`) and alerts (`alert.triggered`, "
+        "`alert.resolved`). Store `cursor` after each page and pass it as `after`: every event is returned once, and "
+        "the events of one recipient are in their order. Without `after`, the events begin with the oldest one of the "
+        "plan's retention.",
         response(EventsSerializer, "A page of events.", {"data": [EVENT], "cursor": CURSOR, "hasMore": False}),
         parameters=[EventsQuery],
     )

@@ -86,6 +86,9 @@ EVENT_GROUPS: dict[str | Promise, dict[str, str | Promise]] = {
     gettext_lazy("Workspace"): {
         "domain.verified": gettext_lazy("A domain was verified"),
         "domain.failed": gettext_lazy("The verification of a domain failed"),
+        "domain.auth_failing": gettext_lazy("Email of a domain fails DMARC"),
+        "domain.spoofed": gettext_lazy("Others send much email in the name of a domain"),
+        "domain.replay": gettext_lazy("More signed email of a domain is reported than was sent"),
         "suppression.added": gettext_lazy("A suppression was added"),
         "suppression.removed": gettext_lazy("A suppression was removed"),
         "alert.triggered": gettext_lazy("An alert began"),
