@@ -219,7 +219,7 @@ def switch_synchronous_commit_off(_):
 
 
 def forget_migration(_):
-    newest = ("0050_tls_reports",)
+    newest = ("0049_tls_reports",)
     MigrationRecorder.Migration.objects.filter(app="emails", name__in=newest).delete()
 
 
