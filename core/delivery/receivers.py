@@ -99,8 +99,9 @@ class ReceiverTable:
     def receiver_of_report(self, organization: str, *, domain: str) -> Receiver:
         """Return the receiver that sent a DMARC report; one that is not in the table has the registrable domain.
 
-        organization: as it names itself, such as google.com or Enterprise Outlook; domain: that of its address. Names
-        for people: anybody can write them.
+        organization: as it names itself, such as google.com or Enterprise Outlook.
+        domain: that of its address.
+        Names for people: anybody can write them.
         """
         names = [name for name in (organization.strip().rstrip(".").lower(), domain.rstrip(".").lower()) if name]
         known = (self._by_reporter.get(name) or self.receiver_of_mailbox_domain(name) for name in names)

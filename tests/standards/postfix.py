@@ -49,9 +49,10 @@ postlog   unix-dgram n - n - 1 postlogd
 
 
 class Postfix:
-    """One instance. routes: a recipient's domain, or "*", to the port of its next host on loopback.
+    """One instance.
 
-    settings replace lines of main.cf: minimal_backoff_time, bounce_queue_lifetime, delay_warning_time…
+    routes: a recipient's domain, or "*", to the port of its next host on loopback.
+    settings: replace lines of main.cf: minimal_backoff_time, bounce_queue_lifetime, delay_warning_time…
     name_server: the address of the resolver of the SMTP client, at port 53; by default that of the system.
     """
 

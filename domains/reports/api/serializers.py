@@ -107,7 +107,9 @@ class ReportedSerializer(AttributesSerializer[Reported]):
             "others": instance.others,
         }
         classes = {
-            name: instance.by_class[field.source] for name, field in self.fields.items() if field.source in Whose
+            name: instance.by_class[whose]
+            for name, field in self.fields.items()
+            if (whose := str(field.source)) in Whose
         }
         return counts | classes
 
@@ -201,7 +203,9 @@ class MailSourceSerializer(AttributesSerializer[MailSource]):
 
     ip = serializers.IPAddressField(allow_null=True, help_text="The address; null if reports have an invalid one.")
     whose = serializers.ChoiceField(Whose.values, help_text=WHOSE)
-    label = serializers.CharField(help_text="The label of a `known` source.")
+    label = serializers.CharField(  # type: ignore[assignment]
+        help_text="The label of a `known` source."
+    )
     messages = CountField(help_text="Its messages.")
     aligned = CountField(help_text="Those that passed DMARC.")
     domains = TextListField(help_text="Domains for which SPF or a DKIM signature was valid; at most 10.")
@@ -212,7 +216,9 @@ class MailSourceSerializer(AttributesSerializer[MailSource]):
 class MailSourcesSerializer(serializers.Serializer[Any]):
     """The sources of a domain's mail."""
 
-    data = MailSourceSerializer(many=True, help_text="Those with most messages, at most 500.")
+    data = MailSourceSerializer(  # type: ignore[assignment]
+        many=True, help_text="Those with most messages, at most 500."
+    )
 
 
 @extend_schema_field({"type": "string", "minLength": 2, "maxLength": 45})
@@ -249,7 +255,7 @@ class SourceLabelInput(StrictSerializer):
         help_text="A domain that passes SPF or DKIM in the mail of the sender, as `domains` of a source shows it; it "
         "stands for the names below it, too.",
     )
-    label = NameField(
+    label = NameField(  # type: ignore[assignment]
         max_length=MAX_LABEL, allow_blank=True, help_text="The name of the sender, for people; empty to forget it."
     )
 
@@ -283,7 +289,9 @@ class ReportItemSerializer(RowSerializer[DomainReport]):
 
     class Meta:
         model = DomainReport
-        fields = ("id", "state", "organization", "reportId", "beginAt", "endAt", "receivedAt", "error")
+        fields: tuple[str, ...] = (
+            "id", "state", "organization", "reportId", "beginAt", "endAt", "receivedAt", "error",
+        )  # fmt: skip
 
 
 class DkimResultSerializer(serializers.Serializer[Any]):

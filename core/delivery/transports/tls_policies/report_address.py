@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from core.lib.email_addresses import InvalidAddress, parse_address
 
 RECORD_START = re.compile(r"v=TLSRPTv1[ \t]*;")
-# Of an address or URL, in the database.
+# The column has this size.
 MAX_LENGTH = 500
 
 

@@ -110,7 +110,7 @@ def set_receiving(invocation: Invocation, domain: str, off: bool) -> None:  # no
 @click.option("--since", "from_", metavar="DATE", help="Since this day; 30 days ago by default.")
 @click.option("--until", "to", metavar="DATE", help="Until this day.")
 @pass_invocation
-def show_dmarc(invocation: Invocation, domain: str, **query: Any) -> None:
+def show_dmarc(invocation: Invocation, /, *, domain: str, **query: Any) -> None:
     """Compare DMARC reports with the email that was sent, and show advice on the policy."""
     with invocation.client() as client:
         found = client.domains.dmarc(find_domain(client, domain).id, **query)
@@ -133,11 +133,11 @@ def show_dmarc(invocation: Invocation, domain: str, **query: Any) -> None:
 @click.option("--since", "from_", metavar="DATE", help="Since this day; 30 days ago by default.")
 @click.option("--until", "to", metavar="DATE", help="Until this day.")
 @pass_invocation
-def list_sources(invocation: Invocation, domain: str, **query: Any) -> None:
+def list_sources(invocation: Invocation, /, *, domain: str, **query: Any) -> None:
     """List the addresses that send mail of a domain, by its DMARC reports."""
     with invocation.client() as client:
         found = client.domains.sources(find_domain(client, domain).id, **query)
-    invocation.output.show_rows(found.data, SOURCE_COLUMNS)
+    invocation.output.show_rows(found, SOURCE_COLUMNS)
 
 
 @domains.command("name-source")
@@ -150,7 +150,7 @@ def name_source(invocation: Invocation, domain: str, source: str, label: str) ->
     with invocation.client() as client:
         named = {"ip" if is_address(source) else "domain": source}
         found = client.domains.name_source(find_domain(client, domain).id, label=label, **named)
-    invocation.output.show_rows(found.data, SOURCE_COLUMNS)
+    invocation.output.show_rows(found, SOURCE_COLUMNS)
 
 
 def is_address(text: str) -> bool:
