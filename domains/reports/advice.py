@@ -12,7 +12,7 @@ from core.lib.ids import to_uuid
 from core.lib.sql import run
 from domains.models import Domain
 from domains.record_checks.results import RecordStatus, VerificationResult, from_json
-from domains.record_checks.tags import parse_tags
+from domains.record_checks.tags import InvalidTags, parse_tags
 from domains.records import DnsRecord, list_records
 from domains.reports.classification import Whose
 from domains.reports.comparison import DmarcComparison, read_comparison
@@ -117,7 +117,10 @@ def _published_policy(domain: Domain, policies: Sequence[tuple[date, str]]) -> s
         return policies[-1][1] if policies else ""
     if result.dmarc.status is not RecordStatus.VALID:
         return ""
-    tags = {name.lower(): value.lower() for name, value in parse_tags(result.dmarc.found or "").items()}
+    try:
+        tags = {name.lower(): value.lower() for name, value in parse_tags(result.dmarc.found or "").items()}
+    except InvalidTags:
+        return ""
     # Only a policy of the domain itself is a value to publish; that of a domain above may have one for subdomains.
     is_inherited = result.dmarc.value is None
     policy = (tags.get("sp") if is_inherited else None) or tags.get("p", NONE)
