@@ -202,6 +202,21 @@ def new_export(stack: Stack) -> list[str]:
     return ids
 
 
+MAKE_REPORT = """
+from django.utils import timezone
+from domains.models import Domain, DomainReport
+now, domain = timezone.now(), Domain.objects.get(id="{domain}")
+values = dict(kind="dmarc", state="read", read_at=now, begin_at=now, end_at=now, size=0, report_id="{domain}")
+print(DomainReport.objects.create(domain=domain, reporter="google.com", **values).id)
+"""
+
+
+def new_report(stack: Stack) -> list[str]:
+    """Return the ids of a domain and of a DMARC report about it."""
+    (domain,) = creates("/domains", name="d{unique}.example")(stack)
+    return [domain, stack.manage("shell", "-c", MAKE_REPORT.format(domain=domain)).splitlines()[-1]]
+
+
 MANAGEMENT = "/v1/admin/"
 DECIDING = {"approveEmail", "rejectEmail"}
 # The ids for the parameters of a path, by its beginning. The longest beginning applies.
@@ -216,6 +231,7 @@ IDS: dict[str, Callable[[Stack], list[str]]] = {
     "/v1/webhooks/{": new_webhook,
     "/v1/webhooks/{webhook_id}/deliveries/{": new_delivery,
     "/v1/domains/{": creates("/domains", name="d{unique}.example"),
+    "/v1/domains/{domain_id}/dmarc/reports/{": new_report,
     "/v1/suppressions/{": creates("/suppressions", email="{unique}@example.com"),
     "/v1/erasures/{": creates("/erasures", email="{unique}@example.com"),
     "/v1/subject-exports/{": creates("/subject-exports", email="{unique}@example.com"),
