@@ -71,6 +71,7 @@ KINDS = (
             "config.doctor.mail",
             "config.doctor.receiving",
             "config.doctor.submission",
+            "config.doctor.transports",
             "config.doctor.web",
             "core.lib.network.resolver",
             "domains.check_queue.processor",

@@ -11,12 +11,11 @@ from typing import Any
 
 import yaml
 
-from core.delivery.receivers import DEFAULT, Receiver, ReceiverTable
+from core.delivery.receivers import DEFAULT, HOST_NAME, Receiver, ReceiverTable
 from core.lib.network.public_suffixes import public_suffixes
 
 TABLE = Path(__file__).with_name("receivers.yaml")
 KEY = re.compile(r"[a-z0-9-]{1,30}")
-HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 MAILBOX_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*")
 REPORTER = re.compile(r"[^A-Z\n]{2,100}")
 WORDS = re.compile(r"[^A-Z\n]{4,100}")
@@ -30,7 +29,7 @@ NUMBERS = {
     "perMinute": ("per_minute", 1_000_000),
 }
 LISTS = {
-    "mx": (HOST, "must be the name of a host, or one below which hosts are, such as mx.example.com"),
+    "mx": (HOST_NAME, "must be the name of a host, or one below which hosts are, such as mx.example.com"),
     "domains": (MAILBOX_DOMAIN, "must be a domain, or a name without a dot for the domains in all countries"),
     "replies": (WORDS, "must have 4 to 100 characters, none of them in upper case"),
     "reports": (REPORTER, "must have 2 to 100 characters, none of them in upper case"),
@@ -85,7 +84,7 @@ def _read(path: Path) -> dict[str, Fields]:
 
 
 def _key(key: Any) -> str:
-    if isinstance(key, str) and (KEY.fullmatch(key) or HOST.fullmatch(key)):
+    if isinstance(key, str) and (KEY.fullmatch(key) or HOST_NAME.fullmatch(key)):
         return key
     form = "1 to 30 characters of a-z, 0-9 and hyphens, or the registrable domain of its mail hosts"
     raise InvalidReceiversFile(f"{str(key)[:80]!r} is not the key of a receiver: {form}.")

@@ -20,7 +20,7 @@ MAX_GROUPS = 500
 
 
 @dataclass(frozen=True)
-class TlsResult:
+class FailedSessions:
     """Sessions that failed with a result, such as certificate-expired."""
 
     type: str
@@ -35,7 +35,7 @@ class TlsGroup:
     policy_type: str
     successful: int
     failed: int
-    results: Sequence[TlsResult]
+    results: Sequence[FailedSessions]
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ def read_tls_summary(domain: Domain, *, first: date, end: date) -> TlsSummary:
         TlsGroup(
             *key,
             *counts,
-            [TlsResult(result, failed) for *group, result, _, failed in sums if result and (*group,) == key],
+            [FailedSessions(result, failed) for *group, result, _, failed in sums if result and (*group,) == key],
         )
         for key, counts in totals.items()
     ]

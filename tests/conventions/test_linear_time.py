@@ -51,7 +51,7 @@ ANCHORED = {
     "core.delivery.message.html.HREF",
     "core.delivery.message.html.SKIPPED",
     "core.delivery.receivers.COUNTRY",
-    "core.delivery.receivers_file.HOST",
+    "core.delivery.receivers.HOST_NAME",
     "core.delivery.receivers_file.MAILBOX_DOMAIN",
     "core.delivery.transports.transports_file.HOST_NAME",
     "domains.names.WRAPPED",

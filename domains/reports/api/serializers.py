@@ -30,7 +30,7 @@ from domains.reports.advice import PolicyAdvice, Requirement
 from domains.reports.classification import Whose
 from domains.reports.comparison import Reported
 from domains.reports.sources import MailSource, parse_sender_domain, parse_source_address
-from domains.reports.tls import TlsGroup, TlsResult, TlsSummary
+from domains.reports.tls import FailedSessions, TlsGroup, TlsSummary
 
 DAY = timedelta(days=1)
 # Years 1 and 9999 are common open ends; the day after the last one must exist.
@@ -362,7 +362,7 @@ class ReportSerializer(ReportItemSerializer):
         return ReportRowSerializer(report.dmarc_rows.order_by("-count", "id")[:MAX_ROWS], many=True).data
 
 
-class TlsResultSerializer(serializers.Serializer[TlsResult]):
+class TlsResultSerializer(serializers.Serializer[FailedSessions]):
     """Failed sessions with one result."""
 
     type = serializers.CharField(help_text="The result (RFC 8460), such as `certificate-expired`.")

@@ -35,7 +35,7 @@ QUERIES = {
     "guides/schedules": "how do I schedule an email; how can I send an email later?; shedule; schedul",
     "guides/schedules api/emails": "cancel a scheduled email",
     "api/emails guides/batches": "send many recipients a template",
-    "guides/email-delivery guides/dns-providers": "what is dmarc",
+    "guides/email-delivery guides/dns-providers guides/dmarc-reports": "what is dmarc",
     "guides/deliverability guides/email-delivery": "why do my emails go to spam",
     "guides/bounce-causes": "email does not arrive; full mailbox",
     "guides/bounces guides/bounce-causes": "why do emails bounce",

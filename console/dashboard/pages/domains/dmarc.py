@@ -35,7 +35,7 @@ CLASSES: dict[str, tuple[str | Promise, str]] = {
 
 
 @dataclass(frozen=True)
-class SourceRow:
+class MailSourceRow:
     """A source with the word and the tone of its class."""
 
     source: MailSource
@@ -87,7 +87,7 @@ def dmarc_context(domain: Domain) -> dict[str, Any]:
         "days": DAYS,
         "answers": [_authenticated(comparison), _others(comparison, sources), _policy(advice)],
         "organizations": [translate(one.summary) for one in comparison.organizations],
-        "sources": [SourceRow(one, *CLASSES[one.whose]) for one in sources[:MAX_SHOWN_SOURCES]],
+        "sources": [MailSourceRow(one, *CLASSES[one.whose]) for one in sources[:MAX_SHOWN_SOURCES]],
         "advice": advice,
         "requirements": [(one.is_met, translate(one.text)) for one in advice.requirements],
         "notes": [translate(note) for note in advice.notes],
