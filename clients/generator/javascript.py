@@ -37,8 +37,11 @@ INPUTS = {
 FILTERS = {
     "getAnalytics": "AnalyticsRange",
     "getBounceCauses": "BounceFilters",
+    "getDmarc": "ReportRange",
     "getLatency": "LatencyFilters",
+    "getTlsReports": "ReportRange",
     "listDeliveries": "DeliveryFilters",
+    "listDmarcSources": "ReportRange",
     "listEmails": "EmailFilters",
     "exportEmails": "EmailFilters",
     "listReceivedEmails": "ReceivedFilters",
@@ -525,9 +528,9 @@ class ResourceModule:
         return f"{field.name}?: {kind}"
 
     def _query(self, operation: Operation, *, is_list: bool) -> str:
-        filters = FILTERS.get(operation.id)
         if not is_list:
-            return f"filters: {filters} = {{}}"
+            return f"filters: {FILTERS[operation.id]} = {{}}"
+        filters = FILTERS.get(operation.id)
         if not filters:
             return "paging: Paging = {}"
         return f"filters: {filters} = {{}}" if filters in PAGED_FILTERS else f"filters: {filters} & Paging = {{}}"
