@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from core.lib.sql import run
 from core.request_log.recording import recorder as request_recorder
+from domains.models import Domain, KnownSource
 from events.models import Event, FeedEntry
 from tests.conftest import Account, Api
 from tests.console.provisioning.test_deletion import add_former_event, fill
@@ -27,7 +28,8 @@ SAMPLES: dict[str, Any] = {
     "ArrayField": [], "BigIntegerField": 7, "BinaryField": b"x", "BooleanField": True, "CharField": "x",
     "DateField": Now(), "DateTimeField": Now(), "FloatField": 7.0, "GenericIPAddressField": "192.0.2.1",
     "IntegerField": 7, "JSONField": {},
-    "PositiveIntegerField": 7, "PositiveSmallIntegerField": 7, "SmallIntegerField": 7, "TextField": "x",
+    "PositiveBigIntegerField": 7, "PositiveIntegerField": 7, "PositiveSmallIntegerField": 7, "SmallIntegerField": 7,
+    "TextField": "x",
     "UUIDField": "0192d3a4-0000-7000-8000-000000000000",
 }  # fmt: skip
 
@@ -41,6 +43,7 @@ def _filled(api: Api, alice: Account) -> None:
     publish_committed()
     # A row that was copied to the log.
     add_former_event(alice)
+    KnownSource.objects.create(domain=Domain.objects.first(), ip="192.0.2.1", label="Shop")
     run("UPDATE workspaces_workspaceevent SET number = 0 RETURNING 1")
     for model in sorted(apps.get_models(include_auto_created=True), key=lambda one: len(foreign_keys(one))):
         if not model._base_manager.exists():
