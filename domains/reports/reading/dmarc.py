@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
+from core.lib.mail.charsets import decode_tolerantly, find_codec
 from domains.reports.reading.results import (
     MAX_ROWS,
     MAX_TEXT_BYTES,
@@ -25,6 +26,8 @@ from domains.reports.reading.results import (
 MAX_DEPTH = 10
 # The most elements in one record, or in another child of the root.
 MAX_ELEMENTS = 2_000
+# Reports have none but namespaces; an element with millions takes ten times its size in memory.
+MAX_ATTRIBUTES = 2 * MAX_ROWS
 # The elements of policy_published that are kept.
 POLICY = (
     "domain", "p", "sp", "np", "adkim", "aspf", "pct", "fo", "testing", "discovery_method", "version_published",
@@ -59,15 +62,17 @@ def decode_xml(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         declared = DECLARED.match(data)
-    try:
-        return data.decode(declared[1].decode() if declared else "utf-8", "replace")
-    except (LookupError, ValueError):
-        return data.decode("utf-8", "replace")
+    charset = declared[1].decode() if declared else ""
+    # Some codecs of Python take quadratic time, and Python keeps each unknown name.
+    is_other = find_codec(charset) not in {"", "utf-8"}
+    return decode_tolerantly(data, charset) if is_other else data.decode("utf-8", "replace")
 
 
 def read_dmarc(text: str) -> ReadReport:
     """Return the report of a document. Raises UnreadableReport and ReportRefused."""
     text = SCHEMA.sub("", text.translate(FORBIDDEN)).lstrip()
+    if text.count("=") > MAX_ATTRIBUTES:
+        raise ReportRefused(f"The XML has more than {MAX_ATTRIBUTES} attributes.")
     try:
         return _FeedbackReader().read(text)
     except ExpatError:

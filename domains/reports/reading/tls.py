@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import ip_address
+from itertools import islice
 from typing import Any
 
 from domains.reports.reading.results import (
@@ -33,7 +34,7 @@ def read_tls(text: str) -> ReadReport:
     except (ValueError, RecursionError) as error:
         raise UnreadableReport("The JSON is malformed.") from error
     policies = _member(document, "policies", list)
-    rows = tuple(row for policy in policies for row in _read_policy(policy))
+    rows = tuple(islice((row for policy in policies for row in _read_policy(policy)), MAX_ROWS + 1))
     if len(rows) > MAX_ROWS:
         raise ReportRefused(f"The report has more than {MAX_ROWS} rows.")
     report_id = _text(document, "report-id")

@@ -29,6 +29,7 @@ SAMPLES = Path(__file__).parent / "samples"
 EXPECTED = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
 EXPANSION = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
 BILLION_LAUGHS = f'<!DOCTYPE feedback [<!ENTITY a0 "ha">{EXPANSION}]>'
+ATTRIBUTE = 'a{}=">"'
 EXTERNAL = '<!DOCTYPE feedback [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 
@@ -156,10 +157,19 @@ def test_an_invalid_source_address_does_not_hide_the_row():
     (dmarc_report("<a>" * 5_000), "nested too deeply"),
     (dmarc_report(f"<record>{'<a/>' * 5_000}</record>"), "too many elements"),
     (dmarc_report("<record><row><count>1</count></row></record>" * 50_001), "more than 50000 rows"),
+    (dmarc_report(f"<record {' '.join(map(ATTRIBUTE.format, range(100_001)))}/>"), "more than 100000 attributes"),
+    (tls_report(policies=[{"policy": {}, "summary": {}, "failure-details": [{}] * 60_000}]), "more than 50000 rows"),
 ])  # fmt: skip
 def test_a_bomb_is_refused(document, reason):
     with pytest.raises(ReportRefused, match=reason):
         read_report(message(document))
+
+
+@each(("charset",), [("punycode",), ("idna",), ("unicode_escape",), ("zip",), ("x" * 40,)])
+def test_a_charset_that_is_none_is_not_used(charset):
+    document = dmarc_report(dmarc_row() * 4_000).replace(b"UTF-8", charset.encode()) + "<!-- é -->".encode("latin-1")
+    report = read_report(message(document))
+    assert len(report.rows) == 4_000
 
 
 @each(("body",), [
