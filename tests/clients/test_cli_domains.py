@@ -121,4 +121,4 @@ def test_reports_and_sources_are_shown_and_a_source_is_named(cli, client, domain
         assert cli.run("domains", "name-source", domain.name, source, "Newsletter tool").code == 0
     assert cli.run("domains", "name-source", domain.name, "192.0.2.7", "").code == 0
     assert cli.run("domains", "name-source", domain.name, "com", "x").code > 1
-    assert client.domains.dmarc_reports(domain.id).total == 0
+    assert list(client.domains.dmarc_reports(domain.id)) == []

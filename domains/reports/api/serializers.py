@@ -294,7 +294,7 @@ class ReportItemSerializer(RowSerializer[DomainReport]):
         )  # fmt: skip
 
 
-class DkimResultSerializer(serializers.Serializer[Any]):
+class ReportedSignatureSerializer(serializers.Serializer[Any]):
     """A signature as the organization checked it."""
 
     domain = serializers.CharField(help_text="The signing domain.")
@@ -302,7 +302,7 @@ class DkimResultSerializer(serializers.Serializer[Any]):
     result = serializers.CharField(help_text="The result, such as `pass`.")
 
 
-class SpfResultSerializer(serializers.Serializer[Any]):
+class ReportedSpfSerializer(serializers.Serializer[Any]):
     """An SPF result."""
 
     domain = serializers.CharField(help_text="The domain that was checked.")
@@ -329,8 +329,8 @@ class ReportRowSerializer(RowSerializer[DmarcRow]):
     headerFrom = serializers.CharField(source="header_from", help_text="The domain of the From header.")
     envelopeFrom = serializers.CharField(source="envelope_from", help_text="The domain of the return path.")
     envelopeTo = serializers.CharField(source="envelope_to", help_text="The domain of the recipients.")
-    dkimResults = DkimResultSerializer(source="dkim_results", many=True, help_text="All signatures.")
-    spfResults = SpfResultSerializer(source="spf_results", many=True, help_text="The SPF results.")
+    dkimResults = ReportedSignatureSerializer(source="dkim_results", many=True, help_text="All signatures.")
+    spfResults = ReportedSpfSerializer(source="spf_results", many=True, help_text="The SPF results.")
     reasons = PolicyReasonSerializer(many=True, help_text="Reasons for another treatment than the policy.")
 
     class Meta:
