@@ -14,7 +14,6 @@ from django.db.models.functions import Now
 
 from core.lib.ids import from_uuid
 from core.lib.sql import database_time, run
-from core.lib.worker.failpoints import failpoint
 from core.lib.worker.lease_queue import Claim, LeaseQueue
 from core.lib.worker.shutdown import is_stopping
 from core.lib.worker.unused_claims import UnusedClaims
@@ -59,7 +58,6 @@ def _read_next() -> bool:
     with UNUSED.claiming() as claims:
         claims.extend(Claim(*row) for row in QUEUE.claim_due(1))
         for claim in claims:
-            failpoint("reports.after_claim")
             _read_claimed(claim)
     return bool(claims)
 

@@ -10,7 +10,6 @@ from django.db.models.functions import Now
 
 from core.delivery.bounces.replies import safe_text
 from core.lib.network.address_guard import unwrap
-from core.lib.worker.failpoints import failpoint
 from domains.models import Domain, DomainReport
 from domains.reports.addresses import ReportAddress
 from domains.reports.reading.documents import MAX_BYTES
@@ -59,7 +58,6 @@ def store_report(address: ReportAddress, source: bytes, *, peer: str, sender: st
     """Store a report of at most MAX_BYTES, unless a limit is reached. sender: the envelope sender."""
     admission = admit_report(address, peer=peer, size_bytes=len(source))
     if admission is Admission.ACCEPTED:
-        failpoint("reports.before_store")
         DomainReport.objects.create(
             domain_id=address.domain_id,
             kind=address.kind,
@@ -68,7 +66,6 @@ def store_report(address: ReportAddress, source: bytes, *, peer: str, sender: st
             sender=safe_text(sender)[:320],
             network=network_of(peer)[:43],
         )
-        failpoint("reports.after_store")
     return admission
 
 
