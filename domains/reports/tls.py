@@ -1,8 +1,10 @@
 """TLS reports about a domain, summed (RFC 8460)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
+from typing import Any
 
 from core.lib.ids import to_uuid
 from core.lib.sql import run
@@ -62,14 +64,16 @@ class TlsSummary:
 def read_tls_summary(domain: Domain, *, first: date, end: date) -> TlsSummary:
     """Return the sums of TLS reports about a domain, for first ≤ day < end."""
     sums = run(TLS_SUMS, {"domain": to_uuid(domain.id, prefix="dom_"), "first": first, "end": end})
-    totals = {(organization, policy): (0, 0) for organization, policy, *_ in sums}
-    totals |= {(one, policy): (successful, failed) for one, policy, result, successful, failed in sums if not result}
-    groups = [
-        TlsGroup(
-            *key,
-            *counts,
-            [FailedSessions(result, failed) for *group, result, _, failed in sums if result and (*group,) == key],
-        )
-        for key, counts in totals.items()
-    ]
+    groups = [_group(*key, rows) for key, rows in groupby(sums, key=lambda row: (row[0], row[1]))]
     return TlsSummary(first, end, sorted(groups, key=lambda one: (-one.failed, -one.successful))[:MAX_GROUPS])
+
+
+def _group(organization: str, policy_type: str, rows: Iterable[tuple[Any, ...]]) -> TlsGroup:
+    """Return the group of the rows of TLS_SUMS with an organization and a type of policy."""
+    successful, failed, results = 0, 0, []
+    for *_, result, successes, failures in rows:
+        if result:
+            results.append(FailedSessions(result, failures))
+        else:
+            successful, failed = successes, failures
+    return TlsGroup(organization, policy_type, successful, failed, results)
