@@ -8,6 +8,7 @@ import click
 from postrider_client.answers import BounceReason, BouncingHost
 from postrider_client.cli.commands import PostriderCommand, pass_invocation
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.options import range_options
 from postrider_client.cli.output import Column, note
 
 
@@ -34,8 +35,7 @@ HOST_COLUMNS = (
 @click.command(cls=PostriderCommand)
 @click.option("--event", type=click.Choice(["bounced", "failed", "deferred"]), default="bounced", show_default=True)
 @click.option("--stream", metavar="ID", help="Only emails of this stream.")
-@click.option("--since", "from_", metavar="DATE", help="Since this date or time; 30 days ago by default.")
-@click.option("--until", "to", metavar="DATE", help="Until this date or time.")
+@range_options
 @pass_invocation
 def bounces(invocation: Invocation, /, **query: Any) -> None:
     """Show why and where email bounces: the most frequent reasons and receiving hosts."""

@@ -12,6 +12,7 @@ from postrider_client.answers import Domain, DomainRecord
 from postrider_client.cli.commands import PostriderGroup, pass_invocation
 from postrider_client.cli.error_messages import FAILED, UnknownName
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.options import range_options
 from postrider_client.cli.output import Column, cell, plain_text
 from postrider_client.client import Postrider
 
@@ -107,8 +108,7 @@ def set_receiving(invocation: Invocation, domain: str, off: bool) -> None:  # no
 
 @domains.command("dmarc")
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--since", "from_", metavar="DATE", help="Since this day; 30 days ago by default.")
-@click.option("--until", "to", metavar="DATE", help="Until this day.")
+@range_options
 @pass_invocation
 def show_dmarc(invocation: Invocation, /, *, domain: str, **query: Any) -> None:
     """Compare DMARC reports with the email that was sent, and show advice on the policy."""
@@ -130,8 +130,7 @@ def show_dmarc(invocation: Invocation, /, *, domain: str, **query: Any) -> None:
 
 @domains.command("sources")
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--since", "from_", metavar="DATE", help="Since this day; 30 days ago by default.")
-@click.option("--until", "to", metavar="DATE", help="Until this day.")
+@range_options
 @pass_invocation
 def list_sources(invocation: Invocation, /, *, domain: str, **query: Any) -> None:
     """List the addresses that send mail of a domain, by its DMARC reports."""

@@ -7,6 +7,7 @@ import click
 
 from postrider_client.cli.commands import PostriderCommand, pass_invocation
 from postrider_client.cli.invocation import Invocation
+from postrider_client.cli.options import range_options
 from postrider_client.cli.output import Column, note
 
 
@@ -33,8 +34,7 @@ COLUMNS = (
 
 @click.command(cls=PostriderCommand)
 @click.option("--by", type=click.Choice(["stream", "receiver"]), help="Also each stream or receiver.")
-@click.option("--since", "from_", metavar="DATE", help="Since this date or time; 30 days ago by default.")
-@click.option("--until", "to", metavar="DATE", help="Until this date or time.")
+@range_options
 @pass_invocation
 def latency(invocation: Invocation, /, **query: Any) -> None:
     """Show how long recipients take to their first attempt and to their outcome."""

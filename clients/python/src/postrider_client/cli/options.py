@@ -13,6 +13,13 @@ from postrider_client.wire import argument_name
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def range_options(command: F) -> F:
+    """Add the options of a range that has 30 days by default, as `from_` and `to`."""
+    until = click.option("--until", "to", metavar="DATE", help="Until this date or time.")
+    since = click.option("--since", "from_", metavar="DATE", help="Since this date or time; 30 days ago by default.")
+    return since(until(command))
+
+
 def field_options(schema: str, *, without: tuple[str, ...] = (), **changed: Mapping[str, Any]) -> Callable[[F], F]:
     """Return a decorator that adds an option for each field of a request, by the name of its schema.
 
