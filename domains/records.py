@@ -85,11 +85,10 @@ def _domain_records(domain: Domain) -> list[DnsRecord]:
     keys = sorted(domain.dkim_keys.all(), key=lambda key: (key.created_at, key.id))
     dkim = [_dkim(domain, key, select_signing_key(keys)) for key in keys]
     records = [*dkim, _spf(domain), _dmarc(domain), _return_path(domain)]
-    if result is None:
-        return records
-    checks = [result.keys.get(key.selector) for key in keys] + [result.spf, result.dmarc, result.return_path]
-    checked = [_with_check(record, check, domain) for record, check in zip(records, checks, strict=True)]
-    return [_with_reports(record, domain) if record.record == "DMARC" else record for record in checked]
+    if result is not None:
+        checks = [result.keys.get(key.selector) for key in keys] + [result.spf, result.dmarc, result.return_path]
+        records = [_with_check(record, check, domain) for record, check in zip(records, checks, strict=True)]
+    return [_with_reports(record, domain) if record.record == "DMARC" else record for record in records]
 
 
 def list_warnings(domain: Domain) -> list[dict[str, str]]:
@@ -158,24 +157,21 @@ def _spf(domain: Domain) -> DnsRecord:
 
 
 def _dmarc(domain: Domain) -> DnsRecord:
-    """Return the policy, which asks for reports. Receivers send to two addresses at least (RFC 9990, section 3.5)."""
     return DnsRecord(
         record="DMARC",
         type="TXT",
         name="_dmarc",
         fqdn=f"_dmarc.{domain.name}",
-        value=build_dmarc_record(_report_addresses(domain)),
+        value=build_dmarc_record(settings.DMARC_RUA),
         required=False,
     )
 
 
-def _report_addresses(domain: Domain) -> list[str]:
-    own = [report_address(domain, DomainReport.AggregateKind.DMARC)] if has_report_addresses() else []
-    return [*own, *settings.DMARC_RUA]
-
-
 def _with_reports(record: DnsRecord, domain: Domain) -> DnsRecord:
-    """Return the record of a policy, also of one that is published already, with the address for reports."""
+    """Return the record of a policy, also of one that is published already, with the address for reports.
+
+    Receivers send to two addresses at least (RFC 9990, section 3.5).
+    """
     if not has_report_addresses():
         return record
     address = report_address(domain, DomainReport.AggregateKind.DMARC)
