@@ -307,7 +307,7 @@ class DmarcRow(models.Model):
     dkim_results: `{"domain": …, "selector": …, "result": …}`, as the reporter checked the signatures.
     spf_results: `{"domain": …, "scope": …, "result": …}`.
     reasons: `{"type": …, "comment": …}` of a disposition that differs from the policy.
-    whose: whose mail it is (domains.reports.classification); empty before that is known.
+    whose: whose mail it is (domains.reports.classification), set in the transaction that stores the row.
     """
 
     report = models.ForeignKey(DomainReport, on_delete=models.CASCADE, related_name="dmarc_rows")
@@ -331,7 +331,6 @@ class DmarcRow(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["domain", "day"], name="dmarc_row_day"),
-            models.Index(fields=["id"], condition=models.Q(whose=""), name="dmarc_row_unclassified"),
         ]
 
     def __str__(self) -> str:

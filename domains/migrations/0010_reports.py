@@ -206,10 +206,6 @@ class Migration(migrations.Migration):
             index=models.Index(fields=["domain", "day"], name="dmarc_row_day"),
         ),
         migrations.AddIndex(
-            model_name="dmarcrow",
-            index=models.Index(condition=models.Q(("whose", "")), fields=["id"], name="dmarc_row_unclassified"),
-        ),
-        migrations.AddIndex(
             model_name="tlsrow",
             index=models.Index(fields=["domain", "day"], name="tls_row_day"),
         ),

@@ -15,7 +15,7 @@ from domains.record_checks.results import RecordStatus, VerificationResult, from
 from domains.record_checks.tags import InvalidTags, parse_tags
 from domains.records import DnsRecord, list_records
 from domains.reports.classification import Whose
-from domains.reports.comparison import DmarcComparison, read_comparison
+from domains.reports.comparison import DmarcComparison, floored_percent, read_comparison
 from domains.reports.sources import MailSource, read_sources
 
 NONE, QUARANTINE, REJECT = "none", "quarantine", "reject"
@@ -142,7 +142,7 @@ def _lasting(policy: str, policies: Sequence[tuple[date, str]]) -> Requirement:
 
 def _covered(comparison: DmarcComparison) -> Requirement:
     count, coverage = len(comparison.all_organizations), comparison.coverage or 0
-    values = {"count": f"{count}", "percent": _percent(coverage)}
+    values = {"count": f"{count}", "percent": f"{floored_percent(coverage):.1f}"}
     text = CodedText(
         "domains.advice_covered", **values, needed=f"{MIN_ORGANIZATIONS}", share=f"{MIN_COVERAGE:.0%}"[:-1]
     )
@@ -153,7 +153,9 @@ def _aligned(comparison: DmarcComparison) -> Requirement:
     share = comparison.aligned_share
     if share is None:
         return Requirement("aligned", False, CodedText("domains.advice_none_of_ours"))
-    text = CodedText("domains.advice_aligned", percent=_percent(share), needed=f"{MIN_ALIGNED:.0%}"[:-1])
+    text = CodedText(
+        "domains.advice_aligned", percent=f"{floored_percent(share):.1f}", needed=f"{MIN_ALIGNED:.0%}"[:-1]
+    )
     return Requirement("aligned", share >= MIN_ALIGNED, text)
 
 
@@ -184,8 +186,3 @@ def _with_policy(value: str, policy: str) -> str:
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, datetime.min.time(), UTC)
-
-
-def _percent(share: float) -> str:
-    """Return a share in percent with one decimal, not rounded up."""
-    return f"{int(share * 1000) / 10:.1f}"

@@ -35,6 +35,8 @@ class Whose(TextChoices):
 # Mail that was sent here.
 OWN = (Whose.OURS, Whose.OURS_BROKEN, Whose.FORWARDED)
 OTHERS = (Whose.KNOWN, Whose.UNKNOWN)
+FROM_OUR_SERVERS = (Whose.OURS, Whose.OURS_BROKEN)
+SIGNED = (Whose.OURS, Whose.FORWARDED)
 
 # d is the domain that a row counts for. Anybody may write a row that passes: a report is only as true as its sender.
 IS_SIGNED = """EXISTS (

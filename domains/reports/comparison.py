@@ -1,7 +1,8 @@
 """DMARC reports of a domain, compared with the messages that were sent from it (docs/decisions/0398)."""
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -11,7 +12,7 @@ from core.lib.coded_texts import CodedText
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from domains.models import Domain
-from domains.reports.classification import OTHERS, OWN, Whose
+from domains.reports.classification import FROM_OUR_SERVERS, OTHERS, OWN, Whose
 from domains.reports.organizations import organization_name
 
 # Organizations that are shown; the sums have all of them.
@@ -61,7 +62,7 @@ class Reported:
         """The messages of each class of Whose."""
         counts = Counter(dict.fromkeys(Whose.values, 0))
         for one in self.sums:
-            counts[one.whose or Whose.UNKNOWN.value] += one.messages
+            counts[one.whose] += one.messages
         return counts
 
     @property
@@ -71,14 +72,17 @@ class Reported:
     @property
     def reported(self) -> int:
         """The messages that were sent from here."""
-        return sum(self.by_class[whose] for whose in OWN)
+        return self.messages_of(OWN)
 
     @property
     def others(self) -> int:
         """The messages of other senders."""
-        return sum(self.by_class[whose] for whose in OTHERS)
+        return self.messages_of(OTHERS)
 
-    def aligned_of(self, classes: Iterable[str]) -> int:
+    def messages_of(self, classes: Collection[str]) -> int:
+        return sum(one.messages for one in self.sums if one.whose in classes)
+
+    def aligned_of(self, classes: Collection[str]) -> int:
         return sum(one.aligned for one in self.sums if one.whose in classes)
 
     @property
@@ -89,9 +93,8 @@ class Reported:
     @property
     def aligned_share(self) -> float | None:
         """The share of the messages from our servers that passed DMARC; None without any."""
-        classes = (Whose.OURS, Whose.OURS_BROKEN)
-        total = sum(self.by_class[whose] for whose in classes)
-        return self.aligned_of(classes) / total if total else None
+        total = self.messages_of(FROM_OUR_SERVERS)
+        return self.aligned_of(FROM_OUR_SERVERS) / total if total else None
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,12 @@ class OrganizationReport(Reported):
 
     @property
     def summary(self) -> CodedText:
-        """A sentence that compares what was sent and what was reported."""
+        """A sentence that compares the sent and the reported messages."""
         values = {
             "organization": self.name,
             "sent": f"{self.sent:,}",
             "reported": f"{self.reported:,}",
-            # Not rounded up: 100.0 % are all.
-            "percent": f"{int(1000 * self.aligned / self.reported) / 10:.1f}" if self.reported else "",
+            "percent": f"{floored_percent(self.aligned / self.reported):.1f}" if self.reported else "",
         }
         text = CodedText("domains.reports_compared" if self.reported else "domains.reports_of_none", **values)
         if not self.others:
@@ -151,6 +153,12 @@ class DmarcComparison(Reported):
     def coverage(self) -> float | None:
         """The share of the messages that were sent to organizations with a report; None without any."""
         return (self.sent - self.unreported) / self.sent if self.sent else None
+
+
+def floored_percent(share: float) -> float:
+    """Return a share in percent with one decimal, not rounded up: 100.0 % are all."""
+    # Rounded at the ninth decimal, as 0.283 * 1000 is less than 283.
+    return math.floor(round(1000 * share, 9)) / 10
 
 
 def read_comparison(domain: Domain, *, first: date, end: date) -> DmarcComparison:

@@ -26,8 +26,7 @@ UPDATE domains_domainreport SET source = NULL WHERE id IN (SELECT id FROM old)
 # {old} selects reports; %(limit)s is their number.
 DELETE = """
 WITH old AS (
-    SELECT r.id, coalesce(nullif(r.organization, ''), left(r.reporter, 253)) AS organization
-      FROM domains_domainreport r WHERE {old} LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    SELECT r.id, r.organization FROM domains_domainreport r WHERE {old} LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), dmarc AS (
     DELETE FROM domains_dmarcrow w USING old WHERE w.report_id = old.id
     RETURNING w.domain_id, w.day, old.organization, w.whose, w.count, 'pass' IN (w.dkim, w.spf) AS is_aligned

@@ -18,7 +18,7 @@ from core.lib.coded_texts import CodedText
 from core.lib.ids import to_uuid
 from core.lib.sql import run
 from domains.models import DmarcRow, Domain, DomainReport
-from domains.reports.classification import Whose
+from domains.reports.classification import FROM_OUR_SERVERS, SIGNED, Whose
 from domains.reports.comparison import DayReport, DmarcComparison, read_comparison
 from events.kinds import EventKind
 from events.recording import NewEvent, record_events
@@ -104,8 +104,7 @@ def find_incidents(domain: Domain, *, today: date) -> list[Incident]:
 
 
 def _auth_failing(window: DmarcComparison) -> Iterator[Incident]:
-    classes = (Whose.OURS, Whose.OURS_BROKEN)
-    messages, aligned = sum(window.by_class[one] for one in classes), window.aligned_of(classes)
+    messages, aligned = window.messages_of(FROM_OUR_SERVERS), window.aligned_of(FROM_OUR_SERVERS)
     if messages >= MIN_MESSAGES and aligned < MIN_ALIGNED * messages:
         values = {"messages": f"{messages:,}", "failed": f"{messages - aligned:,}"}
         summary = CodedText("domains.auth_failing", **values)
@@ -126,7 +125,7 @@ def _spoofed(window: DmarcComparison, earlier: DmarcComparison) -> Iterator[Inci
 
 def _replay(window: DmarcComparison) -> Iterator[Incident]:
     """Yield the organization with most signed messages beyond those that were sent to it."""
-    signed = [(one, one.by_class[Whose.OURS] + one.by_class[Whose.FORWARDED]) for one in window.all_organizations]
+    signed = [(one, one.messages_of(SIGNED)) for one in window.all_organizations]
     replayed = [
         (one, passed)
         for one, passed in signed

@@ -20,6 +20,7 @@ from domains.reports.classification import Whose, reclassify_others
 
 MAX_SOURCES = 500
 MAX_KNOWN = 100
+MAX_LABEL = 100
 # Domains of one source that are shown.
 MAX_DOMAINS = 10
 # Rows with an invalid address are shown as one source.
@@ -71,7 +72,7 @@ def read_sources(domain: Domain, *, first: date, end: date) -> list[MailSource]:
     return [
         MailSource(
             None if ip == NO_ADDRESS else ip,
-            whose or Whose.UNKNOWN.value,
+            whose,
             messages,
             aligned,
             first_day,

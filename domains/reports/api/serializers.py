@@ -29,7 +29,7 @@ from domains.records import DnsRecord
 from domains.reports.advice import PolicyAdvice, Requirement
 from domains.reports.classification import Whose
 from domains.reports.comparison import Reported
-from domains.reports.sources import MailSource, parse_sender_domain, parse_source_address
+from domains.reports.sources import MAX_LABEL, MailSource, parse_sender_domain, parse_source_address
 from domains.reports.tls import FailedSessions, TlsGroup, TlsSummary
 
 DAY = timedelta(days=1)
@@ -39,7 +39,6 @@ LAST_TIME = datetime(9999, 12, 30, tzinfo=UTC)
 DEFAULT_DAYS = 30
 MAX_DAYS = 400
 TOO_LONG = f"from must be at most {MAX_DAYS} days before to."
-MAX_LABEL = 100
 # Rows of a report that are shown, those with most messages.
 MAX_ROWS = 1_000
 WHOSE = (
@@ -93,25 +92,11 @@ class ReportedSerializer(AttributesSerializer[Reported]):
     reported = CountField(help_text="Messages in reports that were sent from this service: the first three classes.")
     aligned = CountField(help_text="Those of `reported` that passed DMARC.")
     others = CountField(help_text="Messages in reports of other senders: `known` and `unknown`.")
-    ours = CountField(help_text="Signed by a key of the domain, from a server of this service.")
-    oursBroken = CountField(source="ours_broken", help_text="From such a server, without a valid signature.")
-    forwarded = CountField(help_text="Signed by a key of the domain, from another server.")
-    known = CountField(help_text="From other senders that you have named.")
-    unknown = CountField(help_text="From any other sender.")
-
-    def to_representation(self, instance: Reported) -> dict[str, Any]:
-        counts = {
-            "sent": instance.sent,
-            "reported": instance.reported,
-            "aligned": instance.aligned,
-            "others": instance.others,
-        }
-        classes = {
-            name: instance.by_class[whose]
-            for name, field in self.fields.items()
-            if (whose := str(field.source)) in Whose
-        }
-        return counts | classes
+    ours = CountField(source="by_class.ours", help_text="Signed by a key of the domain, from a server of this service.")
+    oursBroken = CountField(source="by_class.ours_broken", help_text="From such a server, without a valid signature.")
+    forwarded = CountField(source="by_class.forwarded", help_text="Signed by a key of the domain, from another server.")
+    known = CountField(source="by_class.known", help_text="From other senders that you have named.")
+    unknown = CountField(source="by_class.unknown", help_text="From any other sender.")
 
 
 class OrganizationReportSerializer(ReportedSerializer):
@@ -120,20 +105,13 @@ class OrganizationReportSerializer(ReportedSerializer):
     id = serializers.CharField(source="organization", help_text="A mail provider, or the domain of the mail host.")
     name = serializers.CharField(help_text="The name for people.")
     sources = CountField(help_text="Addresses of other senders.")
-    summary = serializers.CharField(help_text="What was sent and what was reported, in a sentence.")
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        names = {"id": instance.organization, "name": instance.name}
-        return names | super().to_representation(instance) | {"sources": instance.sources, "summary": instance.summary}
+    summary = serializers.CharField(help_text="The sent and the reported messages, in a sentence.")
 
 
 class DayReportSerializer(ReportedSerializer):
     """The reports about a UTC day."""
 
     locals()["date"] = DayField(source="day", help_text="The UTC day.")
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        return {"date": instance.day.isoformat()} | super().to_representation(instance)
 
 
 class RequirementSerializer(AttributesSerializer[Requirement]):

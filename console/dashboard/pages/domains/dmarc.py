@@ -18,8 +18,15 @@ from domains.models import Domain, DomainReport
 from domains.names import InvalidDomainName
 from domains.reports.advice import MIN_ALIGNED, PolicyAdvice, advise_policy
 from domains.reports.classification import Whose
-from domains.reports.comparison import DmarcComparison, read_comparison
-from domains.reports.sources import MailSource, name_source, parse_sender_domain, parse_source_address, read_sources
+from domains.reports.comparison import DmarcComparison, floored_percent, read_comparison
+from domains.reports.sources import (
+    MAX_LABEL,
+    MailSource,
+    name_source,
+    parse_sender_domain,
+    parse_source_address,
+    read_sources,
+)
 from domains.reports.tls import read_tls_summary
 
 DAYS = 30
@@ -54,7 +61,7 @@ class SourceForm(forms.Form):
     )
     label = forms.CharField(
         label=gettext_lazy("Sender"),
-        max_length=100,
+        max_length=MAX_LABEL,
         required=False,
         widget=UnfoldAdminTextInputWidget({"autocomplete": "off"}),
         help_text=gettext_lazy("Such as Newsletter tool. Leave it empty to forget the source."),
@@ -102,7 +109,7 @@ def _authenticated(comparison: DmarcComparison) -> Summary:
     if share is None:
         text = _("No report about your own email yet. Reports arrive a day or two after it, if the DMARC record asks.")
         return Summary("neutral", "schedule", text)
-    percent = number_format(int(share * 1000) / 10, 1)
+    percent = number_format(floored_percent(share), 1)
     values = {"percent": percent, "count": len(comparison.all_organizations)}
     text = ngettext(
         "%(percent)s%% of your email passed DMARC, as %(count)s organization reports.",
