@@ -18,6 +18,7 @@ SELECT p.organization, r.policy_type, r.result_type, sum(r.successful)::bigint, 
  WHERE r.domain_id = %(domain)s AND r.day >= %(first)s AND r.day < %(end)s
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
+# Groups that are shown; the sums have all of them.
 MAX_GROUPS = 500
 
 
@@ -46,26 +47,31 @@ class TlsGroup:
 
 @dataclass(frozen=True)
 class TlsSummary:
-    """The TLS reports of first ≤ day < end, the groups with most failed sessions first; at most MAX_GROUPS."""
+    """The TLS reports of first ≤ day < end, the groups with most failed sessions first."""
 
     first: date
     end: date
-    groups: Sequence[TlsGroup]
+    all_groups: Sequence[TlsGroup]
+
+    @property
+    def groups(self) -> Sequence[TlsGroup]:
+        """Those that are shown."""
+        return self.all_groups[:MAX_GROUPS]
 
     @property
     def successful(self) -> int:
-        return sum(group.successful for group in self.groups)
+        return sum(group.successful for group in self.all_groups)
 
     @property
     def failed(self) -> int:
-        return sum(group.failed for group in self.groups)
+        return sum(group.failed for group in self.all_groups)
 
 
 def read_tls_summary(domain: Domain, *, first: date, end: date) -> TlsSummary:
     """Return the sums of TLS reports about a domain, for first ≤ day < end."""
     sums = run(TLS_SUMS, {"domain": to_uuid(domain.id, prefix="dom_"), "first": first, "end": end})
     groups = [_group(*key, rows) for key, rows in groupby(sums, key=lambda row: (row[0], row[1]))]
-    return TlsSummary(first, end, sorted(groups, key=lambda one: (-one.failed, -one.successful))[:MAX_GROUPS])
+    return TlsSummary(first, end, sorted(groups, key=lambda one: (-one.failed, -one.successful)))
 
 
 def _group(organization: str, policy_type: str, rows: Iterable[tuple[Any, ...]]) -> TlsGroup:

@@ -340,6 +340,12 @@ def test_tls_reports_are_summed_by_organization_policy_and_result(api, domain):
     ]  # fmt: skip
 
 
+def test_sums_have_the_sessions_of_groups_that_are_not_shown(api, domain):
+    add_tls_report(domain, *[{"policy_type": f"type{n}", "successful": 1} for n in range(501)], day=DAY)
+    body = api.get(url(domain, "tls-reports"), RANGE).json()
+    assert (body["successful"], len(body["groups"])) == (501, 500)
+
+
 def test_domains_and_reports_of_another_workspace_are_not_found(api, bobs_api: Api, domain):
     report = add_report(domain, row(domain), day=DAY)
     for path in ("dmarc", "dmarc/sources", "dmarc/reports", f"dmarc/reports/{report.id}", "tls-reports"):
